@@ -34,8 +34,9 @@ const names = ['protocol', 'sdk', 'cli', 'mcp', 'server'] as const satisfies rea
 
 /**
  * Makes one publishable npm package of each published workspace, in the directory that `place` says, and answers the
- * directories; what was there before is gone. Tests and generators stay behind, and of the declarations only those that an entry reaches are written.
- * The same sources give the same bytes. Types are checked by `npm run check:types`, not here.
+ * directories; what was there before is gone. Tests and generators stay behind, and of the declarations only those
+ * that an entry reaches are written. The output is reproducible. Types are checked by `npm run check:types`, not
+ * here.
  */
 function buildPackages(place: (name: Name) => string): readonly string[] {
   for (const name of names) {
@@ -147,12 +148,13 @@ function readManifest(name: Name): Json {
   return recordOf(JSON.parse(readFileSync(path.join(packages, name, 'package.json'), 'utf8')))
 }
 
-/** What is read at run time stands beside the compiled file, as it does beside the source; then the manifest. */
+/** Copies files that are read at run time next to the compiled files, as in the source, then the manifest. */
 function finish(name: Name, dist: string): void {
   for (const file of globSync('**/*.{json,sql}', { cwd: sourceOf(name) })) {
     cpSync(path.join(sourceOf(name), file), path.join(dist, file))
   }
   if (name === 'mcp') copyGuide(dist)
+  if (name === 'server') copyDashboard(dist)
   const files = readdirSync(dist).sort()
   for (const file of ['README.md', 'LICENSE']) {
     const found = [path.join(packages, name, file), path.join(root, file)].find((candidate) => existsSync(candidate))
@@ -167,6 +169,12 @@ function finish(name: Name, dist: string): void {
 function copyGuide(dist: string): void {
   for (const { name } of pages) cpSync(path.join(root, 'docs', `${name}.md`), path.join(dist, 'docs', `${name}.md`))
   cpSync(path.join(root, 'openapi.json'), path.join(dist, 'openapi.json'))
+}
+
+/** The service serves it from beside its own code. Without one, `/dashboard` says how it is built. */
+function copyDashboard(dist: string): void {
+  const built = path.join(packages, 'dashboard', 'dist')
+  if (existsSync(built)) cpSync(built, path.join(dist, 'dashboard'), { recursive: true })
 }
 
 function publicManifest(name: Name, files: readonly string[]): Json {

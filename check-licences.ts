@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 const root = import.meta.dirname
-const published = ['protocol', 'sdk', 'cli', 'mcp', 'server']
+/** The dashboard is built into the server's package. */
+const published = ['protocol', 'sdk', 'cli', 'mcp', 'server', 'dashboard']
 
 /** What may be shipped with an Apache-2.0 service: permissive, no duty to publish source. All else is refused. */
 const permissive = [
@@ -14,6 +15,9 @@ const permissive = [
   'CC0-1.0',
   'ISC',
   'MIT',
+  'MIT-0',
+  // Of the dashboard's fonts: no duty on what they are bundled with.
+  'OFL-1.1',
   'Unlicense',
 ]
 
@@ -27,7 +31,7 @@ interface Manifest {
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>
 }
 
-/** Every package that a published one brings along at run time, itself included, by the directory it stands in. */
+/** Every run-time dependency of a published package, including itself, by directory. */
 function shipped(): ReadonlyMap<string, Manifest> {
   const found = new Map<string, Manifest>()
   const waiting = published.map((name) => path.join(root, 'packages', name))

@@ -1,6 +1,8 @@
 /** The edges between feature rooms, from the one that imports to those whose index it may use. */
 export const featureEdges = {
-  payments: ['chains', 'plans', 'relayer', 'transfers', 'wallets'],
+  people: ['organisations'],
+  approvals: ['wallets'],
+  payments: ['approvals', 'chains', 'plans', 'relayer', 'transfers', 'wallets'],
   funds: [],
   wallets: ['plans', 'chains', 'funds', 'relayer'],
   organisations: ['plans'],
@@ -10,10 +12,10 @@ export const featureEdges = {
   plans: [],
   relayer: ['plans'],
   sessions: ['payments', 'plans', 'vaults'],
-  transfers: ['chains', 'funds', 'plans', 'relayer', 'wallets'],
+  transfers: ['approvals', 'chains', 'funds', 'plans', 'relayer', 'wallets'],
   testing: ['chains', 'wallets'],
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],
-  withdrawals: ['chains', 'funds', 'transfers', 'wallets'],
+  withdrawals: ['approvals', 'chains', 'funds', 'transfers', 'wallets'],
 }

@@ -2,7 +2,7 @@ import { globSync } from 'node:fs'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type Reporter, type TestSpecification } from 'vitest/node'
 
-/** The last line says in plain words how many tests there were, for whoever reads a log and not a screen. */
+/** Prints the number of tests as plain text in the last line, for logs. */
 const closingLine: Reporter = {
   onTestRunEnd(modules) {
     const counts = { passed: 0, failed: 0, skipped: 0, pending: 0 }
@@ -15,6 +15,7 @@ const closingLine: Reporter = {
 const longest = [
   'packages/server/test/crash/webhook-storm.test.ts',
   'packages/server/test/settlement-sim.test.ts',
+  'packages/server/test/wallet-sim.test.ts',
   'packages/server/test/crash/expiries.test.ts',
   'packages/devnet/test/start.test.ts',
   'packages/server/test/crash/transfers.test.ts',
@@ -41,7 +42,7 @@ const quick = ['packages/{protocol,server}/src/**/*.test.ts', 'packages/{sdk,mcp
 const slowBesideQuick = [
   'packages/mcp/test/agent.test.ts',
   'packages/protocol/src/{merkle,seal-verify}.test.ts',
-  'packages/sdk/test/{middleware-mpp,middleware-sessions,published,sessions-real}.test.ts',
+  'packages/sdk/test/{examples,middleware-mpp,middleware-sessions,published,sessions-real}.test.ts',
   'packages/server/src/**/*-{anvil,crash,tempo}.test.ts',
   'packages/server/src/admin/admin.test.ts',
   'packages/server/src/chain/account-lanes.test.ts',
@@ -52,6 +53,7 @@ const slowBesideQuick = [
   'packages/server/src/features/wallets/screening/{deposits,screening}.test.ts',
   'packages/server/src/files/{contract,disk,marks}.test.ts',
   'packages/server/src/partners/screening/{read-list,refresh}.test.ts',
+  'packages/server/src/platform/db/{migrate,pool}.test.ts',
 ]
 
 const everything = ['bench/*.test.ts', 'packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts']
@@ -85,7 +87,7 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 240_000,
     retry: 0,
-    // A poll tells what comes, not how soon: vitest's own second is short where three workers share two cores.
+    // Polls test that something happens, not how soon. Vitest's default of one second is short when three workers share two cores.
     expect: { poll: { timeout: 60_000 } },
     reporters: ['default', closingLine],
     // Files of one project share the processes that run them, and so all code is loaded once and not once for each file.

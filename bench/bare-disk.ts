@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises'
 import { listen, runAsChild, setting } from './child-side.ts'
 
 /**
- * What uploads and downloads are compared with: `node:http` piping to and from the disk, and nothing else. It reads no form,
- * hashes nothing and asks no database. `POST /plain/<n>` answers when the file is written, as a bare pipe does;
- * `POST /flushed/<n>` when it is on the disk, which is what our answer promises.
+ * The baseline for uploads and downloads: `node:http` piping to and from the disk. It parses no form, hashes nothing
+ * and uses no database. `POST /plain/<n>` responds when the file is written, `POST /flushed/<n>` when it is flushed
+ * to the disk, which our service guarantees.
  */
 const directory = setting('BENCH_BARE_DIR')
 const place = /^\/(plain|flushed)\/(\d{1,6})$/

@@ -2,8 +2,9 @@ import { Pool } from 'undici'
 import { runAsChild, setting } from './child-side.ts'
 
 /**
- * What deliveries are compared with: the same HTTP client, posting as many bytes over as many kept connections, and nothing else.
- * It signs nothing, asks no database and keeps nothing. Tells its rate and its CPU time when it is done.
+ * The baseline for deliveries: the same HTTP client, posting the same number of bytes over the same number of
+ * kept-alive connections. It signs nothing, uses no database and stores nothing. Reports its rate and CPU time when
+ * done.
  */
 const origin = `http://127.0.0.1:${setting('BENCH_PORT')}`
 const posts = Number(setting('BENCH_POSTS'))

@@ -10,21 +10,24 @@ import type { Ground } from './ground.ts'
 import { isRecord } from './parse.ts'
 import type { SignedPayment } from './payments.ts'
 
-/** What the chain itself says happened, whatever a service claimed. */
+/** What happened according to the chain, independent of the services. */
 export interface ChainFacts {
   /** Payments whose authorisation the token has used. */
   readonly used: number
-  /** What the receiver got, in payments. */
+  /** The number of payments that the receiver got. */
   readonly received: number
   readonly transactions: number
   readonly reverted: number
-  /** Of all the settler's transactions, those that failed too. */
+  /** All transactions of the settler, including failed ones. */
   readonly gas: bigint
 }
 
 const callsPerRead = 400
 
-/** Looks at the chain now; the answer looks again and says what one settler did to these payments in between. */
+/**
+ * Reads the chain now. The returned function reads it again and reports what a settler did to these payments in
+ * between.
+ */
 export async function auditChain(
   ground: Ground,
   settler: string,
@@ -44,19 +47,19 @@ export async function auditChain(
   }
 }
 
-/** Sets how blocks come: at once with each transaction, or every so many seconds. */
+/** Sets block production: one block per transaction, or one every so many seconds. */
 export async function setBlockTime(rpcUrl: string, seconds: number | undefined): Promise<void> {
   if (seconds === undefined) await rpc(rpcUrl, 'evm_setAutomine', [true])
   else await rpc(rpcUrl, 'evm_setIntervalMining', [seconds])
 }
 
-/** Sets how much gas one block takes: with it, how many payments of a batch fit. */
+/** Sets the block gas limit, which limits the payments per batch. */
 export async function setBlockGasMax(rpcUrl: string, gas: number): Promise<void> {
   await rpc(rpcUrl, 'evm_setBlockGasLimit', [`0x${gas.toString(16)}`])
   await rpc(rpcUrl, 'anvil_mine', [])
 }
 
-/** How much gas the chain's latest block could have taken. */
+/** The gas limit of the latest block. */
 export async function blockGasMaxOf(rpcUrl: string): Promise<number> {
   const block = await rpc(rpcUrl, 'eth_getBlockByNumber', ['latest', false])
   return isRecord(block) ? Number(block.gasLimit) : Number.NaN

@@ -17,11 +17,11 @@ export const fullChallenge: ChallengePlan = { rounds: 3, msMax: 6_000, warmUpMs:
 export const quickChallenge: ChallengePlan = { rounds: 2, msMax: 1_000, warmUpMs: 500 }
 
 const connections = 32
-/** More than any round can use up. */
+/** More than any round can use. */
 const requestsMax = 300_000
 const batch = 100
 
-/** One that answers 402, with the request that it gets. */
+/** A server that responds with 402, and the request to send. */
 interface Target {
   readonly name: string
   readonly port: number

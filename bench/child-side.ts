@@ -1,12 +1,12 @@
 import type { Server } from 'node:http'
 import { type Profile, startProfile } from './profile.ts'
 
-/** What a child tells once it serves: text by name. */
+/** What a child process reports when it is ready: text by name. */
 export type Ready = Readonly<Record<string, string>>
 
 /**
- * Runs one side of a comparison as a child of the benchmark: notifies the parent when it serves, profiles itself on request,
- * and ends when the parent says so or is gone, so that no measured process can outlive the measurement.
+ * Runs one side of a comparison as a child process. It notifies the parent when it is ready, profiles itself on
+ * request, and ends when the parent requests it or exits, so that no measured process outlives the measurement.
  */
 export async function runAsChild(start: () => Promise<{ ready: Ready; stop(): Promise<void> }>): Promise<void> {
   if (process.send === undefined) throw new Error('This is a child of the benchmark; run `npm run bench` instead')
@@ -24,7 +24,7 @@ export async function runAsChild(start: () => Promise<{ ready: Ready; stop(): Pr
   send('ready', ready)
 }
 
-/** Serves on a free port of this machine: what `runAsChild` wants of a child that is one HTTP server. */
+/** Serves on a free local port, as `runAsChild` requires of an HTTP server. */
 export async function listen(server: Server): Promise<{ ready: Ready; stop(): Promise<void> }> {
   server.listen(0, '127.0.0.1')
   await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
@@ -39,7 +39,7 @@ export async function listen(server: Server): Promise<{ ready: Ready; stop(): Pr
   }
 }
 
-/** A setting that the parent gave by the environment. */
+/** A setting that the parent passed in the environment. */
 export function setting(name: string): string {
   const value = process.env[name]
   if (value === undefined) throw new Error(`${name} is not set`)

@@ -20,10 +20,10 @@ process.once('exit', () => {
   for (const child of living) child.kill('SIGKILL')
 })
 
-/** As `npm run serve` has it; the first run on a machine fills it. */
+/** The compile cache of `npm run serve`. The first run on a machine fills it. */
 const compileCache = path.join(import.meta.dirname, '..', 'node_modules', '.cache', 'purser-compiled')
 
-/** Starts one of the bench's own entry files as a process of its own, on the same Node, and waits until it serves. */
+/** Starts one of the bench's entry files as a separate process on the same Node, and waits until it is ready. */
 export async function startChild(file: string, settings: Readonly<Record<string, string>>): Promise<Child> {
   const child = fork(path.join(import.meta.dirname, file), [], {
     env: { ...process.env, NODE_ENV: 'production', NODE_COMPILE_CACHE: compileCache, ...settings },
@@ -36,7 +36,7 @@ export async function startChild(file: string, settings: Readonly<Record<string,
     pid: child.pid ?? 0,
     ready(name) {
       const value = values[name]
-      if (typeof value !== 'string') throw new Error(`${file} did not tell its ${name}`)
+      if (typeof value !== 'string') throw new Error(`${file} did not report its ${name}`)
       return value
     },
     async profileDuring(work) {
@@ -60,7 +60,7 @@ async function hear(child: ChildProcess, kind: string, msMax: number): Promise<R
     }
     child.on('message', listen)
     child.once('exit', (code) => reject(new Error(`a child ended (${code}) before it sent "${kind}"`)))
-    signal.addEventListener('abort', () => reject(new Error(`a child did not tell "${kind}" within ${msMax} ms`)))
+    signal.addEventListener('abort', () => reject(new Error(`a child did not send "${kind}" within ${msMax} ms`)))
   })
   return values
 }
@@ -69,7 +69,7 @@ async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = once(child, 'exit')
   const timer = setTimeout(() => child.kill('SIGKILL'), stopMsMax)
-  // A child that a Ctrl-C ended already has no channel any more.
+  // A child that Ctrl-C has already ended has no channel.
   child.send('stop', () => {})
   await gone
   clearTimeout(timer)

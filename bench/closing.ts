@@ -1,6 +1,6 @@
-/** What must be stopped when a benchmark ends, also when it ends by an error: the last started first. */
+/** Stops what a benchmark started, also after an error, in reverse order. */
 export interface Closing {
-  /** Answers the function that stops it now; it is stopped once, and whoever asks waits until it is. */
+  /** Returns a function that stops it now. It is stopped once, and every caller waits for that. */
   add(stop: () => Promise<unknown>): () => Promise<void>
   all(): Promise<void>
 }

@@ -13,11 +13,11 @@ const msPerTick = 10 // USER_HZ is 100 on every Linux that this runs on
 export interface CpuUse {
   /** By process; the load generator is this one. */
   readonly byName: ReadonlyMap<string, number>
-  /** Of everything else on the machine, and what its host took for others: how far to trust the other figures. */
+  /** CPU time of everything else on the machine and of its host: how far to trust the other figures. */
   readonly elsewhere: number
 }
 
-/** Reads the CPU time of these processes; calling the answer tells what was used since. */
+/** Reads the CPU time of these processes. The returned function returns what was used since. */
 export function watchCpu(watched: readonly Watched[]): () => CpuUse {
   const before = watched.map(usedMs)
   const ownBefore = process.cpuUsage()

@@ -11,7 +11,7 @@ import { lostOf, type SettleRun, settleOurs, verifyAll } from './settle-runs.ts'
 import { otherTenant, type PurserSide, startHome, startPurser } from './sides.ts'
 
 export interface FairnessPlan {
-  /** Settlements of the honest tenant that are measured, alone and beside the others. */
+  /** The number of measured settlements of the honest tenant, alone and with the other tenant's load. */
   readonly honest: number
   /** Payments of the other tenant whose payers have spent their money before they are settled. */
   readonly hostile: number
@@ -26,8 +26,8 @@ const openOfPayer = 80
 const ratioMax = 2
 
 /**
- * How long the settlements of a tenant take alone, and while another tenant's payments without money wait. Answers how many were lost, and one
- * more where the slowest hundredth takes over twice as long.
+ * Measures the settlements of a tenant alone, and while another tenant's unfunded payments wait. Returns how many
+ * were lost, plus one if the slowest hundredth takes more than twice as long.
  */
 export async function benchFairness(plan: FairnessPlan, closing: Closing): Promise<number> {
   const ground = await startGround()
@@ -67,7 +67,7 @@ function fairnessTable({ alone, beside }: { alone: SettleRun; beside: SettleRun 
   )
 }
 
-/** Has a tenant's payments verified and takes the money from their payers. Answers the requests that ask for their settlement. */
+/** Verifies a tenant's payments and takes the money from their payers. Returns the settlement requests. */
 async function plant(ground: Ground, side: PurserSide, count: number): Promise<Buffer[]> {
   const payers = createPayers(Math.ceil(count / openOfPayer))
   const funds = ground.bill.rawAmount * BigInt(openOfPayer)

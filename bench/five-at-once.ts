@@ -31,7 +31,7 @@ export async function fiveAtOurs(ground: Ground, side: PurserSide): Promise<Five
   return settleAtOnce(ground, side, { payments, requests })
 }
 
-/** Whether it is as it must be: five equal successes, one transaction, the money moved once. */
+/** Whether the result is correct: five equal successes, one transaction, and the money moved once. */
 export function isOneOfFive({ answers, facts }: FiveAtOnce): boolean {
   const equal = answers.length === copies && new Set(answers).size === 1 && answers[0]?.startsWith('200 ') === true
   return equal && facts.used === 1 && facts.received === 1 && facts.transactions === 1 && facts.reverted === 0

@@ -2,7 +2,7 @@ import { type DevChain, fundToken, startChain } from '@purser/devnet'
 import { networkByName, tokenBySymbol } from '@purser/protocol'
 import { type Bill, createPayers, type Payer } from './payments.ts'
 
-/** What both sides stand on: one chain, the same funded payers, the same bill. */
+/** What both sides share: one chain, the same funded payers and the same bill. */
 export interface Ground {
   readonly chain: DevChain
   readonly payers: readonly Payer[]
@@ -16,7 +16,7 @@ const rawPrice = 10_000n
 /** The price of every payment in US dollars; `rawAmount` of the bill says the same in the token's smallest unit. */
 export const priceUsd = '0.01'
 
-/** Starts a chain and gives the payers their money. Blocks come with each transaction, or every so many seconds. */
+/** Starts a chain and funds the payers. Blocks are mined per transaction, or every so many seconds. */
 export async function startGround(blockTimeSeconds?: number): Promise<Ground> {
   const network = networkByName('base-sepolia')
   const token = network && tokenBySymbol(network, 'USDC')
@@ -29,7 +29,7 @@ export async function startGround(blockTimeSeconds?: number): Promise<Ground> {
     const payers = createPayers(payerCount)
     const receiver = createPayers(1)[0]
     if (receiver === undefined) throw new Error('no receiver')
-    // The receiver holds something before the first payment, so that no side pays the gas of a first balance.
+    // The receiver has a balance before the first payment, so that no side pays the extra gas for a first balance.
     await Promise.all([receiver, ...payers].map(({ address }) => fundToken(chain, 'USDC', address, fundsOfEach)))
     return { chain, payers, bill: { network, token, payTo: receiver.address, rawAmount: rawPrice } }
   } catch (error) {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** What came back for one request; status 0 when nothing did. */
+/** The response to one request. Status 0 if there was none. */
 export interface Answer {
   readonly status: number
   readonly body: string
@@ -12,16 +12,16 @@ export type Keep = (answer: Buffer, headEnd: number) => string
 export interface Load {
   readonly port: number
   readonly connections: number
-  /** Whole HTTP/1.1 requests, written as they are, each once. */
+  /** Whole HTTP/1.1 requests, each sent once. */
   readonly requests: readonly Buffer[]
   /** No request is begun after this time. */
   readonly msMax: number
-  /** What to keep of an answer in place of its body: its bytes up to the end of the headers are looked at where they came in. */
+  /** What to keep of a response instead of its body, from the bytes up to the end of the headers. */
   readonly keep?: Keep | undefined
 }
 
 export interface LoadResult {
-  /** In the order of the requests; shorter when the time was over first. */
+  /** In the order of the requests. Shorter if the time limit was reached first. */
   readonly answers: readonly Answer[]
   readonly elapsedMs: number
 }
@@ -29,8 +29,9 @@ export interface LoadResult {
 const answerMsMax = 30_000
 
 /**
- * Sends requests over keep-alive connections, one at a time on each, and keeps every answer. Written on bare sockets because
- * the generator shares the machine with what it measures: an HTTP client would cost as much as the cheaper of the two services.
+ * Sends requests over keep-alive connections, one at a time on each, and keeps every response. Uses raw sockets,
+ * because the generator shares the machine with what it measures: an HTTP client would cost as much CPU as the
+ * cheaper service.
  */
 export async function runLoad({ port, connections, requests, msMax, keep }: Load): Promise<LoadResult> {
   const answers: Answer[] = []
@@ -116,11 +117,14 @@ async function openWire(port: number, keep: Load['keep']): Promise<Wire> {
 }
 
 const headEndMark = Buffer.from('\r\n\r\n')
-/** As Node and as frameworks on it write them; bytes are searched because a regular expression over kilobytes of headers costs more than the answer. */
+/**
+ * As written by Node and its frameworks. Searches bytes, because a regular expression over kilobytes of headers costs
+ * more than the response.
+ */
 const lengthMarks = ['\r\nContent-Length: ', '\r\ncontent-length: '].map((mark) => Buffer.from(mark))
 const chunkedMark = /\r\ntransfer-encoding: *chunked/i
 
-/** The first HTTP answer in these bytes, or undefined while a part of it is missing; status 0 for one that does not say its length. */
+/** The first HTTP response in these bytes, or undefined while it is incomplete. Status 0 if its length is unknown. */
 export function readAnswer(
   bytes: Buffer,
   keep?: Load['keep'],
@@ -142,7 +146,7 @@ interface Content {
   readonly length: number
 }
 
-/** An answer without content says no length (RFC 9112, section 6.3). */
+/** A response without content has no length (RFC 9112, section 6.3). */
 function emptyAt(headEnd: number): Content {
   return { body: () => '', length: headEnd + headEndMark.length }
 }
@@ -157,7 +161,7 @@ function contentOf(bytes: Buffer, headEnd: number): Content | 'unknown' | undefi
   return chunkedMark.test(bytes.toString('latin1', 0, headEnd)) ? chunksOf(bytes, from) : 'unknown'
 }
 
-/** The value of a header, searched by each way to write its name; undefined where the head has none of them. */
+/** The value of a header under any spelling of its name, or undefined. */
 export function headerIn(bytes: Buffer, headEnd: number, marks: readonly Buffer[]): string | undefined {
   for (const mark of marks) {
     const at = bytes.indexOf(mark)

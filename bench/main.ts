@@ -56,7 +56,7 @@ function isBench(name: string | undefined): name is keyof typeof benches {
   return name !== undefined && Object.hasOwn(benches, name)
 }
 
-/** Answers the exit code: 0 only if every request was answered rightly, no payment was lost and no target missed. */
+/** Returns the exit code: 0 only if every response was correct, no payment was lost and no target was missed. */
 async function run(bench: () => Promise<number>): Promise<number> {
   console.log(
     `${os.cpus().length} x ${os.cpus()[0]?.model}, Node ${process.version}; everything, the load generator too, on this machine`,

@@ -2,17 +2,17 @@ import { type Watched, watchCpu } from './cpu.ts'
 import { quantile } from './figures.ts'
 import { type Answer, type Keep, type LoadResult, runLoad } from './load.ts'
 
-/** What one run of one side gave. CPU is milliseconds per answered request, by process. */
+/** The result of one run of one side. CPU is in milliseconds per response, by process. */
 export interface Run {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
   readonly answered: number
   readonly wrong: number
-  /** The first wrong answer, for whoever has to find out. */
+  /** The first wrong response, for debugging. */
   readonly fault: string | undefined
   readonly cpuMs: ReadonlyMap<string, number>
-  /** Cores that other work on the machine took meanwhile. */
+  /** Cores used by other work on the machine meanwhile. */
   readonly coresElsewhere: number
 }
 
@@ -26,7 +26,7 @@ export interface Measurement {
   readonly keep?: Keep | undefined
 }
 
-/** Runs a load and reads everybody's CPU before and after. */
+/** Runs a load and reads the CPU time of all processes before and after. */
 export async function measure(measurement: Measurement): Promise<Run & { readonly load: LoadResult }> {
   const used = watchCpu(measurement.watched)
   const load = await runLoad(measurement)

@@ -1,20 +1,20 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
-/** Bytes of memory that a process holds now (resident set). Linux only, as all that reads /proc. */
+/** The resident memory of a process in bytes. Linux only, like everything that reads /proc. */
 export function residentBytes(pid: number): number {
   return statusBytes(pid, 'VmRSS')
 }
 
 /**
- * Begins a new peak of a process's resident memory; the returned function gives the peak since then, in bytes, as the
- * kernel keeps it, so that nothing between two samples is missed. Where the kernel lets nobody begin anew, the peak is
- * that of the process's whole life, which is never less.
+ * Resets the peak of a process's resident memory. The returned function returns the peak since then in bytes. The
+ * kernel tracks it, so nothing between two samples is missed. If the kernel does not allow a reset, the peak covers
+ * the whole lifetime, which is never less.
  */
 export function watchPeak(pid: number): () => number {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5')
   } catch {
-    // The peak since the process began stands in.
+    // Use the peak since the process started.
   }
   return () => statusBytes(pid, 'VmHWM')
 }

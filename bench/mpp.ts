@@ -24,8 +24,8 @@ const connections = 32
 const challengesPerCall = 100
 
 /**
- * Compares paid requests by `evm/charge`: the official mppx server, whose settlement costs nothing and which records
- * nothing, and our service, which asks the chain and commits each payment before it answers. No credential is used twice.
+ * Compares paid requests by `evm/charge`: the official mppx server, which settles for free and records nothing, and
+ * our service, which queries the chain and commits each payment before it responds. No credential is used twice.
  */
 export async function benchMpp(plan: MppPlan, closing: Closing): Promise<number> {
   const ground = await startGround()

@@ -38,8 +38,8 @@ const idMark = Buffer.from('Payment id="')
 
 /** The id of the first MPP challenge in an answer that is also an x402 challenge; empty when it is not both. */
 export function challengeIdOf(answer: Buffer, headEnd: number): string {
-  const isAsked = requiredMarks.some((mark) => answer.indexOf(mark) >= 0)
+  const isRequested = requiredMarks.some((mark) => answer.indexOf(mark) >= 0)
   const at = answer.indexOf(idMark)
-  if (!isAsked || at < 0 || at > headEnd) return ''
+  if (!isRequested || at < 0 || at > headEnd) return ''
   return answer.toString('latin1', at + idMark.length, answer.indexOf('"', at + idMark.length))
 }

@@ -3,7 +3,10 @@ import { mppxServer } from '@purser/devnet/mppx'
 import { listen, runAsChild, setting } from './child-side.ts'
 import { readBill } from './mppx-side.ts'
 
-/** The official mppx server on its own `node:http` listener: `/dual` offers all it has, `/one` what one wallet of ours offers too. */
+/**
+ * The official mppx server on its own `node:http` listener: `/dual` offers all of its methods, `/one` only what one
+ * wallet of our service offers.
+ */
 await runAsChild(async () => {
   const { one, dual } = mppxServer(readBill(setting('BENCH_MPPX_BILL')))
   const server = createServer(async (request, response) => {

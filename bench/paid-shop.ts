@@ -2,7 +2,7 @@ import { payHook, walletPlugin } from '@purser/sdk/fastify'
 import { fastify } from 'fastify'
 import { type Ready, runAsChild, setting } from './child-side.ts'
 
-/** A provider's server with one route behind our middleware, its challenges fetched ahead. */
+/** A provider's server with one route behind our middleware, which fetches challenges ahead. */
 await runAsChild(async () => {
   const app = fastify()
   await app.register(walletPlugin, {

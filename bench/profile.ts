@@ -5,7 +5,10 @@ export interface Profile {
   end(): Promise<Record<string, number>>
 }
 
-/** Samples this process's JavaScript stack until ended. The shares are of busy samples, so they tell of CPU and not of waiting. */
+/**
+ * Samples this process's JavaScript stack until ended. Shares are of busy samples, so they measure CPU time, not
+ * waiting.
+ */
 export async function startProfile(): Promise<Profile> {
   const session = new Session()
   session.connect()

@@ -5,8 +5,9 @@ import { giveBackStartMemory } from '../packages/server/src/platform/memory.ts'
 import { type Ready, runAsChild, setting } from './child-side.ts'
 
 /**
- * The real service, all roles in one process, as `npm run serve` boots it: only its limits are raised, because one key here
- * stands for many customers. With BENCH_SEED it founds the organization whose key the benchmark uses, and another.
+ * The real service with all roles in one process, started as by `npm run serve`. Only its limits are raised, because
+ * one key represents many customers. With BENCH_SEED it creates the organization whose key the benchmark uses, and
+ * another.
  */
 await runAsChild(async () => {
   const server = await bootServer(config())

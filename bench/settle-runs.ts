@@ -8,10 +8,10 @@ import { parseObject } from './parse.ts'
 import { type SignedPayment, signPayments } from './payments.ts'
 import { facilitatorRequest, type PurserSide, type Side } from './sides.ts'
 
-/** What became of a burst of settlements. */
+/** The result of a burst of settlements. */
 export interface SettleRun {
   readonly requested: number
-  /** By the service's own word. */
+  /** As reported by the service. */
   readonly settled: number
   readonly facts: ChainFacts
   readonly perSecond: number
@@ -19,7 +19,7 @@ export interface SettleRun {
   readonly p99Ms: number
   /** Milliseconds per settled payment, by process. */
   readonly cpuMs: ReadonlyMap<string, number>
-  /** Cores that other work on the machine took meanwhile. */
+  /** Cores used by other work on the machine meanwhile. */
   readonly coresElsewhere: number
   readonly fault: string | undefined
 }
@@ -28,12 +28,12 @@ const inFlight = 64
 const settleMsMax = 60_000
 const lookMs = 100
 
-/** Payments that were requested and did not arrive, or arrived without the service knowing, by whichever count is worse. */
+/** Payments that did not arrive, or arrived without being reported; the higher of the two counts. */
 export function lostOf({ requested, settled, facts }: SettleRun): number {
   return requested - Math.min(settled, facts.used, facts.received)
 }
 
-/** A burst at the official facilitator: each settlement is one request, and its answer is the end of it. */
+/** A burst at the official facilitator: each settlement is one request, and its response is final. */
 export async function settleOfficially(ground: Ground, side: Side, count: number): Promise<SettleRun> {
   const payments = signPayments(ground.payers, ground.bill, count)
   const requests = payments.map((payment) => facilitatorRequest('/settle', ground.bill, payment))
@@ -52,7 +52,10 @@ export async function settleOfficially(ground: Ground, side: Side, count: number
   }
 }
 
-/** A burst at ours, waiting for each outcome or only leaving the wish and asking later. Verifying comes first and is not counted. */
+/**
+ * A burst at our service, either waiting for each outcome or requesting it asynchronously. Verification happens first
+ * and is not counted.
+ */
 export async function settleOurs(
   ground: Ground,
   side: PurserSide,
@@ -85,7 +88,7 @@ export async function settleOurs(
   }
 }
 
-/** One more burst at ours, not counted, which tells where inside the service the time goes. */
+/** One more burst at our service, not counted, which shows where the service spends its time. */
 export async function profileOurs(ground: Ground, side: PurserSide, count: number): Promise<Map<string, number>> {
   const verified = await verifyAll(side, signPayments(ground.payers, ground.bill, count))
   const headers = { ...side.headers, prefer: 'respond-async' }
@@ -111,7 +114,7 @@ function summary(answers: readonly Answer[], { cpu, settled, elapsedMs }: Summed
 
 export interface Verified {
   readonly paymentId: string
-  /** The body that asks for its settlement. */
+  /** The body of its settlement request. */
   readonly request: string
 }
 
@@ -127,12 +130,12 @@ export async function verifyAll(side: PurserSide, payments: readonly SignedPayme
   })
 }
 
-/** Until the last requested payment has an end: a cheap sign that the burst is nearly over. */
+/** Waits until the last requested payment is final: a cheap sign that the burst is nearly over. */
 async function waitForLast(side: PurserSide, paymentId: string, deadline: number): Promise<void> {
   while (Date.now() < deadline && (await endsOf(side, [paymentId])).length === 0) await delay(lookMs)
 }
 
-/** When each payment was settled, by the service's own record; those that are not by the deadline are left out. */
+/** When each payment was settled, according to the service. Payments that miss the deadline are omitted. */
 async function waitForAll(side: PurserSide, paymentIds: readonly string[], deadline: number): Promise<number[]> {
   for (;;) {
     const ends = await endsOf(side, paymentIds)

@@ -34,7 +34,10 @@ export const quickSettle: SettlePlan = {
 
 const blockSeconds = 2
 
-/** Compares settling on both sides with both kinds of blocks; answers how many payments were lost or settled otherwise than once. */
+/**
+ * Compares settling on both sides with both kinds of blocks. Returns how many payments were lost or not settled
+ * exactly once.
+ */
 export async function benchSettle(plan: SettlePlan, closing: Closing, blockGasMax?: number): Promise<number> {
   const ground = await startGround()
   closing.add(() => ground.chain.stop())

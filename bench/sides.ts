@@ -15,7 +15,7 @@ export interface Side {
   readonly child: Child
   readonly port: number
   readonly settler: `0x${string}`
-  /** The processes whose CPU its answers cost, apart from the chain's. */
+  /** The processes whose CPU time counts, without the chain's. */
   readonly watched: readonly Watched[]
   verifyRequest(payment: SignedPayment): Buffer
   isVerified(answer: Answer): boolean
@@ -81,11 +81,11 @@ export async function startHome(): Promise<Home> {
 
 export interface PurserSide extends Side {
   readonly name: 'purser'
-  /** What every request of the benchmark's customer carries. */
+  /** The headers of every request of the benchmark's customer. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Starts our service at home; the first time with an organisation, its key and the wallet of the bill. */
+/** Starts our service in this directory; the first time with an organisation, its key and the wallet of the bill. */
 export async function startPurser(ground: Ground, home: Home, rpcUrl = ground.chain.rpcUrl): Promise<PurserSide> {
   const child = await startChild('purser-service.ts', {
     BENCH_RPC_URL: rpcUrl,

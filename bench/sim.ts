@@ -1,14 +1,25 @@
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 
-/** Runs the simulator of settlement over many seeds: `npm run sim -- settlement [count] [--seed=<seed>] [--from=<seed>]`; with `--faults` over a service with faults in it. */
+/**
+ * Runs a simulator over many seeds: `npm run sim -- <settlement|wallets> [count] [--seeds=<count>] [--seed=<seed>] [--from=<seed>]`; with
+ * `--faults` over a service with faults in it.
+ */
 const args = process.argv.slice(2)
-const [wanted, count = '5000'] = args.filter((arg) => !arg.startsWith('--'))
+const [wanted = '', counted] = args.filter((arg) => !arg.startsWith('--'))
 const option = (name: string): string | undefined =>
   args.flatMap((arg) => new RegExp(`^--${name}=(\\d{1,9})$`).exec(arg)?.[1] ?? [])[0]
 
-if (wanted !== 'settlement' || !/^\d{1,9}$/.test(count)) {
-  console.error('Say what and how often: npm run sim -- settlement [count] [--seed=<seed>] [--from=<seed>] [--faults]')
+const tests = new Map([
+  ['settlement', 'settlement-sim.test.ts'],
+  ['wallets', 'wallet-sim.test.ts'],
+])
+const test = tests.get(wanted)
+const count = option('seeds') ?? counted ?? '5000'
+if (test === undefined || !/^\d{1,9}$/.test(count)) {
+  console.error(
+    'Say what and how often: npm run sim -- <settlement|wallets> [count] [--seed=<seed>] [--from=<seed>] [--faults]',
+  )
   process.exit(2)
 }
 
@@ -22,8 +33,8 @@ const settings = {
 }
 const root = path.dirname(import.meta.dirname)
 const vitest = path.join(root, 'node_modules/vitest/vitest.mjs')
-const named = areFaults ? 'finds each fault' : 'keeps its promises'
-const child = spawn(process.execPath, [vitest, 'run', 'packages/server/test/settlement-sim.test.ts', '-t', named], {
+const named = areFaults ? 'finds each planted fault' : 'their guarantees|its guarantees'
+const child = spawn(process.execPath, [vitest, 'run', `packages/server/test/${test}`, '-t', named], {
   cwd: root,
   env: { ...process.env, ...settings },
   stdio: 'inherit',

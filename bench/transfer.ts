@@ -2,7 +2,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { readAnswer } from './load.ts'
 
-/** A file's content of any size: a block over and over, whose length no chunk divides, so that no misplaced chunk looks right. */
+/**
+ * File content of any size: a repeated block whose length is not a multiple of any chunk size, so that a misplaced
+ * chunk is detected.
+ */
 export interface Content {
   readonly bytes: number
   readonly sha256: string
@@ -48,7 +51,10 @@ export interface Target {
 }
 
 const msMax = 120_000
-/** Written at once and no sooner than the last is taken; read into one buffer: the generator shares the machine with what it measures. */
+/**
+ * Writes each chunk as soon as the previous one is taken, and reads into one buffer, because the generator shares the
+ * machine with what it measures.
+ */
 const readBytes = 1_048_576
 
 /** Sends a content, with what a form puts around it; answers the status (0 for none), the body and the time until all of it was there. */

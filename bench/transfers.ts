@@ -30,7 +30,7 @@ const rawAmount = 10_000n
 const rawFunds = 10n ** 12n
 const nativeFunds = 10n ** 20n
 
-/** One of the two, and how it is sent a transfer out of its n-th wallet. */
+/** One of the two sides, and how to request a transfer from its n-th wallet. */
 interface Sender {
   readonly name: string
   readonly port: number
@@ -51,8 +51,8 @@ interface Run {
 }
 
 /**
- * Compares token transfers end to end to a receipt, out of one wallet and out of fifty, with viem's on the same node in turn. Answers how
- * many of ours were lost or went twice, and whether one wallet of ours was slower than viem's.
+ * Compares token transfers up to the receipt, from one wallet and from fifty, with viem on the same node, in turn.
+ * Returns how many of ours were lost or sent twice, plus one if one wallet was slower than viem's.
  */
 export async function benchTransfers(plan: TransfersPlan, closing: Closing): Promise<number> {
   const ground = await startGround()
@@ -127,7 +127,7 @@ interface Burst {
   readonly count: number
 }
 
-/** Each transfer goes to somebody new, so that what each recipient holds tells of its transfer. */
+/** Each transfer has a new recipient, whose balance shows whether it arrived. */
 async function burst({ chain }: Ground, sender: Sender, { wallets, count }: Burst): Promise<Run> {
   const recipients = createPayers(count).map(({ address }) => address)
   const requests = recipients.map((to, index) => sender.request(index % wallets, to))

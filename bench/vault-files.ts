@@ -116,7 +116,7 @@ function cellsOf(transfers: readonly Transfer[], { bytes }: Content): string[] {
   ]
 }
 
-/** What the one before left for the disk to write is written first: no side pays for another's bytes. */
+/** Flushes what the previous side left to write, so that no side pays for the other's bytes. */
 async function transfer(side: Side, way: 'up' | 'down', content: Content): Promise<Transfer> {
   await promisify(execFile)('sync')
   const used = watchCpu([side.service])

@@ -13,7 +13,7 @@ const makingMsMax = 60_000
 export interface VaultService {
   readonly child: Child
   readonly port: number
-  /** What every request of the benchmark's customer carries. */
+  /** The headers of every request of the benchmark's customer. */
   readonly headers: Readonly<Record<string, string>>
   readonly watched: readonly Watched[]
 }

@@ -32,9 +32,8 @@ const settlingMs = 2_000
 const otherDescriptors = 500
 
 /**
- * Opens many event streams at one process, and measures what each costs it in memory and how long an event takes to all of
- * them, from the emitter's request to the reader's socket. Answers how many of these were wrong: streams that lack an
- * event, and targets that were missed.
+ * Opens many event streams at one process, and measures the memory per stream and the time of an event from the
+ * emitter's request to the readers' sockets. Returns the number of streams without an event and of missed targets.
  */
 export async function benchVaultStreams(plan: StreamsPlan, closing: Closing): Promise<number> {
   const home = await startHome()

@@ -33,8 +33,8 @@ interface Write {
 type WriteRun = Run & { readonly amiss: number }
 
 /**
- * Measures how many documents of 1 KB and how many vaults our service commits in a second. Nobody else's does the same, so each
- * stands alone. What was acknowledged is then counted in the vaults. Answers how many answers were wrong or documents amiss.
+ * Measures how many 1 KB documents and how many vaults our service commits per second. There is no comparable
+ * service. Acknowledged writes are then counted in the vaults. Returns how many responses or documents were wrong.
  */
 export async function benchVaultWrites(plan: WritesPlan, closing: Closing): Promise<number> {
   const home = await startHome()

@@ -56,7 +56,7 @@ async function compareNear(plan: VerifyPlan, ground: Ground, home: Home, closing
   return reportWrong(sides, rounds)
 }
 
-/** The same with a node 25 ms away: what a caller waits for when the chain is somebody else's machine. */
+/** Repeats it with a node 25 ms away, as with a remote chain. */
 async function compareLate(plan: VerifyPlan, ground: Ground, home: Home, closing: Closing): Promise<number> {
   const proxy = await startChild('late-node.ts', {
     BENCH_RPC_URL: ground.chain.rpcUrl,

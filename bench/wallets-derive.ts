@@ -92,7 +92,10 @@ function report(
   return found.wrong + (isMissed ? 1 : 0)
 }
 
-/** The same account in every way: viem from the root, as its accounts are made, ethers and ours from the account's public node. */
+/**
+ * One account for every library: viem derives from the root, as its accounts do; ethers and ours derive from the
+ * account's public node.
+ */
 async function waysToDerive(): Promise<Way[]> {
   const root = HDKey.fromMasterSeed(new Uint8Array(32).fill(7))
   const account = root.derive("m/44'/60'/0'/0")

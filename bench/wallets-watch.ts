@@ -39,7 +39,7 @@ export async function benchWatch(plan: WatchPlan, closing: Closing): Promise<num
   for (const addresses of plan.addresses)
     runs.push(await runWith(db, home.postgres.url, { ...plan, addresses, closing }))
   console.log(
-    `\nwatcher of deposits: ${plan.blocks} blocks of ${plan.transfers} transfers, ${paidPerBlock} of them to watched addresses, read twice (at the head, and again\n  some blocks later); the node, which makes them up as it is asked, shares the machine\n`,
+    `\nwatcher of deposits: ${plan.blocks} blocks of ${plan.transfers} transfers, ${paidPerBlock} of them to watched addresses, read twice (at the head, and again\n  some blocks later); the node, which makes them up as it is requested, shares the machine\n`,
   )
   const head = [
     'watched addresses',

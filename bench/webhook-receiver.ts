@@ -3,8 +3,9 @@ import { runAsChild } from './child-side.ts'
 import { headerIn } from './load.ts'
 
 /**
- * A customer's server on bare sockets, as lean as can be: it takes every request at once, except those whose path begins with
- * `/hang/`, which it never answers. `GET /arrived?from=<n>` tells what came since the n-th request, `GET /count` how many came.
+ * A minimal customer's server on raw sockets. It accepts every request at once, except those whose path begins with
+ * `/hang/`, which it never answers. `GET /arrived?from=<n>` returns the requests since the n-th, `GET /count` their
+ * number.
  */
 const arrived: Arrived[] = []
 const sockets = new Set<net.Socket>()
@@ -63,7 +64,7 @@ function requestLength(bytes: Buffer): number | undefined {
 function answerTo(request: Buffer): Buffer | undefined {
   const line = request.toString('latin1', 0, request.indexOf('\r\n'))
   const path = line.split(' ')[1] ?? ''
-  if (line.startsWith('GET ')) return tell(path)
+  if (line.startsWith('GET ')) return arrivedSince(path)
   const at = performance.timeOrigin + performance.now()
   const eventId = headerIn(request, request.indexOf(headEnd), idMarks) ?? ''
   const isKept = arrived.length % keptEvery === 0
@@ -71,7 +72,7 @@ function answerTo(request: Buffer): Buffer | undefined {
   return path.startsWith('/hang/') ? undefined : taken
 }
 
-function tell(path: string): Buffer {
+function arrivedSince(path: string): Buffer {
   const [, from] = /^\/arrived\?from=(\d{1,9})$/.exec(path) ?? []
   const body = JSON.stringify(from === undefined ? { count: arrived.length } : arrived.slice(Number(from)))
   return Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)

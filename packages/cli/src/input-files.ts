@@ -9,13 +9,13 @@ export async function readBytes(path: string, bytesMax: number): Promise<Uint8Ar
   let bytes = 0
   for await (const chunk of chunksOf(path)) {
     bytes += chunk.length
-    if (bytes > bytesMax) throw new CommandError(`${path} has more than ${bytesMax} bytes, which is more than is read.`)
+    if (bytes > bytesMax) throw new CommandError(`${path} has more than ${bytesMax} bytes, the most that is read.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
-/** Size and SHA-256 of a file of any size, which is never whole in memory. Throws a `CommandError` for one that cannot be read. */
+/** Size and SHA-256 of a file of any size, read as a stream. Throws a `CommandError` for one that cannot be read. */
 export async function digestOf(path: string): Promise<ContentDigest> {
   const hash = createHash('sha256')
   let size = 0

@@ -4,7 +4,7 @@ import { readJson } from './json.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-test('every JSON value is read, however it is laid out', () => {
+test('every JSON value is read, however it is formatted', () => {
   const space = fc.constantFrom('', ' ', '\n', '\t', 2, 8)
   fc.assert(
     fc.property(fc.jsonValue(), space, (value, indent) => {
@@ -13,7 +13,7 @@ test('every JSON value is read, however it is laid out', () => {
   )
 })
 
-test('a text that names any member twice is not read', () => {
+test('text with a duplicate member is rejected', () => {
   const twice = [
     '{"a":1,"a":1}',
     '[{"b":{"a":1, "c":2, "a" :1}}]',
@@ -25,7 +25,7 @@ test('a text that names any member twice is not read', () => {
   for (const text of once) expect(readJson(bytes(text)), text).toEqual(JSON.parse(text))
 })
 
-test('what is no JSON in UTF-8 is not read', () => {
+test('anything but UTF-8 JSON is rejected', () => {
   for (const text of ['', '{', "{'a':1}", '{"a":1}x', '\ufeff{}', '"\n"']) expect(readJson(bytes(text))).toBeUndefined()
   expect(readJson(Uint8Array.of(0x22, 0xff, 0x22))).toBeUndefined()
   expect(readJson(bytes('['.repeat(5_000_000)))).toBeUndefined()

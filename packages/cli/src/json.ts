@@ -1,11 +1,11 @@
-/** Whether a value has members: neither null nor an array. */
+/** Whether a value is an object with members: neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
- * The JSON value of bytes, or `undefined` where they are not JSON in UTF-8, or name a member twice: two readers of such a text
- * could see different values, and a check would speak for one of them only. Source: RFC 7493 (I-JSON) section 2.3.
+ * The JSON value of these bytes, or `undefined` if they are not UTF-8 JSON or have a duplicate member. Two parsers
+ * could read different values from duplicate members. Source: RFC 7493 (I-JSON) section 2.3.
  */
 export function readJson(bytes: Uint8Array): unknown {
   try {
@@ -21,7 +21,7 @@ export function readJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** How many members a text names that is known to be JSON: its strings that a colon follows. */
+/** The number of member names in valid JSON text: strings followed by a colon. */
 function membersWritten(text: string): number {
   let written = 0
   let end = 0

@@ -130,7 +130,7 @@ test('an answer without end is not read to its end', async () => {
   expect(sent).toBeLessThan(50_000_000)
 })
 
-test('only the events that were asked for are forwarded, from the time that was asked for', async () => {
+test('only the requested events are forwarded, from the requested time on', async () => {
   const own = await stage.world.organisation()
   const [early = ''] = await stage.publish(own, 1, 'vault.sealed')
   await stage.publish(own, 5)
@@ -159,19 +159,19 @@ test('a connection that is cut after each of thirty events: each is forwarded, i
 
 test('a connection that is cut while an event is at the receiver brings nothing twice and loses nothing', async () => {
   const cutter = await aCutter()
-  const held: (() => void)[] = []
+  const waiting: (() => void)[] = []
   const { own, receiver, purser } = await listening({
     base: cutter.url,
-    answer: (response) => held.push(() => response.writeHead(200).end()),
+    answer: (response) => waiting.push(() => response.writeHead(200).end()),
   })
   const ids: string[] = []
   for (let round = 1; round <= 5; round++) {
     ids.push(...(await stage.publish(own)), ...(await stage.publish(own)))
     await receiver.until(2 * round - 1)
     cutter.cut()
-    held.shift()?.()
+    waiting.shift()?.()
     await receiver.until(2 * round)
-    held.shift()?.()
+    waiting.shift()?.()
     await purser.until('delivery', 2 * round)
   }
   expect(receiver.ids()).toEqual(ids)
@@ -234,7 +234,7 @@ test('the API key goes to the service alone, and the receiver gets nothing but w
   expect(headers?.authorization).toBeUndefined()
 })
 
-/** Stands before the server and cuts every connection when told to. */
+/** A proxy in front of the server that closes all connections on request. */
 async function aCutter(): Promise<{ readonly url: string; cut(): void }> {
   const { request: send } = await import('node:http')
   const server = createServer((request, response) => {

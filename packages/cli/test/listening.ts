@@ -8,7 +8,7 @@ type Said = Readonly<Record<string, unknown>>
 export interface ListeningProcess {
   /** What it said as JSON, a value on each line. */
   readonly said: readonly Said[]
-  /** The same of one kind. */
+  /** The outputs of one kind. */
   of(kind: string): readonly Said[]
   /** Resolves when it has said so many of a kind. */
   until(kind: string, count?: number): Promise<readonly Said[]>

@@ -23,7 +23,7 @@ export function purser(args: readonly string[], nodeOptions: readonly string[] =
   return purserOf({}, args, { nodeOptions })
 }
 
-/** The same with variables of the environment, and with something piped in. */
+/** Runs `purser` with environment variables and piped input. */
 export function purserOf(
   env: Readonly<Record<string, string>>,
   args: readonly string[],
@@ -48,7 +48,7 @@ export async function ran(args: readonly string[]): Promise<Ended> {
     fetch: () => Promise.reject(new Error('nothing was to be fetched')),
     env: {},
     settingsDirectory: '/nowhere/purser',
-    readSecret: () => Promise.reject(new Error('nothing was to be asked')),
+    readSecret: () => Promise.reject(new Error('no secret should be requested')),
     untilStopped: () => AbortSignal.abort(),
     print: () => undefined,
   }

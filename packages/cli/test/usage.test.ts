@@ -108,8 +108,8 @@ test('what cannot be read, or is no key set, ends with 2 and not with a verdict'
   const keys = put('jwks.json', aSealer().jwks)
   const runs: readonly (readonly [RegExp, readonly string[]])[] = [
     [/is not a JSON Web Key Set\./, [file, '--keys', put('list.json', [])]],
-    [/is not a JSON Web Key Set with an Ed25519 key/, [file, '--keys', file]],
-    [/is not a JSON Web Key Set with an Ed25519 key/, [file, '--keys', put('empty.json', { keys: [] })]],
+    [/not a JSON Web Key Set with an Ed25519 signature key/, [file, '--keys', file]],
+    [/not a JSON Web Key Set with an Ed25519 signature key/, [file, '--keys', put('empty.json', { keys: [] })]],
     [/ENOENT/, ['/nowhere/proof.json', '--keys', keys]],
     [/EISDIR/, [path.dirname(file), '--keys', keys]],
     [/^--file needs --item/, [file, '--keys', keys, '--file', file]],

@@ -4,9 +4,9 @@ import { aSealer, sealedBy } from '../../sdk/test/seal-stage.ts'
 import { aDirectory, purser } from './stage.ts'
 
 test('keys are fetched from the service that is named, once, and count for its seals', async () => {
-  const asked: (string | undefined)[] = []
+  const requested: (string | undefined)[] = []
   const { url, host } = await serving((request, response) => {
-    asked.push(request.url)
+    requested.push(request.url)
     response.end(JSON.stringify(sealer.jwks))
   })
   const sealer = aSealer(host)
@@ -14,7 +14,7 @@ test('keys are fetched from the service that is named, once, and count for its s
   const good = await purser(['verify', put('proof.json', sealedBy(sealer)), '--from', url])
   expect(good).toMatchObject({ code: 0, stderr: '' })
   expect(good.stdout).toContain(`signed with  ${sealer.kid}, a key of ${url}\n`)
-  expect(asked).toEqual(['/.well-known/jwks.json'])
+  expect(requested).toEqual(['/.well-known/jwks.json'])
   const posing = put('posing.json', sealedBy({ ...sealer, kid: 'did:web:pay.example.com#seal-1' }))
   const bad = await purser(['verify', posing, '--from', url])
   expect(bad).toMatchObject({ code: 1, stderr: expect.stringContaining('key-unknown') })
@@ -26,7 +26,7 @@ test('a service without keys says nothing against a proof: it could not be check
   const { put } = aDirectory()
   const { code, stdout, stderr } = await purser(['verify', put('proof.json', sealedBy(aSealer())), '--from', url])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toBe(`--from ${url}: The key set was answered with status 404.\n`)
+  expect(stderr).toBe(`--from ${url}: The request for the key set failed with status 404.\n`)
 })
 
 async function serving(listener: RequestListener): Promise<{ readonly url: string; readonly host: string }> {

@@ -4,13 +4,13 @@ import path from 'node:path'
 import { rpc } from './rpc.ts'
 
 export type AnvilOptions = {
-  /** Harmless to anvil; by it a later start knows this process again in the process list. */
+  /** Has no effect on anvil. A later start finds this process in the process list by it. */
   mark?: string
 
   chainId: number
   isTempo: boolean
   takesL1Fee?: boolean
-  /** How many blocks the safe block is behind the newest, and half of how many the final one is; 1 where it is left out. */
+  /** How many blocks the safe block is behind the newest. The final block is twice as far behind. Default 1. */
   epochBlocks?: number
   port?: number
   blockTimeSeconds?: number
@@ -20,7 +20,10 @@ export type AnvilOptions = {
 const startMsMax = 20_000
 const statesKept = 256
 
-/** Runs one native anvil on 127.0.0.1 and answers when it listens. A given port is taken or refused, else anvil finds a free one. */
+/**
+ * Runs one native anvil on 127.0.0.1 and resolves when it listens. If a given port is taken, this rejects. Without a
+ * port, anvil finds a free one.
+ */
 export async function startAnvil(options: AnvilOptions): Promise<{ child: ChildProcess; rpcUrl: string }> {
   const child = spawnAnvil(options)
   try {
@@ -45,26 +48,26 @@ function spawnAnvil(options: AnvilOptions): ChildProcess {
   if (options.blockTimeSeconds !== undefined) args.push('--block-time', String(options.blockTimeSeconds))
   if (options.loadState !== undefined) args.push('--load-state', options.loadState)
   if (options.mark !== undefined) args.push('--cache-path', options.mark)
-  // detached: a Ctrl-C in the terminal is for us, the chain goes last.
+  // detached: a Ctrl-C in the terminal reaches only this process, and the chain is stopped last.
   return spawn(findAnvil(), args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
 }
 
 function listening(child: ChildProcess): Promise<string> {
-  let said = ''
+  let output = ''
   return new Promise((resolve, reject) => {
     const late = () => reject(new Error(`anvil is not ready after ${startMsMax} ms`))
     const timer = setTimeout(late, startMsMax).unref()
-    const hear = (chunk: unknown) => {
-      said = `${said}${chunk}`.slice(-4_000)
-      const address = /Listening on (\S+:\d+)/.exec(said)?.[1]
+    const onOutput = (chunk: unknown) => {
+      output = `${output}${chunk}`.slice(-4_000)
+      const address = /Listening on (\S+:\d+)/.exec(output)?.[1]
       if (address === undefined) return
       clearTimeout(timer)
       resolve(address)
     }
-    child.stdout?.on('data', hear)
-    child.stderr?.on('data', hear)
+    child.stdout?.on('data', onOutput)
+    child.stderr?.on('data', onOutput)
     child.once('error', reject)
-    child.once('close', (code) => reject(new Error(`anvil ended (${code}): ${said.trim().slice(-400)}`)))
+    child.once('close', (code) => reject(new Error(`anvil ended (${code}): ${output.trim().slice(-400)}`)))
   })
 }
 

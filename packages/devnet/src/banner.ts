@@ -1,13 +1,14 @@
 import type { Dev } from './dev.ts'
 
-/** What a newcomer needs after `npm start`: where it is, the key, and a command to try. */
+/** What a newcomer needs after `npm start`: the address, the key and a command to try. */
 export function banner(
   dev: Dev,
-  { portAsked, dataDir }: { readonly portAsked: number; readonly dataDir: string },
+  { portRequested, dataDir }: { readonly portRequested: number; readonly dataDir: string },
 ): string {
-  const taken = portAsked !== 0 && dev.server.port !== portAsked
+  const taken = portRequested !== 0 && dev.server.port !== portRequested
   const facts = [
     ['API', dev.baseUrl],
+    ['Sign in', `${dev.signInUrl} (once, within ten minutes)`],
     ['Docs', `${dev.baseUrl}/docs`],
     ['API key', dev.apiKey],
     ['Wallet', `${dev.walletId} (USDC on base-sepolia)`],
@@ -16,7 +17,7 @@ export function banner(
     ['Data', dataDir],
   ]
   return [
-    ...(taken ? [`Port ${portAsked} is taken, so this is port ${dev.server.port}.`] : []),
+    ...(taken ? [`Port ${portRequested} is taken, so this is port ${dev.server.port}.`] : []),
     'Purser is running.',
     '',
     ...facts.map(([name = '', value = '']) => `  ${name.padEnd(9)} ${value}`),
@@ -38,7 +39,10 @@ function payerLine({ payer, chains }: Dev, dataDir: string): string {
   return `${payer.address} (${funds}; its key is in ${dataDir}/dev.json)`
 }
 
-/** Verifies a stub payment: what a provider's server asks when a request with a payment arrives. */
+/**
+ * Returns the curl command that verifies a stub payment, as a provider's server does when a request with a payment
+ * arrives.
+ */
 function exampleCall({ baseUrl, apiKey, walletId }: Dev): string {
   const body = {
     protocol: 'x402',

@@ -16,8 +16,9 @@ const abi = parseAbi([
 const deposited = toEventSelector('Deposited(bytes32)')
 
 /**
- * What the relayer does with a deposit. `deliver`: pays what was quoted. `less`: pays half of the least that was promised. `refund`: gives
- * back at once. `fail`: gives up, and gives back only when told to refund. `stall`: nothing, until told otherwise.
+ * What the relayer does with a deposit. `deliver`: pays the quoted amount. `less`: pays half of the guaranteed minimum.
+ * `refund`: refunds at once. `fail`: gives up, and refunds only after the conduct is set to `refund`. `stall`: does
+ * nothing until the conduct changes.
  */
 export type RelayerConduct = 'deliver' | 'less' | 'refund' | 'fail' | 'stall'
 
@@ -33,20 +34,23 @@ export type BridgeDeposit = {
 }
 
 export type BridgeRelayer = {
-  /** From now on, also for deposits that wait. */
-  tell(conduct: RelayerConduct): void
-  /** Looks at every deposit that is not ended, once; answers how many it did something about. */
+  /** Sets the conduct from now on, also for pending deposits. */
+  setConduct(conduct: RelayerConduct): void
+  /** Checks every open deposit once. Returns how many it acted on. */
   pass(): Promise<number>
-  /** Passes again and again until stopped. */
+  /** Runs passes until stopped. */
   start(everyMs?: number): void
   stop(): Promise<void>
 }
 
-/** One part in a thousand less than came in, in the other token's digits: the sandbox's quote takes the same. */
+/** The relayer pays 0.1% less than the deposit, in the other token's decimals. The sandbox's quote deducts the same. */
 const keptParts = 999n
 const partsInAll = 1_000n
 
-/** The relayer of the sandbox's bridge between these chains. Whatever it is told and however often it starts, it pays a deposit once. */
+/**
+ * The relayer of the sandbox's bridge between these chains. It pays a deposit at most once, whatever its conduct and
+ * however often it starts.
+ */
 export function createBridgeRelayer(chains: readonly ReachableChain[]): BridgeRelayer {
   let conduct: RelayerConduct = 'deliver'
   let stopping = false
@@ -54,7 +58,7 @@ export function createBridgeRelayer(chains: readonly ReachableChain[]): BridgeRe
   const waiting = new Map<Hex, ReachableChain>()
   const seenTo = new Map<string, bigint>()
   const pass = async (): Promise<number> => {
-    for (const chain of chains) await hear(chain, { waiting, seenTo })
+    for (const chain of chains) await readDeposits(chain, { waiting, seenTo })
     let done = 0
     for (const [id, chain] of waiting) {
       const outcome = await act(chains, chain, { id, conduct })
@@ -64,14 +68,14 @@ export function createBridgeRelayer(chains: readonly ReachableChain[]): BridgeRe
     return done
   }
   return {
-    tell: (next) => {
+    setConduct: (next) => {
       conduct = next
     },
     pass,
     start(everyMs = 250) {
       running ??= (async () => {
         while (!stopping) {
-          // A chain that is being stopped answers no more.
+          // A chain that is being stopped no longer answers.
           await pass().catch(() => 0)
           await delay(everyMs)
         }
@@ -84,9 +88,9 @@ export function createBridgeRelayer(chains: readonly ReachableChain[]): BridgeRe
   }
 }
 
-type Heard = { waiting: Map<Hex, ReachableChain>; seenTo: Map<string, bigint> }
+type DepositCursor = { waiting: Map<Hex, ReachableChain>; seenTo: Map<string, bigint> }
 
-async function hear(chain: ReachableChain, { waiting, seenTo }: Heard): Promise<void> {
+async function readDeposits(chain: ReachableChain, { waiting, seenTo }: DepositCursor): Promise<void> {
   const head = BigInt(await rpcHex(chain.rpcUrl, 'eth_blockNumber'))
   const from = seenTo.get(chain.rpcUrl) ?? 0n
   if (head < from) return
@@ -111,22 +115,22 @@ async function act(
   const isFailed = state === 3
   if (!isOpen && !isFailed) return 'ended'
   const end = chains.find(({ network }) => networkByName(network)?.chainId === Number(deposit.destinationChainId))
-  // Paid out by another relayer, or before this one started: nothing is given back then.
+  // Another relayer, or this one before a restart, has paid out: nothing is refunded then.
   if (end !== undefined && (await isFilled(end, id))) return 'ended'
   if (conduct === 'refund') {
-    await tellBridge(source, encodeFunctionData({ abi, functionName: 'refund', args: [id] }))
+    await callBridge(source, encodeFunctionData({ abi, functionName: 'refund', args: [id] }))
     return 'ended'
   }
   if (!isOpen || conduct === 'stall' || end === undefined) return 'left'
   if (conduct === 'fail') {
-    await tellBridge(source, encodeFunctionData({ abi, functionName: 'fail', args: [id] }))
+    await callBridge(source, encodeFunctionData({ abi, functionName: 'fail', args: [id] }))
     return 'failed'
   }
   await payOut(source, end, { ...deposit, isLess: conduct === 'less' })
   return 'ended'
 }
 
-function tellBridge(chain: ReachableChain, data: Hex): Promise<Hex> {
+function callBridge(chain: ReachableChain, data: Hex): Promise<Hex> {
   return sendFromDevAccount(chain, sandboxBridgeAddress, data)
 }
 
@@ -139,7 +143,7 @@ async function payOut(
   const scaled = (deposit.amount * 10n ** BigInt(paid)) / 10n ** BigInt(given)
   const amount = deposit.isLess ? deposit.amountOutMin / 2n : (scaled * keptParts) / partsInAll
   const args = [deposit.id, deposit.destinationToken, amount, deposit.recipient] as const
-  await tellBridge(destination, encodeFunctionData({ abi, functionName: 'fill', args }))
+  await callBridge(destination, encodeFunctionData({ abi, functionName: 'fill', args }))
 }
 
 async function readDeposit(chain: ReachableChain, id: Hex): Promise<BridgeDeposit & { state: number }> {

@@ -7,7 +7,7 @@ import { devAccount } from './chains.ts'
 import { type ReachableChain, sendFromDevAccount } from './faucet.ts'
 import { rpc, rpcHex } from './rpc.ts'
 
-/** A chain as Circle's contracts know it. */
+/** A chain in the terms of Circle's contracts. */
 export interface CctpEnd {
   readonly chain: ReachableChain
   readonly domain: number
@@ -25,7 +25,7 @@ const abi = parseAbi([
   'function setMaxBurnAmountPerMessage(address token, uint256 amount)',
 ])
 
-/** Where Circle's minter is on a local chain, and who gets its fees; nobody but these contracts knows them. */
+/** Where Circle's minter is on a local chain, and the receiver of its fees. Only these contracts use them. */
 const minterAddress = '0xcc7c000000000000000000000000000000000001'
 export const cctpFeeRecipient: Address = '0xcc7c000000000000000000000000000000000002'
 const version = 1
@@ -33,8 +33,9 @@ const bodyBytesMax = 8_192n
 const burnMax = 10n ** 13n
 
 /**
- * Puts Circle's own contracts of CCTP v2 at the addresses that they have on the real chain, with one attester, so that what is burnt on the
- * one chain can be minted on the other by whoever holds that attester's signature. The attester's key is a test's: never a real one.
+ * Puts Circle's own CCTP v2 contracts at the addresses that they have on the real chain. There is one attester: what is
+ * burned on one chain can be minted on the other with that attester's signature. The attester's key is a test key, never
+ * a real one.
  */
 export async function installCctp(here: CctpEnd, there: CctpEnd, attester: Address): Promise<void> {
   const { chain, domain, usdc, tokenMessenger, messageTransmitter } = here
@@ -70,7 +71,7 @@ function words(...values: readonly (bigint | number)[]): Hex {
   )
 }
 
-/** Running a constructor in a call answers the code to set, with what it made immutable. */
+/** Runs a constructor in a call. Returns the code to set, with its immutables filled in. */
 async function construct(chain: ReachableChain, address: Address, code: string, args: Hex): Promise<void> {
   const runtime = await rpcHex(chain.rpcUrl, 'eth_call', [
     { from: devAccount.address, data: `${code}${args.slice(2)}` },

@@ -10,8 +10,9 @@ const trimBytesMax = 200_000_000
 const orphanMs = 10_000
 
 /**
- * Writes the whole state of a chain to a file, in one step: a crash leaves the old file or the new one. anvil's own
- * --state writes in place, every second, every block that ever was; one that only ticks would fill the disk.
+ * Writes the whole state of a chain to a file atomically: a crash leaves the old file or the new one. anvil's own
+ * --state writes in place, every second, with every block since the start, and so fills the disk on a chain with a block
+ * time.
  */
 export async function saveChainState(rpcUrl: string, file: string): Promise<void> {
   const dump = await rpcHex(rpcUrl, 'anvil_dumpState')
@@ -20,7 +21,7 @@ export async function saveChainState(rpcUrl: string, file: string): Promise<void
   renameSync(half, file)
 }
 
-/** Saves the chain within about a second of every transaction, and now and then when nothing happens, until stopped. */
+/** Saves the chain within about a second of every transaction, and at intervals when nothing happens, until stopped. */
 export function saveWhileRunning(rpcUrl: string, file: string): { stop(): Promise<void> } {
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
@@ -39,7 +40,7 @@ export function saveWhileRunning(rpcUrl: string, file: string): { stop(): Promis
   }
   const schedule = (afterMs: number) => {
     timer = setTimeout(() => {
-      // A state that takes long to save is saved less often. A chain that does not answer is its owner's concern.
+      // A state that takes long to save is saved less often. A chain that does not answer is reported by its owner.
       running = look().then(
         (tookMs = 0) => schedule(Math.max(lookMs, tookMs * 10)),
         () => schedule(lookMs),
@@ -56,7 +57,7 @@ export function saveWhileRunning(rpcUrl: string, file: string): { stop(): Promis
   }
 }
 
-/** Ends an anvil that a killed launcher left behind, after taking its state, so nothing that it mined is lost. */
+/** Ends an anvil that a killed launcher left behind, after saving its state, so that no mined block is lost. */
 export async function endOrphanChain(stateFile: string): Promise<void> {
   const { pid, rpcUrl } = readPidFile(pidFile(stateFile))
   const alive = () => pid > 0 && commandLine(pid)?.includes(markOf(stateFile)) === true
@@ -68,12 +69,15 @@ export async function endOrphanChain(stateFile: string): Promise<void> {
   forgetChain(stateFile)
 }
 
-/** What stands in the command line of the chain that runs on a state file, so that a reused pid is not mistaken for it. */
+/**
+ * Returns the marker in the command line of the chain of a state file. It distinguishes the chain from another process
+ * with a reused pid.
+ */
 export function markOf(stateFile: string): string {
   return `${stateFile}.cache`
 }
 
-/** Leaves a note of who runs the chain, for the next start to find if this process is killed. */
+/** Records who runs the chain, so that the next start finds it if this process is killed. */
 export function rememberChain(stateFile: string, pid: number | undefined, rpcUrl: string): void {
   writeFileSync(pidFile(stateFile), JSON.stringify({ pid, rpcUrl }))
 }

@@ -9,13 +9,13 @@ import { installContracts } from './predeploys.ts'
 
 export type ChainOptions = {
   network: NetworkName
-  /** A free one when left out. */
+  /** Default: a free one. */
   port?: number
-  /** Where the chain's state outlives the process; without it the chain begins anew each time. */
+  /** Where the chain's state is saved. Without it the chain starts empty each time. */
   stateFile?: string
-  /** Left out: a block per transaction, at once. On Tempo always at least one block a second. */
+  /** Default: one block per transaction, at once. Tempo always makes at least one block a second. */
   blockTimeSeconds?: number
-  /** Takes a data fee for each transaction, as networks of the OP Stack do; `setL1Fee` says how much. Left out: none. */
+  /** Whether each transaction pays a data fee, as on networks of the OP Stack. `setL1Fee` sets it. Default: no fee. */
   takesL1Fee?: boolean
   epochBlocks?: number
 }
@@ -25,15 +25,17 @@ export type DevChain = {
   chainId: number
   rpcUrl: string
   pid: number
-  /** By the symbol that the registry of chains gives them. */
+  /** By the symbol in the registry of chains. */
   tokens: Record<string, Address>
   /** Saves the state, if it has a file, and ends the chain. */
   stop(): Promise<void>
-  /** The crash, for tests: SIGKILL; resolves when it is dead. */
+  /** The crash, for tests: SIGKILL. Resolves when the process is dead. */
   kill(): Promise<void>
 }
 
-/** The account that pays for what the faucet does. Its key is public knowledge (anvil's first): it never has real money. */
+/**
+ * The account that pays for the faucet's transactions. Its key is public (anvil's first): it must never have real money.
+ */
 export const devAccount = {
   address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
   privateKey: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
@@ -41,7 +43,7 @@ export const devAccount = {
 
 /**
  * Runs a local chain with the chain id, the token addresses and the token domains of a network of the registry, so that
- * what is signed for the one is shaped as for the other. With a state file it goes on where it ended, also after a crash.
+ * signatures have the same form on both. With a state file it continues from the saved state, also after a crash.
  */
 export async function startChain(options: ChainOptions): Promise<DevChain> {
   const network = networkByName(options.network)

@@ -9,10 +9,10 @@ const obeyMs = 30_000
 let listening = false
 
 /**
- * Makes sure that a child does not outlive this process when it ends in any way that it can notice: a normal exit, an
- * uncaught error, or a signal that nobody else handles. Whoever handles the signal itself stops the child itself, so
- * that a server can finish its requests while its database still answers. `leave` cleans up what the child would leave
- * behind, in a process that cannot wait any more. Returns the function that lets go.
+ * Ends a child when this process ends in any way that it can notice: a normal exit, an uncaught error, or a signal
+ * without another handler. A process that handles the signal itself also stops the child itself, so that a server can
+ * finish its requests while its database still answers. `leave` cleans up synchronously what the child would leave
+ * behind. Returns the function that removes the guard.
  */
 export function guardChild(child: ChildProcess, signal: NodeJS.Signals, leave: () => void = () => {}): () => void {
   const entry = { child, signal, leave }
@@ -24,7 +24,10 @@ export function guardChild(child: ChildProcess, signal: NodeJS.Signals, leave: (
   }
 }
 
-/** Signals a child, waits until it is dead, and goes on to the next, harder signal when it does not obey. */
+/**
+ * Sends the signals to a child in order, each after the child has not exited on the one before, and waits until it is
+ * dead.
+ */
 export async function endChild(child: ChildProcess, signals: readonly NodeJS.Signals[]): Promise<void> {
   const gone = () => child.exitCode !== null || child.signalCode !== null
   for (const signal of signals) {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:
 import path from 'node:path'
 import { takeLock } from './lock.ts'
 
-/** What stands where under a data directory. */
+/** The paths under a data directory. */
 export interface DataDir {
   readonly path: string
   readonly devFile: string
@@ -14,8 +14,8 @@ export interface DataDir {
 }
 
 /**
- * Makes the directory when it is missing and takes it for this process: two services on one directory would end each
- * other's chains. Throws an InUseError when another one runs on it.
+ * Makes the directory when it is missing and locks it for this process: two services on one directory would end each
+ * other's chains. Throws an InUseError when another process has it.
  */
 export function openDataDir(dir: string): DataDir {
   const real = make(dir)
@@ -23,7 +23,7 @@ export function openDataDir(dir: string): DataDir {
   return { ...placesIn(real), release: lock.release }
 }
 
-/** Deletes a directory that nothing runs on, and the database that had to live outside it. */
+/** Deletes a directory that no process runs on, and the database outside it, if there is one. */
 export function removeDataDir(dir: string): void {
   const pointer = path.join(placesIn(dir).postgres, 'cluster-location')
   if (existsSync(pointer)) {

@@ -3,7 +3,7 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { DevPayer } from './dev-file.ts'
 
-/** One request as it went over the wire, and what came back. */
+/** One request as sent, and its response. */
 export interface Exchange {
   /** The signed payment that the request carried. */
   readonly paymentSignature: string | null
@@ -11,13 +11,13 @@ export interface Exchange {
   readonly headers: Headers
 }
 
-/** An agent's paid call: every exchange in order, and the body of the last answer. */
+/** An agent's paid call: every exchange in order, and the body of the last response. */
 export interface PaidCall {
   readonly exchanges: readonly Exchange[]
   readonly body: unknown
 }
 
-/** Calls a route as an agent does, with the official x402 client: what it is asked for, it signs and sends. */
+/** Calls a route as an agent does, with the official x402 client, which signs and sends the required payment. */
 export async function callAndPay(url: string, payer: DevPayer, network: `eip155:${number}`): Promise<PaidCall> {
   const exchanges: Exchange[] = []
   const listening: typeof fetch = async (input, init) => {
@@ -32,7 +32,7 @@ export async function callAndPay(url: string, payer: DevPayer, network: `eip155:
   return { exchanges, body: await response.json() }
 }
 
-/** Sends a signed payment once more, as someone who saw it would. */
+/** Sends a signed payment a second time, as an observer of the request could. */
 export function replay(url: string, paymentSignature: string): Promise<Response> {
   return fetch(url, { headers: { [paymentHeader]: paymentSignature } })
 }

@@ -7,8 +7,8 @@ import { tokenBalance } from './faucet.ts'
 import { expectTrue } from './narrator.ts'
 import { isRecord, rpc } from './rpc.ts'
 
-/** One of the provider's wallets: where it is paid, and in what. */
-export interface Till {
+/** One of the provider's wallets: the address that is paid, the chain and the token. */
+export interface SellerWallet {
   readonly walletId: string
   readonly chain: DevChain
   readonly symbol: string
@@ -19,10 +19,10 @@ export interface Till {
 export interface Cast {
   readonly dev: Dev
   readonly provider: Provider
-  /** The provider's own view of the service. */
+  /** The provider's client of the service. */
   readonly purser: Purser
-  readonly onBase: Till
-  readonly onTempo: Till
+  readonly onBase: SellerWallet
+  readonly onTempo: SellerWallet
 }
 
 export interface Balances {
@@ -32,7 +32,7 @@ export interface Balances {
 
 export async function castOf(dev: Dev, provider: Provider): Promise<Cast> {
   const purser = createPurser({ apiKey: dev.apiKey, baseUrl: dev.baseUrl })
-  const tillOf = async (walletId: string, network: NetworkName, symbol: string): Promise<Till> => {
+  const tillOf = async (walletId: string, network: NetworkName, symbol: string): Promise<SellerWallet> => {
     const { address } = await purser.wallets.byo.get(walletId)
     const chain = dev.runningChains.find((running) => running.network === network)
     if (chain === undefined || !isAddress(address)) throw new Error(`the demo needs ${network} and a wallet on it`)
@@ -45,8 +45,8 @@ export async function castOf(dev: Dev, provider: Provider): Promise<Cast> {
   return { dev, provider, purser, onBase, onTempo }
 }
 
-/** What payer and receiver hold of the till's token, as its chain says. */
-export async function balances({ dev }: Cast, { chain, symbol, receiver }: Till): Promise<Balances> {
+/** The balances of payer and receiver in the seller's token, read from its chain. */
+export async function balances({ dev }: Cast, { chain, symbol, receiver }: SellerWallet): Promise<Balances> {
   const [ofPayer, ofReceiver] = await Promise.all([
     tokenBalance(chain, symbol, dev.payer.address),
     tokenBalance(chain, symbol, receiver),
@@ -54,21 +54,21 @@ export async function balances({ dev }: Cast, { chain, symbol, receiver }: Till)
   return { payer: ofPayer, receiver: ofReceiver }
 }
 
-/** The block that a transaction is in; ends the step unless the chain has it and it succeeded. */
-export async function blockOf({ chain }: Till, transaction: string | undefined): Promise<number> {
+/** Returns the block of a transaction. Fails the step unless the chain has it and it succeeded. */
+export async function blockOf({ chain }: SellerWallet, transaction: string | undefined): Promise<number> {
   expectTrue(transaction !== undefined && /^0x[0-9a-f]{64}$/.test(transaction), 'the answer names no transaction')
   const receipt = await rpc(chain.rpcUrl, 'eth_getTransactionReceipt', [transaction])
   expectTrue(isRecord(receipt) && receipt.status === '0x1', `${transaction} did not succeed on ${chain.network}`)
   return Number(receipt.blockNumber)
 }
 
-/** The payment log of a till, newest first. */
-export function logsOf({ purser }: Cast, { walletId }: Till): Promise<readonly PaymentLog[]> {
+/** The payment log of a seller's wallet, newest first. */
+export function logsOf({ purser }: Cast, { walletId }: SellerWallet): Promise<readonly PaymentLog[]> {
   return purser.payments.logs.list({ walletId }).toArray({ limit: 10 })
 }
 
-/** An amount of the till's token as a person reads it. */
-export function inWords({ symbol }: Till, raw: bigint): string {
+/** Formats an amount of the seller's token for people. */
+export function inWords({ symbol }: SellerWallet, raw: bigint): string {
   return `${formatAmount(raw, 6)} ${symbol}`
 }
 

@@ -1,13 +1,16 @@
 import { isAddress } from '@purser/protocol'
-import { type Cast, inWords, type Till } from './demo-cast.ts'
+import { type Cast, inWords, type SellerWallet } from './demo-cast.ts'
 import type { Listening } from './demo-listen.ts'
 import { fundToken } from './faucet.ts'
 import { expectTrue } from './narrator.ts'
 
 const rawDeposit = 60_000_000n
 
-/** Somebody sends money without asking; the provider is told, for each kind of wallet, with the transaction that brought it. */
-export async function hearOfDeposits({ purser, onBase }: Cast, listening: Listening) {
+/**
+ * Deposits arrive unannounced. The provider receives an event for each kind of wallet, with the transaction of the
+ * deposit.
+ */
+export async function checkDepositEvents({ purser, onBase }: Cast, listening: Listening) {
   const master = await purser.wallets.master.create({ name: 'Treasury', chain: 'base', supportedTokens: ['USDC'] })
   const child = await purser.wallets.children.create(master.id, { name: 'Customer 7' })
   const own = { id: onBase.walletId, address: onBase.receiver }
@@ -18,13 +21,16 @@ export async function hearOfDeposits({ purser, onBase }: Cast, listening: Listen
     const isIt = ({ payload }: { readonly payload: object }) => 'txHash' in payload && payload.txHash === txHash
     const { event } = await listening.until((one) => one.event.type === 'deposit.success' && isIt(one.event))
     const { walletId, rawAmount } = { walletId: undefined, rawAmount: undefined, ...event.payload }
-    expectTrue(walletId === id && rawAmount === String(rawDeposit), `${txHash} is told of otherwise than it was sent`)
+    expectTrue(
+      walletId === id && rawAmount === String(rawDeposit),
+      `the event about ${txHash} does not match the deposit`,
+    )
   }
   const seconds = ((performance.now() - began) / 1_000).toFixed(1)
   expectTrue(isAddress(master.address), `${master.id} has no address`)
-  const value: Till = { ...onBase, walletId: master.id, receiver: master.address }
+  const value: SellerWallet = { ...onBase, walletId: master.id, receiver: master.address }
   return {
     value,
-    says: `deposit.success for ${own.id}, ${master.id} and ${child.id}: ${inWords(onBase, rawDeposit)} each, ${seconds} s in all`,
+    summary: `deposit.success for ${own.id}, ${master.id} and ${child.id}: ${inWords(onBase, rawDeposit)} each, ${seconds} s in all`,
   }
 }

@@ -9,30 +9,33 @@ import type { DevRecord } from './dev-file.ts'
 import { expectTrue } from './narrator.ts'
 import { isRecord } from './rpc.ts'
 
-/** A delivery as it came, and the event in it once the signature held. */
+/** A delivery, and the event in it if its signature was valid. */
 interface Delivery {
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
   readonly event: WebhookEvent
 }
 
-/** A server that no address leads to, and `purser listen` which brings it the organisation's events. */
+/** A server that is not reachable from outside, and `purser listen`, which forwards the organization's events to it. */
 export interface Listening {
   readonly url: string
   readonly deliveries: readonly Delivery[]
   /** How many requests were not signed by the service. */
   refused(): number
   readonly secret: Promise<string>
-  /** Resolves with the delivery that the test picks, also one that came before. Rejects when it can come no more. */
+  /**
+   * Resolves with the first delivery that the predicate accepts, also an earlier one. Rejects when none can come any
+   * more.
+   */
   until(isIt: (delivery: Delivery) => boolean): Promise<Delivery>
   stop(): Promise<void>
 }
 
 const program = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
-/** What does not come in this time ends the story. */
+/** The demo fails when a delivery takes longer. */
 const waitMsMax = 20_000
 
-/** Starts both. What happens until the program is up comes too: it asks for everything since now. */
+/** Starts both. `purser listen` requests everything since now, so events from before it is up are delivered too. */
 export async function startListening({ baseUrl, apiKey }: DevRecord): Promise<Listening> {
   const since = new Date().toISOString()
   const deliveries: Delivery[] = []
@@ -43,7 +46,7 @@ export async function startListening({ baseUrl, apiKey }: DevRecord): Promise<Li
   let refused = 0
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray())
-    // The program says its secret before it sends anything, and yet what it sends may be read first.
+    // `purser listen` prints its secret before it sends anything, but the delivery may be read first.
     const event = eventIn(body, request.headers, await greeted.promise)
     if (event === undefined) refused += 1
     else deliveries.push({ headers: request.headers, body, event })
@@ -96,7 +99,7 @@ function first(
   })
 }
 
-/** Nothing is taken that the service did not sign. */
+/** Returns the event, or undefined for a request that the service did not sign. */
 function eventIn(body: Buffer, headers: IncomingMessage['headers'], secret: string): WebhookEvent | undefined {
   try {
     return unwrap(body, headers, secret)
@@ -106,16 +109,19 @@ function eventIn(body: Buffer, headers: IncomingMessage['headers'], secret: stri
   }
 }
 
-/** The provider's own machine has been told what the agent saw, and knows by whom. */
-export async function hearOfIt(listening: Listening, { vaultId }: Research) {
+/** Checks that the provider's machine received every event that the agent saw, signed by the service. */
+export async function checkDeliveries(listening: Listening, { vaultId }: Research) {
   const { event, body, headers } = await listening.until(
     (delivery) => delivery.event.type === 'vault.sealed' && delivery.event.payload.vaultId === vaultId,
   )
   expectTrue(listening.refused() === 0, `${listening.refused()} deliveries were not signed`)
   const changed = Buffer.from(body)
   changed[changed.length - 3] = (changed[changed.length - 3] ?? 0) ^ 1
-  expectTrue(eventIn(changed, headers, await listening.secret) === undefined, 'a changed body passes')
+  expectTrue(
+    eventIn(changed, headers, await listening.secret) === undefined,
+    'a changed body passes the signature check',
+  )
   const types = new Set(listening.deliveries.map((delivery) => delivery.event.type))
   const count = `${listening.deliveries.length} deliveries, all signed, of ${[...types].sort().join(', ')}`
-  return { value: undefined, says: `POST ${listening.url}: vault.sealed, ${event.eventId}; ${count}` }
+  return { value: undefined, summary: `POST ${listening.url}: vault.sealed, ${event.eventId}; ${count}` }
 }

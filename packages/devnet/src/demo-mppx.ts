@@ -7,7 +7,7 @@ import { tempoModerato } from 'viem/tempo/chains'
 import type { DevChain } from './chains.ts'
 import type { DevPayer } from './dev-file.ts'
 
-/** A call that was paid by MPP: the answer, and what the official client reads in its `Payment-Receipt`. */
+/** A call paid by MPP: the response, and the `Payment-Receipt` as the official client decodes it. */
 export interface MppCall {
   readonly status: number
   readonly body: unknown
@@ -15,7 +15,10 @@ export interface MppCall {
   readonly reference: string | undefined
 }
 
-/** Calls a route with the official mppx client, which pays by `evm/charge`: it signs an authorization and sends nothing to the chain. */
+/**
+ * Calls a route with the official mppx client, which pays by `evm/charge`: it signs an authorization and sends no
+ * transaction.
+ */
 export async function payByEvmCharge(url: string, payer: DevPayer, { network, chainId }: DevChain): Promise<MppCall> {
   const known = networkByName(network)
   const usdc = known && tokenBySymbol(known, 'USDC')
@@ -25,7 +28,10 @@ export async function payByEvmCharge(url: string, payer: DevPayer, { network, ch
   return readCall(await Fetch.from({ methods, fetch })(url))
 }
 
-/** The same by `tempo/charge`, by pull: it signs a whole transaction and hands it to the seller to send. */
+/**
+ * Calls a route with the official mppx client, which pays by `tempo/charge` in pull mode: it signs a whole transaction,
+ * and the seller sends it.
+ */
 export async function payByTempoCharge(url: string, payer: DevPayer, { rpcUrl }: DevChain): Promise<MppCall> {
   const account = privateKeyToAccount(payer.privateKey)
   const getClient = () => createClient({ chain: tempoModerato, transport: http(rpcUrl) })

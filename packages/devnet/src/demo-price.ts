@@ -1,5 +1,5 @@
 /** What each paid call of the demo costs, in dollars. */
 export const demoPrice = '0.01'
 
-/** The same in the smallest unit of the tokens it is paid in, which have six decimals. */
+/** `demoPrice` in the smallest unit of the tokens it is paid in, which have six decimals. */
 export const rawPrice = 10_000n

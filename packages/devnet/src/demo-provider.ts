@@ -11,16 +11,16 @@ import type { DevRecord } from './dev-file.ts'
 export interface Provider {
   /** Sells a forecast. */
   readonly forecastUrl: string
-  /** Where `/open`, `/fill` and `/seal` are sold: what research costs, for three calls. */
+  /** The base of `/open`, `/fill` and `/seal`: research, sold in three calls. */
   readonly researchUrl: string
-  /** The wallet on Tempo that may be paid in place of the one on Base. */
+  /** The wallet on Tempo that may be paid instead of the one on Base. */
   readonly tempoWalletId: string
   /** How often the forecast's handler ran. */
   served(): number
   stop(): Promise<void>
 }
 
-/** What a provider writes: an Express app, our middleware, a price; and a second wallet, for who pays on Tempo. */
+/** What a provider writes: an Express app, our middleware, a price. A second wallet takes payments on Tempo. */
 export async function startProvider(dev: DevRecord): Promise<Provider> {
   const { apiKey, baseUrl, walletId } = dev
   const tempoWalletId = await walletOnTempo(dev)

@@ -4,12 +4,12 @@ import { type Request, Router } from 'express'
 import { demoPrice } from './demo-price.ts'
 import type { DevRecord } from './dev-file.ts'
 
-/** The events of the calls below that fill the vault, in their order. */
+/** The types of the events that fill the vault, in order. */
 export const researchEvents = ['research.started', 'document.added', 'file.added']
 
 /**
- * A piece of work that is sold once and done in three calls: the first opens a vault, the second fills it, the third seals it.
- * Each has its price; whoever paid for one goes on with the session.
+ * Research that is sold once and done in three calls: the first opens a vault, the second fills it, the third seals it.
+ * Each call has its price; the payer of one continues with the session.
  */
 export function researchRoutes({ apiKey, baseUrl }: DevRecord): Router {
   const { vaults } = createPurser({ apiKey, baseUrl })
@@ -30,7 +30,7 @@ export function researchRoutes({ apiKey, baseUrl }: DevRecord): Router {
     })
     .post('/seal', async (req, res) => {
       const vault = vaultIn(req)
-      await vault.seal('One finding, and what it was measured by.')
+      await vault.seal('One finding, and the measurements behind it.')
       res.json({ proof: await vaults.proof(await vault.id()) })
     })
 }
@@ -42,7 +42,7 @@ function vaultIn({ vault }: Request): PaidVault {
 
 const rows = 5_000
 
-/** Goes to the vault row by row and is never whole in memory. */
+/** Streams to the vault row by row and is never whole in memory. */
 async function* measurements(): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
   yield encoder.encode('hour,millimetres\n')

@@ -7,17 +7,17 @@ import { researchEvents } from './demo-research.ts'
 import { expectTrue, type Step } from './narrator.ts'
 import { isRecord } from './rpc.ts'
 
-/** What the agent holds when the research is done. */
+/** What the agent has when the research is done. */
 export interface Research {
   readonly vaultId: string
-  /** Reads that one vault. */
+  /** Grants read access to that one vault. */
   readonly token: string
   readonly proof: unknown
   /** The transaction that paid for it. */
   readonly txHash: string
 }
 
-/** An agent that may spend the price of one call a day, and no more. */
+/** An agent with a daily budget of one call's price. */
 interface Agent {
   readonly pay: typeof globalThis.fetch
 }
@@ -32,26 +32,27 @@ interface Opened {
 }
 
 const sessionHeader = 'X-Service-Session-Id'
-/** An event that does not come in this time ends the story: it would wait for it for ever. */
+/** The demo fails when an event takes longer. */
 const watchMsMax = 20_000
 
-/** One payment buys three calls and a vault; the agent watches what happens in it while it happens. */
-export async function tellOfSession(cast: Cast, step: Step): Promise<Research> {
+/** One payment buys three calls and a vault. The agent watches the vault's events live. */
+export async function runSessionSteps(cast: Cast, step: Step): Promise<Research> {
   const agent = agentOf(cast)
   const before = await balances(cast, cast.onBase)
-  const opened = await step("An agent with Purser's own paying fetch opens a piece of research", () =>
+  const opened = await step("An agent with Purser's own paying fetch opens a research session", () =>
     openResearch(cast, agent),
   )
   const watched = watch(cast, opened)
-  await step('It watches its vault with the token that it was given', () => firstEvent(watched, opened))
+  await step('It watches its vault with its access token', () => firstEvent(watched, opened))
   await step('The second call costs nothing: the handler fills the vault, and the agent sees it live', () =>
     fillVault(cast, agent, watched),
   )
-  const proof = await step('Nor does the third: the handler seals the vault, and the stream ends', () =>
-    sealVault(cast, agent, watched),
+  const proof = await step(
+    'The third call costs nothing either: the handler seals the vault, and the stream ends',
+    () => sealVault(cast, agent, watched),
   )
   await step('Chain and log agree: three calls, one payment', () => paidOnce(cast, opened, before))
-  await step("The session's id opens nothing without its secret", () => idAloneRefused(cast, opened))
+  await step("The session's id without its secret grants no access", () => idAloneRefused(cast, opened))
   return { vaultId: opened.vaultId, token: opened.token, proof, txHash: opened.txHash }
 }
 
@@ -72,17 +73,17 @@ async function openResearch(cast: Cast, { pay }: Agent) {
   const { vaultId, token } = body
   expectTrue(typeof vaultId === 'string' && typeof token === 'string', 'the answer names no vault')
   const value: Opened = { vaultId, token, txHash: txHash ?? '', sessionId }
-  return { value, says: `402, then 200: ${txHash} in block ${block} bought ${sessionId} with ${vaultId}` }
+  return { value, summary: `402, then 200: ${txHash} in block ${block} bought ${sessionId} with ${vaultId}` }
 }
 
 /** The vault's stream as the agent reads it. */
 interface Watched {
   readonly events: AsyncIterator<VaultEvent>
-  /** How often it was opened: one that breaks off is opened again where it was. */
+  /** How often the stream was opened: after a break it is resumed. */
   readonly openings: () => number
 }
 
-/** From the vault's first event on; the token is all that the agent has. */
+/** Watches from the vault's first event on. The agent authenticates with the token alone. */
 function watch({ dev }: Cast, { vaultId, token }: Opened): Watched {
   let openings = 0
   const counting: typeof fetch = (input, init) => {
@@ -99,7 +100,7 @@ async function firstEvent({ events }: Watched, { vaultId }: Opened) {
   const { value: event, done } = await events.next()
   expectTrue(done !== true && event.type === 'vault.created', 'the stream does not begin with vault.created')
   expectTrue(event.vaultId === vaultId, `the event is of ${event.vaultId}`)
-  return { value: undefined, says: `GET /vaults/${vaultId}/events: ${event.type}, and the stream stays open` }
+  return { value: undefined, summary: `GET /vaults/${vaultId}/events: ${event.type}, and the stream stays open` }
 }
 
 async function fillVault({ provider }: Cast, { pay }: Agent, { events, openings }: Watched) {
@@ -109,7 +110,7 @@ async function fillVault({ provider }: Cast, { pay }: Agent, { events, openings 
   ])
   expectTrue(seen.join() === researchEvents.join(), `the agent saw ${seen.join(', ')}`)
   expectTrue(openings() === 1, `the stream was opened ${openings()} times`)
-  return { value: undefined, says: `200 without a payment; on the open stream came ${seen.join(', ')}` }
+  return { value: undefined, summary: `200 without a payment; on the open stream came ${seen.join(', ')}` }
 }
 
 async function sealVault({ provider }: Cast, { pay }: Agent, { events, openings }: Watched) {
@@ -120,15 +121,15 @@ async function sealVault({ provider }: Cast, { pay }: Agent, { events, openings 
   expectTrue(seen.join() === 'vault.sealed', `the agent saw ${seen.join(', ')}`)
   expectTrue(openings() === 1, `the stream was opened ${openings()} times`)
   expectTrue(isRecord(body) && isRecord(body.proof), 'the answer has no proof')
-  return { value: body.proof, says: '200 without a payment, and the proof; the last event was vault.sealed' }
+  return { value: body.proof, summary: '200 without a payment, and the proof; the last event was vault.sealed' }
 }
 
-/** The types of the next events: up to the first of one type, or to the end of the stream. */
+/** Returns the types of the next events, up to the first of type `last` or the end of the stream. */
 async function typesUntil(events: Watched['events'], last: string | undefined): Promise<string[]> {
   const types: string[] = []
   do {
     const { value, done } = await events.next().catch((error: unknown) => {
-      throw new Error(`after ${types.join(', ') || 'nothing'} the stream broke off or kept silent`, { cause: error })
+      throw new Error(`after ${types.join(', ') || 'nothing'} the stream broke off or no event came`, { cause: error })
     })
     if (done === true) break
     types.push(value.type)
@@ -153,12 +154,12 @@ async function paidOnce(cast: Cast, { txHash, sessionId, vaultId }: Opened, befo
   expectTrue(log !== undefined && others.length === 0, `the log has ${others.length} entries more than one`)
   expectTrue(log.txHash === txHash && log.status === 'settled', 'the log names another transaction')
   expectTrue(log.sessionId === sessionId && log.vaultId === vaultId, 'the log names another session or vault')
-  return { value: undefined, says: `${inWords(cast.onBase, paid)} moved; ${log.paymentId} names session and vault` }
+  return { value: undefined, summary: `${inWords(cast.onBase, paid)} moved; ${log.paymentId} names session and vault` }
 }
 
 async function idAloneRefused({ provider }: Cast, { sessionId }: Opened) {
   const headers = { [sessionHeader]: sessionId }
   const { status } = await fetch(`${provider.researchUrl}/fill`, { method: 'POST', headers })
   expectTrue(status === 402, `the call is answered ${status}`)
-  return { value: undefined, says: `402: ${sessionId}, without what follows it, is nobody's access` }
+  return { value: undefined, summary: `402: ${sessionId}, without its secret, grants no access` }
 }

@@ -5,12 +5,15 @@ import { demoPrice, rawPrice } from './demo-price.ts'
 import { expectTrue, type Step } from './narrator.ts'
 import { isRecord } from './rpc.ts'
 
-/** The agent with the official x402 client buys a forecast: from a request without money to money on a chain. */
-export async function tellOfX402(cast: Cast, step: Step): Promise<void> {
-  const before = await step('The chain says what payer and receiver hold', () => readBalances(cast))
+/**
+ * The agent with the official x402 client buys a forecast: from a request without a payment to a settled payment on a
+ * chain.
+ */
+export async function runX402Steps(cast: Cast, step: Step): Promise<void> {
+  const before = await step('The balances of payer and receiver are read from the chain', () => readBalances(cast))
   const call = await step('An agent with the official @x402/fetch client calls the route', () => payForCall(cast))
-  await step('It was asked to pay first', async () => askedToPay(cast, call))
-  await step('It signed, and was answered', async () => answered(cast, call))
+  await step('The first response was 402', async () => checkPaymentRequired(cast, call))
+  await step('It signed, and the second response was 200', async () => answered(cast, call))
   const txHash = await step('The answer names the transaction, and the chain has it', () => onChain(cast, call))
   await step('The money moved', () => moneyMoved(cast, before))
   await step('The payment log shows it', () => inPaymentLog(cast, txHash))
@@ -21,15 +24,18 @@ async function readBalances(cast: Cast) {
   const { onBase } = cast
   const value = await balances(cast, onBase)
   expectTrue(value.payer >= rawPrice, `the payer holds only ${inWords(onBase, value.payer)}`)
-  return { value, says: `${inBoth(cast, value)} on ${onBase.chain.network}` }
+  return { value, summary: `${inBoth(cast, value)} on ${onBase.chain.network}` }
 }
 
 async function payForCall({ dev, provider, onBase: { chain } }: Cast) {
   const value = await callAndPay(provider.forecastUrl, dev.payer, `eip155:${chain.chainId}`)
-  return { value, says: `GET ${provider.forecastUrl}: ${value.exchanges.map(({ status }) => status).join(', then ')}` }
+  return {
+    value,
+    summary: `GET ${provider.forecastUrl}: ${value.exchanges.map(({ status }) => status).join(', then ')}`,
+  }
 }
 
-function askedToPay({ onBase }: Cast, { exchanges }: PaidCall) {
+function checkPaymentRequired({ onBase }: Cast, { exchanges }: PaidCall) {
   const { chain, receiver } = onBase
   const first = exchanges[0]
   expectTrue(first?.status === 402 && first.paymentSignature === null, 'the first answer is not 402')
@@ -42,7 +48,7 @@ function askedToPay({ onBase }: Cast, { exchanges }: PaidCall) {
   expectTrue(sameText(offer.payTo, receiver), `the offer pays ${offer.payTo}, not the provider's wallet`)
   return {
     value: undefined,
-    says: `402: $${demoPrice} as ${inWords(onBase, rawPrice)} on ${offer.network} to ${offer.payTo}`,
+    summary: `402: $${demoPrice} as ${inWords(onBase, rawPrice)} on ${offer.network} to ${offer.payTo}`,
   }
 }
 
@@ -51,15 +57,18 @@ function answered({ dev, provider }: Cast, { exchanges, body }: PaidCall) {
   expectTrue(second !== undefined && more.length === 0, `there were ${exchanges.length} exchanges, not two`)
   expectTrue(second.paymentSignature !== null, 'the second request carries no payment')
   expectTrue(second.status === 200, `the paid request is answered ${second.status}: ${JSON.stringify(body)}`)
-  expectTrue(isRecord(body) && sameText(body.paidBy, dev.payer.address), 'the handler was not told who paid')
+  expectTrue(
+    isRecord(body) && sameText(body.paidBy, dev.payer.address),
+    'the handler did not receive the address of the payer',
+  )
   expectTrue(provider.served() === 1, `the handler ran ${provider.served()} times`)
-  return { value: undefined, says: `200: ${JSON.stringify(body)}` }
+  return { value: undefined, summary: `200: ${JSON.stringify(body)}` }
 }
 
 async function onChain({ onBase }: Cast, { exchanges }: PaidCall) {
   const { success, transaction } = decodePaymentResponseHeader(exchanges[1]?.headers.get('PAYMENT-RESPONSE') ?? '')
-  expectTrue(success, 'PAYMENT-RESPONSE does not say that it is paid')
-  return { value: transaction, says: `${transaction} in block ${await blockOf(onBase, transaction)}` }
+  expectTrue(success, 'PAYMENT-RESPONSE does not report success')
+  return { value: transaction, summary: `${transaction} in block ${await blockOf(onBase, transaction)}` }
 }
 
 async function moneyMoved(cast: Cast, before: Balances) {
@@ -68,7 +77,7 @@ async function moneyMoved(cast: Cast, before: Balances) {
   const received = after.receiver - before.receiver
   expectTrue(paid === rawPrice, `the payer paid ${inWords(cast.onBase, paid)}`)
   expectTrue(received === rawPrice, `the receiver got ${inWords(cast.onBase, received)}`)
-  return { value: undefined, says: `${inBoth(cast, after)}; the payer needed no gas` }
+  return { value: undefined, summary: `${inBoth(cast, after)}; the payer needed no gas` }
 }
 
 async function inPaymentLog(cast: Cast, txHash: string) {
@@ -81,7 +90,7 @@ async function inPaymentLog(cast: Cast, txHash: string) {
   expectTrue(sameText(log.payer, dev.payer.address), `the log names the payer ${log.payer}`)
   return {
     value: undefined,
-    says: `${log.paymentId}: ${log.amount} ${log.token}, ${log.status}, ${log.method} ${log.route}`,
+    summary: `${log.paymentId}: ${log.amount} ${log.token}, ${log.status}, ${log.method} ${log.route}`,
   }
 }
 
@@ -91,7 +100,7 @@ async function replayRefused(cast: Cast, { exchanges }: PaidCall, before: Balanc
   expectTrue(cast.provider.served() === 1, 'the handler ran again')
   const { receiver } = await balances(cast, cast.onBase)
   expectTrue(receiver === before.receiver + rawPrice, 'the receiver was paid twice')
-  return { value: undefined, says: `${answer.status}: the handler did not run, no more money moved` }
+  return { value: undefined, summary: `${answer.status}: the handler did not run, no more money moved` }
 }
 
 function inBoth({ onBase }: Cast, { payer, receiver }: Balances): string {

@@ -9,12 +9,12 @@ export const devNetworks = ['base-sepolia', 'eth-sepolia', 'tempo-moderato'] as 
 
 const payerUnits = 1_000n
 
-/** Starts one chain on its state file; it goes on where it was. */
+/** Starts one chain from its state file, where it left off. */
 export function startDevChain(dataDir: DataDir, network: NetworkName): Promise<DevChain> {
   return startChain({ network, stateFile: dataDir.chainState(network) })
 }
 
-/** Gives the payer 1,000 of each token that it has none of. What it has is left as it is, so a restart changes nothing. */
+/** Gives the payer 1,000 of each token that it has none of. Other balances are left alone, so a restart changes nothing. */
 export function fundPayer(chain: DevChain, payer: Address): Promise<void> {
   return fundTokens(chain, payer, payerUnits)
 }
@@ -28,22 +28,23 @@ async function fundTokens(chain: DevChain, account: Address, units: bigint): Pro
   }
 }
 
-/** Keeps on the account that sends settlements what pays for them: the chain's coin, on Tempo pathUSD. */
+/** Keeps the account that sends settlements funded for fees: with the chain's coin, on Tempo with pathUSD. */
 export async function fundSettler(chain: DevChain, settler: Address): Promise<void> {
   await fundFees(chain, settler)
 }
 
 /**
- * The key of the faucet of `npm start`, which `POST /test/deposits` sends from: anvil's tenth, which everybody knows. The dev account cannot
- * be it, because other tools send from that one, and the service gives each account's nonces itself.
+ * The key of the faucet of `npm start`, which `POST /test/deposits` sends from: anvil's tenth, which is public. It
+ * cannot be the dev account, because other tools send from that one, and the service assigns each account's nonces
+ * itself.
  */
 export const faucetKey = '0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6'
 const faucetAddress: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 const faucetUnits = 1_000_000n
 
-/** Keeps on the faucet what it pays fees with, and a million of each token that it has none of. */
+/** Keeps the faucet funded for fees, and gives it a million of each token that it has none of. */
 export async function fundFaucet(chain: DevChain): Promise<void> {
-  // First: what pays the fees on Tempo is a token that it gives away too.
+  // First: the fee token on Tempo is also a token that the faucet pays out.
   await fundTokens(chain, faucetAddress, faucetUnits)
   await fundFees(chain, faucetAddress)
 }

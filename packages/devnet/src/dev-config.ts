@@ -3,10 +3,15 @@ import { type Config, faultsAsText, readConfig, rpcVariable } from '@purser/serv
 import { faucetKey } from './dev-chains.ts'
 import { sandboxBridgeAddress, sandboxPoolAddress, walletFactoryAddress } from './predeploys.ts'
 
+/** The service serves its dashboard itself. */
+export function dashboardUrlOf(baseUrl: string): string {
+  return `${baseUrl}/dashboard`
+}
+
 export interface DevSettings {
   readonly databaseUrl: string
   readonly keyFile: string
-  /** Where the bytes of files are kept. */
+  /** Where the contents of files are stored. */
   readonly filesDir: string
   readonly port: number
   /** One JSON-RPC address per local chain. */
@@ -15,8 +20,8 @@ export interface DevSettings {
 }
 
 /**
- * The configuration of the local service: production's own defaults, on this machine only. It is built from what is
- * given and from nothing else, so that no setting of the shell can lead it to a chain with real money.
+ * The configuration of the local service: production's defaults, on this machine only. It is built from `settings`
+ * alone, so that no environment variable can point it at a chain with real money.
  */
 export function devConfig(settings: DevSettings): Config {
   const baseUrl = `http://localhost:${settings.port}`
@@ -29,7 +34,7 @@ export function devConfig(settings: DevSettings): Config {
       HOST: '127.0.0.1',
       PORT: String(settings.port),
       BASE_URL: baseUrl,
-      DASHBOARD_URL: baseUrl,
+      DASHBOARD_URL: dashboardUrlOf(baseUrl),
       EIP6492_FACTORIES: walletFactoryAddress,
       SANDBOX_POOL_ADDRESS: sandboxPoolAddress,
       SANDBOX_BRIDGE_ADDRESS: sandboxBridgeAddress,
@@ -37,6 +42,8 @@ export function devConfig(settings: DevSettings): Config {
       SANDBOX_SCREENING: 'true',
       TEST_FAUCET_KEY: faucetKey,
       WEBHOOKS_ALLOW_PRIVATE: 'true',
+      // No proxy routes requests to it, so Ctrl-C need not wait for one to stop.
+      STOP_DELAY_MS: '0',
       LOG_LEVEL: settings.logLevel ?? 'warn',
       ...Object.fromEntries(rpcVariables),
     },

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { type Address, type Hex, isAddress, isHex } from '@purser/protocol'
 import { isRecord } from './rpc.ts'
 
-/** An account for play money. Its key is in dev.json, so it must never hold real money. */
+/** An account for test money. Its key is in dev.json, so it must never have real money. */
 export interface DevPayer {
   readonly address: Address
   readonly privateKey: Hex
@@ -14,9 +14,12 @@ export interface DevChainRecord {
   readonly tokens: Readonly<Record<string, Address>>
 }
 
-/** What scripts need to know of the running service; the content of `$DATA_DIR/dev.json`. */
+/** What scripts need about the running service: the content of `$DATA_DIR/dev.json`. */
 export interface DevRecord {
   readonly baseUrl: string
+  readonly dashboardUrl: string
+  /** Signs the owner in, once, within ten minutes of the start. */
+  readonly signInUrl: string
   readonly organisationId: string
   readonly apiKey: string
   readonly walletId: string
@@ -24,10 +27,10 @@ export interface DevRecord {
   readonly chains: Readonly<Record<string, DevChainRecord>>
 }
 
-/** What one start leaves to the next; whatever is missing is made again. */
+/** What one start leaves for the next. Anything missing is created again. */
 export type Remembered = Partial<Pick<DevRecord, 'apiKey' | 'walletId' | 'payer'>>
 
-/** Reads what an earlier start wrote. A file that is not as we wrote it is not believed: the next one replaces it. */
+/** Reads what an earlier start wrote. A file of another form is ignored, and the next write replaces it. */
 export function readDevFile(file: string): Remembered {
   if (!existsSync(file)) return {}
   const found = parse(readFileSync(file, 'utf8'))
@@ -40,7 +43,7 @@ export function readDevFile(file: string): Remembered {
   }
 }
 
-/** Writes it in one step and for nobody else to read: it holds a key of the service and one of an account. */
+/** Writes the file atomically, readable by its owner only: it contains an API key and an account's private key. */
 export function writeDevFile(file: string, record: DevRecord): void {
   const half = `${file}.${process.pid}.half`
   rmSync(half, { force: true })

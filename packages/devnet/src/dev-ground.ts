@@ -8,10 +8,13 @@ import { startPostgres } from './postgres.ts'
 import { fundSandbox } from './sandbox-market.ts'
 import type { Stops } from './stops.ts'
 
-/** What the service stands on. */
+/** The database and the chains of the service. */
 export type Ground = { readonly databaseUrl: string; readonly chains: readonly DevChain[] }
 
-/** Database and chains at once; the database is stopped last. Waits for all of them, so that a failure leaves none behind. */
+/**
+ * Starts database and chains at once; the database is stopped last. Waits for all of them, so that a failure leaves none
+ * running.
+ */
 export async function startGround(
   dataDir: DataDir,
   options: DevOptions,
@@ -28,7 +31,7 @@ export async function startGround(
   stops.add(() => stopAll(chains))
   for (const end of [databaseEnd, ...chainEnds]) if (end.status === 'rejected') throw end.reason
   if (chains.length > 0) {
-    // What transfers of the test environment bridge is paid out on the other chain.
+    // Pays out on the other chain what transfers of the test environment bridge.
     const relayer = createBridgeRelayer(chains)
     stops.add(relayer.stop)
     relayer.start()

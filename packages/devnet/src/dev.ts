@@ -4,38 +4,38 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import type { DevChain } from './chains.ts'
 import { type DataDir, openDataDir } from './data-dir.ts'
 import { chainRecords, fundFaucet, fundSettler } from './dev-chains.ts'
-import { devConfig } from './dev-config.ts'
+import { dashboardUrlOf, devConfig } from './dev-config.ts'
 import { type DevPayer, type DevRecord, readDevFile, writeDevFile } from './dev-file.ts'
 import { type Ground, startGround } from './dev-ground.ts'
 import { findFreePort, isPortTaken } from './free-port.ts'
-import { seed } from './seed.ts'
+import { ownersSignInLink, seed } from './seed.ts'
 import { createStops, type Stops } from './stops.ts'
 
 export interface DevOptions {
   readonly dataDir: string
-  /** The next free one is taken when this one is not free; 0 takes any. */
+  /** If this port is taken, the next free one is used. 0 means any. */
   readonly port: number
-  /** This PostgreSQL instead of our own. */
+  /** Use this PostgreSQL instead of a bundled one. */
   readonly databaseUrl?: string | undefined
-  /** False: no chain, so only stub payments. */
+  /** False: run no chain, so that only stub payments work. */
   readonly chains: boolean
   readonly logLevel?: string | undefined
-  /** Gives the start up: what was started is stopped and the reason thrown. */
+  /** Aborts the start: what was started is stopped and the reason is thrown. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** A running service with everything that it stands on. */
+/** A running service with its database and chains. */
 export interface Dev extends DevRecord {
   readonly server: RunningServer
   readonly dataDir: string
   readonly runningChains: readonly DevChain[]
-  /** Stops the service, the chains and the database, in this order. Asking again waits for the same stop. */
+  /** Stops the service, the chains and the database, in this order. Further calls wait for the same stop. */
   stop(): Promise<void>
 }
 
 /**
- * Starts the whole service on a data directory, and writes dev.json there. Starting again on the same directory finds
- * the same organisation, key, wallet, payer and balances. When a part fails, what was started is stopped again.
+ * Starts the whole service on a data directory, and writes dev.json there. Another start on the same directory has the
+ * same organization, key, wallet, payer and balances. When a part fails, what was started is stopped again.
  */
 export async function startDev(options: DevOptions): Promise<Dev> {
   const stops = createStops()
@@ -64,17 +64,19 @@ async function startOn(dataDir: DataDir, options: DevOptions, stops: Stops): Pro
     ...ground.chains.map((chain) => (isAddress(settler) ? fundSettler(chain, settler) : undefined)),
     ...ground.chains.map(fundFaucet),
   ])
-  const record: DevRecord = { baseUrl, ...seeded, payer, chains: chainRecords(ground.chains) }
+  const signInUrl = await ownersSignInLink(server, baseUrl)
+  const dashboardUrl = dashboardUrlOf(baseUrl)
+  const record: DevRecord = { baseUrl, dashboardUrl, signInUrl, ...seeded, payer, chains: chainRecords(ground.chains) }
   writeDevFile(dataDir.devFile, record)
   options.signal?.throwIfAborted()
   return { ...record, server, dataDir: dataDir.path, runningChains: ground.chains, stop: stops.run }
 }
 
 const bootAttemptsMax = 5
-/** The chains are on this machine: a deposit is seen at once, whatever the block time of the network that they stand for. */
+/** The chains are on this machine: a deposit is seen at once, whatever the block time of the real network. */
 const depositPollMsMax = 250
 
-/** Between finding a port free and listening on it, another process may take it: then the next one is tried. */
+/** Another process may take the port between the check and listening. Then the next port is tried. */
 async function bootOnFreePort(dataDir: DataDir, options: DevOptions, ground: Ground): Promise<RunningServer> {
   const rpcUrls = Object.fromEntries(ground.chains.map(({ network, rpcUrl }) => [network, rpcUrl]))
   const { databaseUrl } = ground

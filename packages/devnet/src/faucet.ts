@@ -4,7 +4,7 @@ import { decodeFunctionResult, encodeFunctionData, erc20Abi, type Hex, parseAbi 
 import { type DevChain, devAccount } from './chains.ts'
 import { isRecord, rpc, rpcHex } from './rpc.ts'
 
-/** What the faucet needs to know of a chain; a chain of dev.json will do as well as a started one. */
+/** What the faucet needs of a chain. A chain of dev.json fits as well as a started one. */
 export type ReachableChain = Pick<DevChain, 'network' | 'rpcUrl' | 'tokens'>
 
 const mintAbi = parseAbi(['function mint(address to, uint256 amount)'])
@@ -13,7 +13,10 @@ const feeCoinWei = 10n ** 20n
 const feeTokenUnits = 1_000_000_000n
 const lanes = new Map<string, Promise<unknown>>()
 
-/** Gives an account test money: mints where the token is ours, sends from the dev account on Tempo. Returns when it is in a block. */
+/**
+ * Gives an account test money: mints test tokens, and sends from the dev account on Tempo. Resolves when the transaction
+ * is in a block.
+ */
 export async function fundToken(chain: ReachableChain, symbol: string, address: Hex, rawAmount: bigint): Promise<Hex> {
   const enshrined = networkByName(chain.network)?.nativeCoin === null
   const data = enshrined
@@ -29,26 +32,28 @@ export async function fundNative(chain: ReachableChain, address: Hex, wei: bigin
 }
 
 /**
- * Gives an account what it pays fees with: 100 of the chain's coin, on Tempo 1,000 pathUSD. An account that has half of it keeps what it
- * has. On Tempo it gets the coin too, which nobody is charged: anvil's pool wants to see it before it takes a plain EIP-1559
- * transaction, where a real node shows everybody an endless balance.
+ * Gives an account the balance that it pays fees with: 100 of the chain's coin, on Tempo 1,000 pathUSD. An account with
+ * at least half of that is left alone. On Tempo it gets the coin too, which is never charged: anvil's pool requires a
+ * balance for a plain EIP-1559 transaction, where a real node reports an endless one.
  */
 export async function fundFees(chain: ReachableChain, address: Hex): Promise<void> {
-  const held = BigInt(await rpcHex(chain.rpcUrl, 'eth_getBalance', [address, 'latest']))
-  if (held < feeCoinWei / 2n) await rpc(chain.rpcUrl, 'anvil_setBalance', [address, `0x${feeCoinWei.toString(16)}`])
+  const balance = BigInt(await rpcHex(chain.rpcUrl, 'eth_getBalance', [address, 'latest']))
+  if (balance < feeCoinWei / 2n) await rpc(chain.rpcUrl, 'anvil_setBalance', [address, `0x${feeCoinWei.toString(16)}`])
   if (networkByName(chain.network)?.nativeCoin !== null) return
   if ((await tokenBalance(chain, 'pathUSD', address)) >= feeTokenUnits / 2n) return
   await fundToken(chain, 'pathUSD', address, feeTokenUnits)
 }
 
-/** What an account holds of a token, in the token's smallest unit, as of the latest block. */
+/** The balance of an account in a token's smallest unit, at the latest block. */
 export async function tokenBalance(chain: ReachableChain, symbol: string, address: Hex): Promise<bigint> {
   const data = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [address] })
   const answer = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: tokenAddress(chain, symbol), data }, 'latest'])
   return decodeFunctionResult({ abi: erc20Abi, functionName: 'balanceOf', data: answer })
 }
 
-/** Sends one transaction from the dev account and waits for its receipt; throws when it reverts. One at a time per chain. */
+/**
+ * Sends one transaction from the dev account and waits for its receipt. Throws when it reverts. One at a time per chain.
+ */
 export function sendFromDevAccount(chain: ReachableChain, to: Hex, data: Hex, wei = 0n): Promise<Hex> {
   const before = lanes.get(chain.rpcUrl) ?? Promise.resolve()
   const value = wei === 0n ? {} : { value: `0x${wei.toString(16)}` }

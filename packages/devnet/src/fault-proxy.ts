@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isRecord } from './rpc.ts'
 
-/** How a node behaves: late, silent, gone, ill, lying, busy, or one that does the work and loses the answer. */
+/** How a node fails: late, silent, dead, failing, wrong, rate limited, or one that does the work and loses the answer. */
 export type FaultMode =
   | { kind: 'pass' }
   | { kind: 'delay'; delayMs: number }
@@ -17,11 +17,11 @@ export type FaultMode =
 
 export type FaultProxy = {
   url: string
-  /** HTTP requests so far, whatever became of them. */
+  /** HTTP requests so far, whatever their outcome. */
   readonly requests: number
-  /** The JSON-RPC methods so far, in order, those inside a batch one by one. */
+  /** The JSON-RPC methods so far, in order. Those inside a batch count one by one. */
   readonly methods: readonly string[]
-  /** From now on; with `methods` only for requests that name one of them, and the others pass. */
+  /** Applies from now on. With `methods`, only to requests with one of them; the others pass. */
   set(mode: FaultMode | FaultMode['kind'], methods?: readonly string[]): void
   stop(): Promise<void>
 }
@@ -29,7 +29,10 @@ export type FaultProxy = {
 type State = { mode: FaultMode; only: readonly string[] | undefined; requests: number; methods: string[] }
 type Exchange = { body: Buffer; response: ServerResponse; target: URL; agent: Agent }
 
-/** A JSON-RPC node between a client and a real one, which does what a test tells it to: for proving what a bad node can do to us. */
+/**
+ * A JSON-RPC proxy between a client and a real node, with faults that a test sets, to prove how the service handles a
+ * bad node.
+ */
 export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   const target = new URL(targetUrl)
   const agent = new Agent({ keepAlive: true })
@@ -118,7 +121,7 @@ function send(response: ServerResponse, status: number, text: string | Buffer): 
   response.end(text)
 }
 
-/** Well-formed JSON-RPC with results that fit no method. */
+/** Well-formed JSON-RPC with a result of the wrong type for every method. */
 function wrongAnswer(body: Buffer): string {
   const answers = parseCalls(body).map(({ id }) => ({ jsonrpc: '2.0', id, result: { unexpected: [true, -1, 'zz'] } }))
   return JSON.stringify(body.toString('utf8').trimStart().startsWith('[') ? answers : answers[0])

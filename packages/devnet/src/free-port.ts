@@ -4,7 +4,10 @@ import { isRecord } from './rpc.ts'
 const portsTriedMax = 100
 const portMax = 65_535
 
-/** The port itself when it is free, else the next one above that is; 0 means any. It may be taken a moment later. */
+/**
+ * Returns the port itself when it is free, else the next free one above it; 0 means any. Another process may take it a
+ * moment later.
+ */
 export async function findFreePort(preferred: number): Promise<number> {
   for (let port = preferred; port > 0 && port <= Math.min(preferred + portsTriedMax, portMax); port += 1) {
     if (await isFree(port)) return port
@@ -16,7 +19,7 @@ export function isPortTaken(error: unknown): boolean {
   return isRecord(error) && error.code === 'EADDRINUSE'
 }
 
-/** Free in both families: `localhost` may lead a client to either, and must lead it to us. */
+/** Whether the port is free in both families: `localhost` may resolve to either, and must reach this service. */
 async function isFree(port: number): Promise<boolean> {
   try {
     await listenBriefly(port, '127.0.0.1')

@@ -2,22 +2,23 @@ import oracle from './artifacts/TestGasPriceOracle.json' with { type: 'json' }
 import type { ReachableChain } from './faucet.ts'
 import { rpc } from './rpc.ts'
 
-/** Where every network of the OP Stack says what a transaction pays beside its gas. */
+/** The contract on every network of the OP Stack that returns what a transaction pays beside its gas. */
 const gasPriceOracleAddress = '0x420000000000000000000000000000000000000F'
-/** Where it keeps what its nodes, and anvil with `--network optimism`, reckon that with. */
+/** The contract with the values from which nodes, and anvil with `--network optimism`, compute that fee. */
 const l1BlockAddress = '0x4200000000000000000000000000000000000015'
-/** Who calls where a call names nobody. */
+/** The caller of an eth_call without `from`. */
 const callerOfReads = '0x0000000000000000000000000000000000000000'
 
 /** Slots of `L1Block` (specifications, predeploys), as op-revm of anvil 1.7.1 reads them. */
 const l1BlockSlots = { baseFee: 1, scalars: 3, blobBaseFee: 7, operator: 8 }
 const blobScalarOfOne = 1n << 64n
-/** No transaction counts as less than 100 bytes; prices are of 10^12. */
+/** A transaction counts as at least 100 bytes. Prices are scaled by 10^12. */
 const smallestInPrice = 10_000n
 
 /**
- * From here on every transaction of a chain that was started with `takesL1Fee` pays so many wei beside its gas: `l1` for its bytes, if it is
- * of the smallest (some 200 bytes of call data; a longer one more), and `operator` whatever it is. The chain's receipts do not tell of it.
+ * From now on every transaction of a chain that was started with `takesL1Fee` pays this many wei beside its gas: `l1`
+ * for its bytes, if it is of the smallest size (some 200 bytes of call data; a longer one pays more), and `operator` in
+ * any case. The chain's receipts do not include it.
  */
 export async function setL1Fee(
   { rpcUrl }: ReachableChain,
@@ -26,7 +27,7 @@ export async function setL1Fee(
   const price = l1 * smallestInPrice
   const set = (address: string, slot: number, value: bigint) =>
     rpc(rpcUrl, 'anvil_setStorageAt', [address, word(BigInt(slot)), word(value)])
-  // anvil takes the fee for an eth_call too, of the account that calls; nodes of such networks do not.
+  // anvil also charges an eth_call this fee, to the calling account; nodes of such networks do not.
   await rpc(rpcUrl, 'anvil_setBalance', [callerOfReads, word(2n ** 100n)])
   await rpc(rpcUrl, 'anvil_setCode', [gasPriceOracleAddress, oracle.deployedBytecode])
   await set(gasPriceOracleAddress, oracle.slots.scaledPrice, price)

@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Thrown when a live process already runs on the directory or file. */
+/** Thrown when a live process already has the directory or file. */
 export class InUseError extends Error {
   constructor(subject: string) {
     super(`${subject} is in use by another running process. Stop that one first, or choose another place.`)
@@ -10,9 +10,9 @@ export class InUseError extends Error {
 }
 
 /**
- * Takes what `subject` names for this process alone, until release() or the death of the process, however it dies. A pid
- * file cannot promise that (a pid is reused, and two starters can both find it stale), so the lock is one of the
- * operating system: the exclusive lock that SQLite takes on an empty file.
+ * Locks what `subject` names for this process until release() or the death of the process. A pid file cannot guarantee
+ * that (a pid is reused, and two starters can both find it stale), so this is an operating system lock: the exclusive
+ * lock that SQLite takes on an empty file.
  */
 export function takeLock(file: string, subject: string): { release(): void } {
   const handle = open(file, subject)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Challenge } from 'mppx'
 import { evm, Mppx, tempo } from 'mppx/server'
 
-/** What an official mppx server is paid, where, and the secret that binds its challenges. */
+/** The payment terms of an official mppx server, and the secret that binds its challenges. */
 export interface MppxBill {
   readonly realm: string
   readonly secret: string
@@ -14,14 +14,14 @@ export interface MppxBill {
   readonly price: string
 }
 
-/** Answers whether the request was paid for; otherwise the 402 is written already. */
+/** Resolves with whether the request was paid for. If it was not, the 402 is written already. */
 export type MppxListener = (request: IncomingMessage, response: ServerResponse) => Promise<boolean>
 
 const pathUsd = '0x20c0000000000000000000000000000000000000'
 
 /**
- * The official mppx server, as its documentation puts it together, for benchmarks and tests to stand beside: `one` offers
- * evm/charge with x402 beside it, `dual` tempo/charge too. Its settlement costs nothing and records nothing.
+ * The official mppx server, set up as in its documentation, for benchmarks and tests to compare with: `one` offers
+ * evm/charge with x402 beside it, `dual` also tempo/charge. Its settlement costs nothing and records nothing.
  */
 export function mppxServer(bill: MppxBill): { readonly one: MppxListener; readonly dual: MppxListener } {
   const { compose } = Mppx.create({
@@ -29,35 +29,35 @@ export function mppxServer(bill: MppxBill): { readonly one: MppxListener; readon
     realm: bill.realm,
     methods: [tempo.charge({ currency: pathUsd, recipient: bill.payTo, testnet: true }), evmCharge(bill)],
   })
-  const asked = { amount: bill.price, description: 'Daily report' }
+  const requested = { amount: bill.price, description: 'Daily report' }
   const listener = (handler: Parameters<typeof Mppx.toNodeListener>[0]): MppxListener => {
     const listen = Mppx.toNodeListener(handler)
     return async (request, response) => (await listen(request, response)).status !== 402
   }
   return {
-    one: listener(compose(['evm/charge', asked])),
-    dual: listener(compose(['tempo/charge', asked], ['evm/charge', asked])),
+    one: listener(compose(['evm/charge', requested])),
+    dual: listener(compose(['tempo/charge', requested], ['evm/charge', requested])),
   }
 }
 
-/** Challenges of that server, as its header writes them, each with another id. */
+/** Challenges of that server, as its header writes them, each with its own id. */
 export async function mppxChallenges(bill: MppxBill, count: number): Promise<string[]> {
   const { challenge } = Mppx.create({ secretKey: bill.secret, realm: bill.realm, methods: [evmCharge(bill)] })
   const made: string[] = []
   for (let index = 0; index < count; index += 1) {
-    const asked = { amount: bill.price, description: 'Daily report', expires: expiryOf(index) }
-    made.push(Challenge.serialize(await challenge.evm.charge(asked)))
+    const requested = { amount: bill.price, description: 'Daily report', expires: expiryOf(index) }
+    made.push(Challenge.serialize(await challenge.evm.charge(requested)))
   }
   return made
 }
 
-/** The description is outside the id: only the expiry makes two challenges of one route differ. */
+/** The description is not part of the id: only the expiry distinguishes two challenges of one route. */
 function expiryOf(index: number): string {
   return new Date(Date.now() + 3_600_000 + index).toISOString()
 }
 
 function evmCharge({ token, payTo, chainId, domain }: MppxBill) {
-  const x402 = { facilitator: { verify: neverAsked, settle: neverAsked } }
+  const x402 = { facilitator: { verify: notConfigured, settle: notConfigured } }
   return evm.charge({
     currency: token,
     recipient: payTo,
@@ -69,6 +69,6 @@ function evmCharge({ token, payTo, chainId, domain }: MppxBill) {
   })
 }
 
-async function neverAsked(): Promise<never> {
-  throw new Error('no payment comes by x402 here')
+async function notConfigured(): Promise<never> {
+  throw new Error('x402 payments are not set up here')
 }

@@ -1,13 +1,13 @@
 /** What a step found: one line for the reader, and the value for the steps after it. */
-export interface Told<T> {
-  readonly says: string
+export interface StepResult<T> {
+  readonly summary: string
   readonly value: T
 }
 
 /** Runs a step and prints its line, good or bad. */
-export type Step = <T>(title: string, work: () => Promise<Told<T>>) => Promise<T>
+export type Step = <T>(title: string, work: () => Promise<StepResult<T>>) => Promise<T>
 
-/** A step of the story that was not true. */
+/** A step of the demo that failed. */
 export class StepFailed extends Error {
   constructor(title: string, cause: unknown) {
     super(`${title}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
@@ -15,14 +15,14 @@ export class StepFailed extends Error {
   }
 }
 
-/** Numbers the steps and tells each as it ends; the first one that is not true ends the story, and so does the signal. */
+/** Numbers the steps and prints each as it ends. The first failure ends the demo, and so does the signal. */
 export function createNarrator(print: (line: string) => void, signal: AbortSignal): Step {
   let number = 0
   return async (title, work) => {
     number += 1
     try {
       signal.throwIfAborted()
-      const { says, value } = await work()
+      const { summary: says, value } = await work()
       print(` ✓ ${number}. ${title}\n      ${says}`)
       return value
     } catch (error) {
@@ -32,7 +32,7 @@ export function createNarrator(print: (line: string) => void, signal: AbortSigna
   }
 }
 
-/** Ends the step unless it holds. */
+/** Throws unless the condition is true, and so fails the step. */
 export function expectTrue(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Error(otherwise)
 }

@@ -15,9 +15,9 @@ import path from 'node:path'
 import { isReachable, type RunAs } from './postgres-place.ts'
 
 /**
- * The directory with PostgreSQL's `bin`, `lib` and `share`, ready to be run by the account. It is the one npm installed,
- * or a copy of it beside the cluster where that one cannot serve: another account may not enter node_modules, or the
- * package's install script did not run (its links between libraries are missing) and node_modules is read only.
+ * Returns the directory with PostgreSQL's `bin`, `lib` and `share`, ready for the account to run. It is the one that npm
+ * installed, or a copy beside the cluster where that one does not work: another account may not enter node_modules, or
+ * the package's install script did not run (its links between libraries are missing) and node_modules is read-only.
  */
 export function preparePostgresBinaries(copyBase: string, runAs: RunAs): string {
   const installed = findInstalled()
@@ -42,7 +42,7 @@ function findInstalled(): { native: string; version: string } {
   }
 }
 
-/** Makes the links that the package's install script would make; false when the directory may not be written. */
+/** Makes the links that the package's install script would make. Returns false when the directory is not writable. */
 function linkLibraries(native: string): boolean {
   const list = path.join(native, 'pg-symlinks.json')
   if (!existsSync(list)) return true

@@ -14,8 +14,8 @@ const initdbArguments = [
 ]
 
 /**
- * Makes the cluster with its database `purser`, unless it is there. It is made beside its place and moved in when it is
- * whole, so a start that was killed half way leaves nothing that looks like a database.
+ * Creates the cluster with its database `purser`, unless it exists. It is created beside its place and moved in when it
+ * is complete, so that a killed start leaves nothing that looks like a database.
  */
 export async function ensureCluster({ native, cluster, runAs }: Cluster): Promise<void> {
   if (existsSync(path.join(cluster, 'PG_VERSION'))) return
@@ -44,8 +44,8 @@ async function createDatabase(program: string, dir: string, runAs: RunAs): Promi
 type Run = { cwd: string; runAs: RunAs; input?: string }
 
 /**
- * Runs a program that wants its user to be in /etc/passwd, which the server itself does not. Where the user is not, as in
- * many containers, a user namespace lends it the entry of "nobody".
+ * Runs a program that requires its user to be in /etc/passwd, which the server itself does not. Where the user is
+ * missing, as in many containers, a user namespace maps it to the entry of "nobody".
  */
 async function runLookedUp(program: string, args: string[], how: Run): Promise<string | undefined> {
   const failure = await run(program, args, how)
@@ -56,7 +56,7 @@ async function runLookedUp(program: string, args: string[], how: Run): Promise<s
   return `user id ${uid} has no entry in /etc/passwd. Add one, run as another user, or set DATABASE_URL.`
 }
 
-/** Runs a program to its end; answers what it said on stderr if it failed. */
+/** Runs a program to its end. Returns its stderr if it failed. */
 function run(program: string, args: string[], { cwd, runAs, input = '' }: Run): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { ...runAs, cwd, env: postgresEnvironment(), stdio: ['pipe', 'ignore', 'pipe'] })
@@ -71,7 +71,7 @@ function run(program: string, args: string[], { cwd, runAs, input = '' }: Run): 
   })
 }
 
-/** No PG* variable of the caller may steer our server, and its messages are in English, which the launcher reads. */
+/** The caller's PG* variables are removed, and messages are in English, because the launcher parses them. */
 export function postgresEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 }

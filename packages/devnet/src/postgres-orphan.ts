@@ -7,9 +7,9 @@ const immediateShutdownMs = 10_000
 export const socketDirPrefix = 'purser-pg-'
 
 /**
- * Ends what a killed launcher left behind: a set-up half way, a postmaster that still runs on the cluster, its socket directory, a stale
- * postmaster.pid. The caller holds the lock of the data directory, so whatever still runs here has no owner. It is told
- * to shut down like any server, so every commit that it acknowledged stays.
+ * Ends what a killed launcher left behind: an incomplete set-up, a postmaster that still runs on the cluster, its socket
+ * directory, a stale postmaster.pid. The caller has the lock of the data directory, so these processes have no owner.
+ * The postmaster is shut down in order, so every acknowledged commit is kept.
  */
 export async function endOrphan(cluster: string): Promise<void> {
   for (const pid of processesIn(`${cluster}.new`) ?? []) signalProcess(pid, 'SIGKILL')
@@ -33,7 +33,10 @@ async function shutDown(alive: () => number[], postmaster: number): Promise<bool
   return waitUntil(() => alive().length === 0, immediateShutdownMs)
 }
 
-/** Every process of a cluster has the cluster as its working directory, and a zombie has none: a reused pid cannot deceive. */
+/**
+ * Every process of a cluster has the cluster as its working directory, and a zombie has none. So a reused pid is never
+ * mistaken for one.
+ */
 function liveProcesses(cluster: string, postmaster: number): number[] {
   const inside = processesIn(cluster)
   if (inside !== undefined) return inside

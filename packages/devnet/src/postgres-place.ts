@@ -16,20 +16,20 @@ import path from 'node:path'
 /** The account that runs PostgreSQL, which refuses to run as root; undefined means the account of this process. */
 export type RunAs = { uid: number; gid: number } | undefined
 
-/** Where a cluster lives: `base` holds it and what belongs to it (a copy of the binaries), `cluster` is its PGDATA. */
+/** Where a cluster is: `base` contains it and what belongs to it (a copy of the binaries), `cluster` is its PGDATA. */
 export type Place = { base: string; cluster: string }
 
 const nobody = 65534
 const pointerName = 'cluster-location'
 
-/** Root hands the cluster to the owner of the data directory, or to "nobody" when that is root itself. */
+/** Root gives the cluster to the owner of the data directory, or to "nobody" when root owns that. */
 export function chooseRunAs(dataDir: string): RunAs {
   if (process.getuid?.() !== 0) return undefined
   const owner = statSync(dataDir)
   return owner.uid === 0 ? { uid: nobody, gid: nobody } : { uid: owner.uid, gid: owner.gid }
 }
 
-/** Whether the account can get to `target`: every directory above it, links resolved, lets it pass. */
+/** Whether the account can reach `target`: it may enter every directory above it, with links resolved. */
 export function isReachable(target: string, runAs: RunAs): boolean {
   if (runAs === undefined) return true
   const resolved = realpathSync(target)
@@ -45,9 +45,10 @@ function mayRead(target: string, { uid, gid }: { uid: number; gid: number }): bo
 }
 
 /**
- * Finds the place of the cluster of a data directory, the same one every time. Under a directory that only root may
- * enter the server's account could not read its own files, so the cluster then lives elsewhere and a pointer stays
- * behind. The pointer names a fresh place: who deletes a data directory to begin anew must not meet the old data.
+ * Returns the place of the cluster of a data directory, always the same one. Under a directory that only root may enter,
+ * the server's account could not read its own files. The cluster is then elsewhere, and a pointer stays in the data
+ * directory. The pointer names a fresh place: a data directory that was deleted and made again must not find the old
+ * data.
  */
 export function findPlace(dataDir: string, runAs: RunAs): Place {
   const pointer = path.join(dataDir, pointerName)
@@ -62,7 +63,10 @@ export function findPlace(dataDir: string, runAs: RunAs): Place {
   return { base, cluster }
 }
 
-/** A directory that holds nothing yet but our lock was made for us (mkdtemp closes it): others may pass, not list. */
+/**
+ * A directory that contains nothing but our lock was made for us (mkdtemp closes it): others may pass through it, not
+ * list it.
+ */
 function letPass(dataDir: string): void {
   const { uid, mode } = statSync(dataDir)
   const isOurs = uid === process.getuid?.() && readdirSync(dataDir).every((name) => name === 'lock')

@@ -10,7 +10,7 @@ import { endOrphan, socketDirPrefix } from './postgres-orphan.ts'
 import { chooseRunAs, findPlace, isReachable, type RunAs } from './postgres-place.ts'
 
 export type PostgresOptions = {
-  /** Belongs to one running launcher at a time; is made when missing. */
+  /** Used by one running launcher at a time. Made when missing. */
   dataDir: string
   log?: (line: string) => void
   maxConnections?: number
@@ -24,9 +24,9 @@ export type Postgres = {
   pid: number
   /** PGDATA, which is not always inside the data directory. */
   cluster: string
-  /** Ends sessions and shuts down in order; resolves when the server is gone. */
+  /** Ends sessions and shuts down in order. Resolves when the server has exited. */
   stop(): Promise<void>
-  /** The crash, for tests: SIGKILL to the server; resolves when it is dead. */
+  /** The crash, for tests: SIGKILL to the server. Resolves when it is dead. */
   kill(): Promise<void>
 }
 
@@ -34,9 +34,9 @@ const socketPathBytesMax = 107
 const portName = 5432 // names the socket file; no TCP port is opened
 
 /**
- * Runs native PostgreSQL 18 on a data directory, as root or not, with nothing installed but npm packages. What it
- * acknowledged survives a crash of either process and a power cut: fsync is on unless `settings` turns it off. A server that a killed launcher left
- * behind is ended first. Two launchers never share a directory: the second gets a InUseError.
+ * Runs native PostgreSQL 18 on a data directory, as root or not, with nothing installed but npm packages. Acknowledged
+ * commits survive a crash of either process and a power cut: fsync is on unless `settings` turns it off. A server that a
+ * killed launcher left behind is ended first. Two launchers never share a directory: the second one gets an InUseError.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   mkdirSync(options.dataDir, { recursive: true })
@@ -103,7 +103,7 @@ function ready(child: ChildProcess, log: (line: string) => void): Promise<void> 
         lastLines.push(line)
         if (lastLines.length > 20) lastLines.shift()
       }
-      if (text.includes('ready to accept connections')) resolve()
+      if (/ready to accept (read-only )?connections/.test(text)) resolve()
     })
     child.once('error', reject)
     child.once('close', (code) =>

@@ -11,24 +11,24 @@ import testUsdc from './artifacts/TestUsdc.json' with { type: 'json' }
 import walletFactory from './artifacts/TestWalletFactory.json' with { type: 'json' }
 import { rpc, rpcHex } from './rpc.ts'
 
-/** Where Multicall3 is on every chain in the world. */
+/** The address of Multicall3 on every chain. */
 export const multicall3Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
-/** Where every local chain has the factory of contract accounts (EIP-1271, EIP-6492) for tests. */
+/** The address of the factory of contract accounts (EIP-1271, EIP-6492) for tests, on every local chain. */
 export const walletFactoryAddress = '0xFac7000000000000000000000000000000000001'
-/** Where every local chain has the market in which the sandbox swaps. */
+/** The address of the sandbox's swap pool on every local chain. */
 export const sandboxPoolAddress = '0x5A4Db0C500000000000000000000000000000001'
-/** Where every local chain has its end of the sandbox's bridge. */
+/** The address of the sandbox's bridge contract on every local chain. */
 export const sandboxBridgeAddress = '0x5a4DB0C500000000000000000000000000000002'
-/** Where Permit2 is on every chain in the world. */
+/** The address of Permit2 on every chain. */
 export const permit2Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
-/** Where x402 has its proxy for the scheme `exact` over Permit2 (@x402/evm 2.27.0, x402ExactPermit2ProxyAddress). */
+/** The address of x402's proxy for the scheme `exact` over Permit2 (@x402/evm 2.27.0, x402ExactPermit2ProxyAddress). */
 export const exactPermit2ProxyAddress = '0x402085c248EeA27D92E8b30b2C58ed07f9E20001'
-/** Where x402 has its proxy for the scheme `upto` (@x402/evm 2.27.0, x402UptoPermit2ProxyAddress). */
+/** The address of x402's proxy for the scheme `upto` (@x402/evm 2.27.0, x402UptoPermit2ProxyAddress). */
 export const uptoPermit2ProxyAddress = '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'
 
 /**
- * Where anvil 1.7.1 keeps what is in a TIP-20 token (hardfork T4), read off a token that its factory made: anvil makes only
- * pathUSD and the three of the testnet by itself, and the factory gives no chosen address.
+ * The storage slots of a TIP-20 token in anvil 1.7.1 (hardfork T4), read from a token that its factory made. anvil makes
+ * only pathUSD and the testnet's three tokens by itself, and the factory cannot make a token at a chosen address.
  */
 const tip20Slots = {
   name: 2,
@@ -45,8 +45,8 @@ const openPolicyWord = (1n << 160n) | pathUsdWord
 const tip20Supply = 10n ** 18n
 
 /**
- * Puts on a fresh or restored chain what the registry says is there, without making a block. The treasury holds the whole supply of
- * the tokens of Tempo that anvil does not bring along.
+ * Installs the registry's contracts and tokens on a fresh or restored chain, without making a block. The treasury gets
+ * the whole supply of the Tempo tokens that anvil does not provide.
  */
 export async function installContracts(rpcUrl: string, network: Network, treasury: Address): Promise<void> {
   await setCode(rpcUrl, walletFactoryAddress, walletFactory.deployedBytecode)
@@ -74,7 +74,7 @@ async function installToken(rpcUrl: string, token: TokenInfo, treasury: Address)
   await setSlot(rpcUrl, token.address, slots.decimals, word(BigInt(token.decimals)))
 }
 
-/** Tempo's own token code runs at every address of its prefix that holds code; the rest is storage. */
+/** Tempo's token code runs at every address with its prefix that has code; the rest is storage. */
 async function installTip20(rpcUrl: string, token: TokenInfo, treasury: Address): Promise<void> {
   if (await hasCode(rpcUrl, token.address)) return
   const set = (slot: number | bigint, value: string) => setSlot(rpcUrl, token.address, slot, value)
@@ -87,11 +87,11 @@ async function installTip20(rpcUrl: string, token: TokenInfo, treasury: Address)
   await set(tip20Slots.totalSupply, word(tip20Supply))
   const key = `0x${word(BigInt(treasury)).slice(2)}${word(BigInt(tip20Slots.balances)).slice(2)}` as const
   await set(BigInt(keccak256(key)), word(tip20Supply))
-  // Last, since by its code a restart tells that the token is complete.
+  // Last: a restart takes the code as the sign that the token is complete.
   await setCode(rpcUrl, token.address, '0xef')
 }
 
-/** viem carries Multicall3's creation code; running it in a call answers the code to set. */
+/** viem includes Multicall3's creation code. Running it in a call returns the code to set. */
 async function installMulticall3(rpcUrl: string): Promise<void> {
   const require = createRequire(import.meta.url)
   const { multicall3Bytecode } = require(path.join(path.dirname(require.resolve('viem')), 'constants', 'contracts.js'))

@@ -4,13 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const hasProc = existsSync('/proc/self/cwd')
 
-/** The living processes whose working directory is `dir`; undefined where the system cannot say (no /proc). */
+/** The living processes whose working directory is `dir`; undefined where the system does not say (no /proc). */
 export function processesIn(dir: string): number[] | undefined {
   if (!hasProc) return undefined
   return allPids().filter((pid) => attempt(() => readlinkSync(`/proc/${pid}/cwd`)) === dir)
 }
 
-/** The command line of a living process, words joined by spaces; undefined when there is no such process. */
+/** The command line of a living process, joined by spaces; undefined when there is no such process. */
 export function commandLine(pid: number): string | undefined {
   if (hasProc) {
     const raw = attempt(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
@@ -19,7 +19,7 @@ export function commandLine(pid: number): string | undefined {
   return attempt(() => execFileSync('ps', ['-p', String(pid), '-o', 'args='], { encoding: 'utf8' }).trim())
 }
 
-/** Asks until `done` holds or the time is over; the answer says which. */
+/** Polls until `done` returns true or the time is over. Returns whether it did. */
 export async function waitUntil(done: () => boolean, limitMs: number): Promise<boolean> {
   const deadline = performance.now() + limitMs
   while (!done()) {
@@ -29,7 +29,7 @@ export async function waitUntil(done: () => boolean, limitMs: number): Promise<b
   return true
 }
 
-/** Sends a signal to a process that may be gone already. */
+/** Sends a signal to a process that may have exited already. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   attempt(() => process.kill(pid, signal))
 }

@@ -1,6 +1,6 @@
 let lastId = 0
 
-/** One JSON-RPC call to a local node. Throws what the node says no with, in the node's words. */
+/** One JSON-RPC call to a local node. Throws the node's error message. */
 export async function rpc(url: string, method: string, params: readonly unknown[] = []): Promise<unknown> {
   lastId += 1
   const response = await fetch(url, {
@@ -15,7 +15,7 @@ export async function rpc(url: string, method: string, params: readonly unknown[
   return answer.result
 }
 
-/** A call whose answer is a hex text. */
+/** A call whose result is hex text. */
 export async function rpcHex(url: string, method: string, params: readonly unknown[] = []): Promise<`0x${string}`> {
   const answer = await rpc(url, method, params)
   if (!isHex(answer)) throw new Error(`${method}: expected hex, the node answered ${JSON.stringify(answer)}`)

@@ -6,12 +6,14 @@ import { rpc } from './rpc.ts'
 
 const abi = parseAbi(['function addToSanctionsList(address[])', 'function removeFromSanctionsList(address[])'])
 
-/** Puts a contract that answers as Chainalysis' sanctions oracle does at an address of a local chain; it knows nobody yet. */
+/**
+ * Puts a contract with the interface of Chainalysis' sanctions oracle at an address of a local chain. Its list is empty.
+ */
 export async function installSanctionsOracle(chain: ReachableChain, oracle: Address): Promise<void> {
   await rpc(chain.rpcUrl, 'anvil_setCode', [oracle, sanctionsList.deployedBytecode])
 }
 
-/** Adds accounts to what the oracle calls sanctioned; returns when that is in a block. */
+/** Adds accounts to the oracle's list. Resolves when that is in a block. */
 export async function addSanctioned(
   chain: ReachableChain,
   oracle: Address,

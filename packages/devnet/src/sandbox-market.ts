@@ -10,13 +10,13 @@ const poolAbi = parseAbi([
   'function reserves(address tokenA, address tokenB) view returns (uint256)',
 ])
 
-/** 3,000 dollars for a coin, deep enough that a demonstration's amounts hardly move it. */
+/** 3,000 dollars for a coin, with enough liquidity that a demonstration's amounts hardly move the price. */
 const coinWei = 1_000n * 10n ** 18n
 const dollars = 3_000_000n
 
 /**
- * Gives the sandbox of a local chain something to swap and to pay out: a market of every token with the chain's coin (on Tempo of every
- * token with the first), and the bridge a store of each. A chain that has it keeps what it has.
+ * Funds the sandbox of a local chain: a market of every token with the chain's coin (on Tempo of every token with the
+ * first), and the bridge's balance of each token. A chain that has them is left alone.
  */
 export async function fundSandbox(chain: ReachableChain): Promise<void> {
   const network = networkByName(chain.network)

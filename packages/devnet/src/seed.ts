@@ -7,10 +7,11 @@ import {
   listOrganisationsOf,
   upsertAccount,
 } from '../../server/src/features/organisations/index.ts'
+import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { newId } from '../../server/src/platform/ids.ts'
 import type { Remembered } from './dev-file.ts'
 
-/** What the service is never without: an organisation with a test key that we know, and one wallet of it. */
+/** What every local service has: an organization with a known test key, and one wallet. */
 export interface Seed {
   readonly organisationId: string
   readonly apiKey: string
@@ -23,8 +24,8 @@ const owner = { email: 'dev@example.com', name: 'Local developer' }
 const walletChain = 'base-sepolia'
 
 /**
- * Finds what an earlier start made, or makes what is missing. A key that the database does not know (another database,
- * a start that was killed half way) is replaced; the organisation stays the same one as long as its database lives.
+ * Finds what an earlier start made, or makes what is missing. A key that is not in the database (another database, or a
+ * start that was killed half-way) is replaced. The organization stays the same as long as its database exists.
  */
 export async function seed(server: RunningServer, baseUrl: string, remembered: Remembered): Promise<Seed> {
   const known = await organisationOf(baseUrl, remembered.apiKey)
@@ -44,7 +45,12 @@ async function organisationOf(baseUrl: string, apiKey: string | undefined) {
   }
 }
 
-/** A test key of the developer's organisation, which is founded on the enterprise plan when there is none. */
+/** A new link that signs the developer's owner in. */
+export async function ownersSignInLink({ deps }: RunningServer, baseUrl: string): Promise<string> {
+  return makeSignInLink(deps, deps.db, { email: owner.email, baseUrl })
+}
+
+/** Makes a test key of the developer's organization. Creates that on the enterprise plan when there is none. */
 function makeKey(deps: Deps): Promise<{ organisationId: string; apiKey: string }> {
   const acting = { ...deps, actor: { kind: 'operator' }, requestId: newId('req', deps) } as const
   return deps.db.tx(async (tx) => {

@@ -1,4 +1,4 @@
-/** What `npm start` takes from the environment. */
+/** The settings of `npm start` from the environment. */
 export interface StartSettings {
   readonly port: number
   readonly dataDir: string
@@ -8,7 +8,7 @@ export interface StartSettings {
 
 const portDefault = 4100
 
-/** Reads the settings, or says in one sentence which one is not usable. An empty one counts as left out. */
+/** Reads the settings. Returns one sentence about the first that is not usable. An empty one counts as unset. */
 export function readStartSettings(
   env: Readonly<Record<string, string | undefined>>,
 ): StartSettings | { readonly fault: string } {
@@ -18,7 +18,7 @@ export function readStartSettings(
   if (chains !== '' && chains !== 'on' && chains !== 'off')
     return { fault: 'CHAINS is not usable: set it to off, or leave it out.' }
   if (databaseUrl !== '' && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
-    return { fault: 'DATABASE_URL is not usable: it begins with postgres://, or leave it out.' }
+    return { fault: 'DATABASE_URL is not usable: it must begin with postgres://. Or leave it out.' }
   }
   return {
     port: port === '' ? portDefault : Number(port),
@@ -28,7 +28,7 @@ export function readStartSettings(
   }
 }
 
-/** What an error says, in one line; of several at once (one per address that was tried) the first. */
+/** Returns an error's message in one line. Of several at once (one per address that was tried) the first. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return sentenceOf(error.errors[0])
   const said = error instanceof Error ? error.message || error.name : String(error)

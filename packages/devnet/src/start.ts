@@ -4,7 +4,7 @@ import { startDev } from './dev.ts'
 import { readStartSettings, sentenceOf } from './start-settings.ts'
 import { stopOnSignals } from './stop-on-signals.ts'
 
-process.stdout.on('error', () => undefined) // a closed terminal must not keep us from stopping in order
+process.stdout.on('error', () => undefined) // a closed terminal must not prevent an orderly stop
 
 const settings = readStartSettings(process.env)
 if ('fault' in settings) fail(settings.fault)
@@ -16,7 +16,7 @@ const dev = await startDev({ ...settings, signal }).catch((error: unknown) => {
   if (signal.aborted) process.exit(0)
   return fail(`Purser did not start: ${sentenceOf(error)}`)
 })
-say(banner(dev, { portAsked: settings.port, dataDir: path.relative('', dev.dataDir) || '.' }))
+say(banner(dev, { portRequested: settings.port, dataDir: path.relative('', dev.dataDir) || '.' }))
 
 const stop = () =>
   dev.stop().then(

@@ -1,6 +1,6 @@
 export type Stops = { add(stop: () => Promise<unknown>): void; run(): Promise<void> }
 
-/** Runs every stop once, the latest first, each also when one before it failed; then throws the first failure. */
+/** Runs every stop once, the latest first, even when an earlier one failed. Then throws the first failure. */
 export function createStops(): Stops {
   const list: (() => Promise<unknown>)[] = []
   let running: Promise<void> | undefined

@@ -6,10 +6,10 @@ import { type Dev, type DevOptions, startDev } from './dev.ts'
 
 type TemporaryOptions = Partial<Omit<DevOptions, 'dataDir'>>
 
-/** A service of its own on free ports, with all chains unless told otherwise. stop() leaves nothing of it behind. */
+/** A separate service on free ports, with all chains by default. stop() removes everything. */
 export async function startTemporaryDev(options: TemporaryOptions = {}): Promise<Dev> {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'purser-dev-'))
-  chmodSync(dataDir, 0o711) // the account that runs PostgreSQL must be able to pass
+  chmodSync(dataDir, 0o711) // the account that runs PostgreSQL must be able to pass through
   try {
     const dev = await startDev({ port: 0, chains: true, ...options, dataDir })
     return { ...dev, stop: () => dev.stop().finally(() => removeDataDir(dataDir)) }

@@ -25,7 +25,7 @@ afterEach(async () => {
 })
 
 test.each(['base-sepolia', 'eth-sepolia', 'tempo', 'tempo-moderato'] as const)(
-  '%s has the chain id and every token of the registry, and the faucet pays in each',
+  '%s has the chain id and every token of the registry, and the faucet pays out each token',
   async (network) => {
     const chain = await start({ network })
     const described = networkByName(network)
@@ -36,7 +36,7 @@ test.each(['base-sepolia', 'eth-sepolia', 'tempo', 'tempo-moderato'] as const)(
   },
 )
 
-test('an account gets what pays its fees, in the coin or in pathUSD, and what it has is left as it is', async () => {
+test('an account gets its fee balance, in the coin or in pathUSD, and a sufficient balance is left alone', async () => {
   const base = await start({ network: 'base-sepolia' })
   const coin = async () => BigInt(await rpcHex(base.rpcUrl, 'eth_getBalance', [payer, 'latest']))
   await fundFees(base, payer)
@@ -52,23 +52,26 @@ test('an account gets what pays its fees, in the coin or in pathUSD, and what it
   expect(await tokenBalance(tempo, 'pathUSD', payer)).toBe(1_000_000_001n)
 })
 
-test.each(['base-sepolia', 'tempo', 'tempo-moderato'] as const)('%s goes on where it was stopped', async (network) => {
-  const stateFile = temporaryFile()
-  const first = await start({ network, stateFile })
-  const symbol = Object.keys(first.tokens)[0] ?? ''
-  const hash = await fundToken(first, symbol, payer, 7n)
-  const head = Number(await rpcHex(first.rpcUrl, 'eth_blockNumber'))
-  await first.stop()
+test.each(['base-sepolia', 'tempo', 'tempo-moderato'] as const)(
+  '%s continues from the state in which it was stopped',
+  async (network) => {
+    const stateFile = temporaryFile()
+    const first = await start({ network, stateFile })
+    const symbol = Object.keys(first.tokens)[0] ?? ''
+    const hash = await fundToken(first, symbol, payer, 7n)
+    const head = Number(await rpcHex(first.rpcUrl, 'eth_blockNumber'))
+    await first.stop()
 
-  const second = await start({ network, stateFile })
-  expect(await tokenBalance(second, symbol, payer)).toBe(7n)
-  expect(await rpc(second.rpcUrl, 'eth_getTransactionReceipt', [hash])).toMatchObject({ status: '0x1' })
-  expect(Number(await rpcHex(second.rpcUrl, 'eth_blockNumber'))).toBeGreaterThanOrEqual(head)
-  await fundToken(second, symbol, payer, 7n)
-  expect(await tokenBalance(second, symbol, payer)).toBe(14n)
-})
+    const second = await start({ network, stateFile })
+    expect(await tokenBalance(second, symbol, payer)).toBe(7n)
+    expect(await rpc(second.rpcUrl, 'eth_getTransactionReceipt', [hash])).toMatchObject({ status: '0x1' })
+    expect(Number(await rpcHex(second.rpcUrl, 'eth_blockNumber'))).toBeGreaterThanOrEqual(head)
+    await fundToken(second, symbol, payer, 7n)
+    expect(await tokenBalance(second, symbol, payer)).toBe(14n)
+  },
+)
 
-test('kill -9 of the launcher loses nothing that the chain mined, and leaves no second chain running', async () => {
+test('kill -9 of the launcher loses no mined block, and leaves no second chain running', async () => {
   const stateFile = temporaryFile()
   const { launcher, orphan } = await startInAnotherProcess(stateFile)
   await fundToken(orphan, 'USDC', payer, 9n)
@@ -81,7 +84,7 @@ test('kill -9 of the launcher loses nothing that the chain mined, and leaves no 
   await expect(rpc(orphan.rpcUrl, 'eth_chainId')).rejects.toThrow()
 })
 
-test('a chain that is killed itself comes back with the transactions of a second before', async () => {
+test('a chain that is killed itself restarts with the transactions of a second before', async () => {
   const stateFile = temporaryFile()
   const first = await start({ network: 'base-sepolia', stateFile })
   const hash = await fundToken(first, 'USDC', payer, 3n)

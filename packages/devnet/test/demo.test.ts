@@ -10,10 +10,10 @@ const temporary = mkdtempSync(path.join(os.tmpdir(), 'purser-demo-'))
 chmodSync(temporary, 0o711)
 afterAll(() => rmSync(temporary, { recursive: true, force: true }))
 
-test('the demo finds every step of its story true, tells no secret, ends with 0 and leaves no file behind', async () => {
+test('every step of the demo passes, it prints no secret, exits with 0 and leaves no file behind', async () => {
   const { exitCode, said } = await runDemo({ TMPDIR: temporary })
   expect(said).not.toContain('✗')
-  for (const told of [
+  for (const reported of [
     '✓ 10. A replay of the signature is refused',
     '✓ 12. And on Tempo, to the other wallet',
     '✓ 17. Chain and log agree: three calls, one payment',
@@ -24,22 +24,22 @@ test('the demo finds every step of its story true, tells no secret, ends with 0 
     '✓ 26. The agent checks the proof offline',
     '✓ 28. A changed name or bit is found',
   ])
-    expect(said).toContain(told)
+    expect(said).toContain(reported)
   expect(said).toMatch(/60 USDC, pending in block \d+ of base-sepolia; transfer\.completed: 59\.94 USDC on eth-sepolia/)
   expect(said).toMatch(
     /wdr_\w+: 59\.94 USDC in block \d+ of eth-sepolia; withdrawal\.completed: 59\.94 USD to the bank/,
   )
   expect(said, 'the number of the bank account').not.toContain('123456789')
   expect(said).not.toMatch(/sess_\w+\.|vat_|svc_test|whsec_/)
-  expect(said.trimEnd().endsWith('All of it was true.')).toBe(true)
+  expect(said.trimEnd().endsWith('Every step passed.')).toBe(true)
   expect(exitCode).toBe(0)
   expect(readdirSync(temporary)).toEqual([])
 })
 
-test('a step that is not true ends the demo with 1 and names the step', async () => {
+test('a step that fails ends the demo with 1 and is named', async () => {
   const { exitCode, said } = await runDemo({ TMPDIR: '/dev/null' })
   expect(said).toContain('✗ 1.')
-  expect(said).toContain('Not true: step 1')
+  expect(said).toContain('A step failed: step 1')
   expect(exitCode).toBe(1)
 })
 

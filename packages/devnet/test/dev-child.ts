@@ -11,9 +11,9 @@ export interface DevChild {
   readonly dataDir: string
   stdout(): string
   stderr(): string
-  /** Resolves when the text was printed; rejects when the process ended without. */
+  /** Resolves when the text was printed. Rejects when the process ended first. */
   printed(text: string): Promise<void>
-  /** The service is up; answers dev.json. */
+  /** Resolves with dev.json when the service is up. */
   ready(): Promise<DevRecord>
   /** Resolves with the exit code, or the signal that killed it. */
   ended: Promise<number | string>
@@ -66,14 +66,17 @@ export function readDev(dataDir: string): DevRecord {
   return JSON.parse(readFileSync(path.join(dataDir, 'dev.json'), 'utf8'))
 }
 
-/** A place for a data directory, in a directory that only its owner may enter or one that others may pass through. */
+/** Makes a data directory, in a directory that only its owner may enter or in one that others may pass through. */
 export function temporaryDataDir(parent: 'closed' | 'open'): string {
   const dir = mkdtempSync(path.join(os.tmpdir(), 'purser-start-'))
   if (parent === 'open') chmodSync(dir, 0o711)
   return path.join(dir, 'data')
 }
 
-/** Chains carry the data directory in their command line, PostgreSQL has it (or the place it points to) as its own. */
+/**
+ * A chain has the data directory in its command line. PostgreSQL has it (or the place that it points to) as its working
+ * directory.
+ */
 function processesOn(dataDir: string): string[] {
   const pointer = path.join(dataDir, 'postgres', 'cluster-location')
   const cluster = existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : path.join(dataDir, 'postgres', 'cluster')

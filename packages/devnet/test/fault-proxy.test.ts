@@ -14,14 +14,14 @@ afterAll(async () => {
   await chain.stop()
 })
 
-test('what passes is answered by the node, and counted', async () => {
+test('a request that passes is answered by the node, and counted', async () => {
   const before = proxy.requests
   expect(await (await post(call('eth_chainId'))).json()).toMatchObject({ id: 1, result: '0x14a34' })
   expect(proxy.requests).toBe(before + 1)
   expect(proxy.methods.at(-1)).toBe('eth_chainId')
 })
 
-test('a late node answers, but not before its time', async () => {
+test('a late node answers, but only after its delay', async () => {
   proxy.set({ kind: 'delay', delayMs: 60 })
   const began = performance.now()
   expect((await post(call('eth_chainId'))).status).toBe(200)
@@ -46,7 +46,7 @@ test('a dead node closes the connection, and one that loses the answer has done 
   expect(await head()).toBe('0x1')
 })
 
-test('an ill, a busy and a lying node answer as such nodes do', async () => {
+test('a failing, a rate-limited and a lying node answer as such nodes do', async () => {
   proxy.set('error500')
   expect((await post(call('eth_chainId'))).status).toBe(500)
   proxy.set('rate-limit')

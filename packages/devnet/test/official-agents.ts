@@ -13,13 +13,13 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { tempoModerato } from 'viem/tempo/chains'
 import { decodeXPaymentResponse, wrapFetchWithPayment as wrapFetchWithPaymentV1 } from 'x402-fetch'
 
-/** What an agent saw of its call. */
+/** What an agent received from its call. */
 export interface Call {
   readonly status: number
   readonly body: unknown
   /** The payment header that the official client sent with its last request. */
   readonly sent: Readonly<Record<string, string>>
-  /** The answer's receipt, read by the official decoder; undefined when there was none. */
+  /** The response's receipt, read by the official decoder; undefined when there was none. */
   readonly receipt: unknown
 }
 
@@ -29,13 +29,13 @@ export interface Agent {
 
 export interface AgentOptions {
   readonly account: PrivateKeyAccount
-  /** Runs before a request that carries a payment leaves. */
+  /** Runs before a request that carries a payment is sent. */
   readonly beforePaying?: () => Promise<void>
 }
 
-/** What those agents know besides that pay through a `fetch`. */
+/** Options of the agents that pay through a `fetch`. */
 export interface FetchingOptions extends AgentOptions {
-  /** The payment is signed and never leaves: the call is answered in the server's place, and `sent` has what would have left. */
+  /** The payment is signed but not sent: the call is answered locally, and `sent` has the headers. */
   readonly dry?: boolean
 }
 
@@ -60,7 +60,7 @@ export function fetchV1Agent({ account, ...options }: FetchingOptions): Agent {
   })
 }
 
-/** Where a token of EIP-3009 is, and the domain that its signatures name: what official mppx must be told of a token. */
+/** The address of an EIP-3009 token and the domain of its signatures, which official mppx requires. */
 export interface PaidIn {
   readonly chainId: number
   readonly token: `0x${string}`
@@ -79,7 +79,7 @@ export function mppxEvmAgent(
   )
 }
 
-/** `mppx`, with its method `tempo/charge`: by pull the server sends the transaction, by push the payer has sent it. */
+/** `mppx`, with its method `tempo/charge`. Pull: the server sends the transaction. Push: the payer has sent it. */
 export function mppxTempoAgent(
   { account, ...options }: FetchingOptions,
   tempoRpc: string,

@@ -36,7 +36,7 @@ function v1(outputSchema: Readonly<Record<string, unknown>>) {
   }
 }
 
-/** As the official server's extension completes a declaration: with the method of the route. */
+/** A declaration as the official server's extension completes it: with the method of the route. */
 function ofRoute(method: string) {
   const { bazaar } = declareDiscoveryExtension({ input: { city: 'Lima' }, inputSchema: { properties: { city: {} } } })
   const declared = JSON.parse(JSON.stringify(bazaar))
@@ -49,7 +49,7 @@ const tool = {
   schema: { type: 'object' },
 }
 
-test('what the official facilitator reads of a declaration is what is listed', () => {
+test('a listing shows what the official facilitator reads from the declaration', () => {
   const url = 'https://api.example.com/users/7?token=secret#top'
   const bodies = [
     v2(url, ofRoute('GET')),
@@ -88,7 +88,7 @@ test('what the official facilitator reads of a declaration is what is listed', (
   }
 })
 
-test('what declares nothing is not listed, and what cannot be listed is told why', () => {
+test('a payment without a declaration is not listed, and an invalid declaration is answered with the reason', () => {
   const cases = [
     [{ ...v2('https://a.example/b', null) }, undefined],
     [v1({}), undefined],
@@ -109,5 +109,5 @@ test('what declares nothing is not listed, and what cannot be listed is told why
       { rejectedReason: 'declaration_too_large' },
     ],
   ] as const
-  for (const [body, told] of cases) expect(readDeclaration(body)).toEqual(told)
+  for (const [body, reported] of cases) expect(readDeclaration(body)).toEqual(reported)
 })

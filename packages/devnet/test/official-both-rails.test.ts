@@ -44,10 +44,10 @@ async function stage() {
 
 test('one 402 offers both wallets: x402 on Base, MPP on Base and on Tempo, the first wallet first', async () => {
   const { shop, onBase, onTempo } = await stage()
-  const asked = await fetch(`${shop.url}/report`)
-  const { accepts } = decodePaymentRequiredHeader(asked.headers.get('payment-required') ?? '')
+  const requested = await fetch(`${shop.url}/report`)
+  const { accepts } = decodePaymentRequiredHeader(requested.headers.get('payment-required') ?? '')
   expect(accepts).toMatchObject([{ network: 'eip155:84532', payTo: onBase.address }])
-  const offers = Challenge.fromResponseList(asked)
+  const offers = Challenge.fromResponseList(requested)
   expect(offers.map(({ method }) => method).slice(0, 2)).toEqual(['evm', 'tempo'])
   expect(offers[0]?.request).toMatchObject({ recipient: onBase.address, methodDetails: { chainId: 84532 } })
   expect(offers[1]?.request).toMatchObject({ recipient: onTempo.address, methodDetails: { chainId: 42431 } })
@@ -81,7 +81,7 @@ test('the official clients of x402 v2, x402 v1, MPP on Base and MPP on Tempo pay
   expect(shop.faults).toEqual([])
 })
 
-test('a credential is never good for a wallet that the route does not name', async () => {
+test('a credential never pays for a wallet that is not on the route', async () => {
   const { shop } = await stage()
   const { shop: other } = await stage()
   const payer = await aPayer(base)

@@ -8,7 +8,7 @@ const callers = 50
 let world: World
 
 beforeAll(async () => {
-  // No time passes: whatever differs between two challenges does not come from the clock.
+  // The clock stands still: whatever differs between two challenges does not come from it.
   const standing = new Date()
   world = await aWorld({ boot: { clock: { now: () => new Date(standing) } } })
 })
@@ -18,15 +18,15 @@ const frameworks = Object.entries(shops)
 
 describe.each(frameworks)('behind our %s middleware', (_name, openShop) => {
   test.each([
-    ['asked for one by one', 1],
+    ['requested one by one', 1],
     ['fetched ahead', 20],
-  ])('callers who come in the same millisecond get challenges of their own, %s', async (_how, challengeBatch) => {
+  ])('callers in the same millisecond get separate challenges, %s', async (_how, challengeBatch) => {
     const org = await world.organisation()
     const wallet = await world.wallet(org)
     const shop = await openShop({ apiKey: org.testKey, baseUrl: world.base, walletId: wallet.id, challengeBatch })
     try {
-      const asked = await Promise.all(Array.from({ length: callers }, () => fetch(`${shop.url}/report`)))
-      const offers = asked.flatMap((answer) => Challenge.fromResponseList(answer))
+      const requested = await Promise.all(Array.from({ length: callers }, () => fetch(`${shop.url}/report`)))
+      const offers = requested.flatMap((answer) => Challenge.fromResponseList(answer))
 
       expect(offers).toHaveLength(callers)
       expect(new Set(offers.map(({ id }) => id)).size).toBe(callers)

@@ -66,7 +66,7 @@ describe.each(pairsOf(keysOf(shops)))(
       expect(shop.faults).toEqual([])
     })
 
-    test('sends its payment a second time, or somebody who saw it does: refused, and the handler does not run', async () => {
+    test('sends its payment a second time, or an observer does: refused, and the handler does not run', async () => {
       const { shop, wallet, agent } = await stage(pair)
       const { sent } = await agent.call(`${shop.url}/report`)
       expect(Object.values(sent)).toHaveLength(1)
@@ -84,9 +84,9 @@ describe.each(pairsOf(keysOf(shops)))(
 )
 
 describe.each(pairsOf(['Express', 'Fastify']))(
-  'the official $client client behind our $framework middleware, when something goes wrong or much happens',
+  'the official $client client behind our $framework middleware, with failures and concurrency',
   (pair) => {
-    test('pays for a handler that then fails: it reads the failure, has no receipt, and keeps its money', async () => {
+    test('pays for a handler that then fails: it reads the failure, has no receipt, and is not charged', async () => {
       const { shop, wallet, agent, account } = await stage(pair)
       const before = await tokenBalance(chain, 'USDC', account.address)
       const call = await agent.call(`${shop.url}/breaks`)
@@ -98,7 +98,7 @@ describe.each(pairsOf(['Express', 'Fastify']))(
       expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(0n)
     })
 
-    test('finds Purser down, before it was asked to pay or after: 503, and the handler does not run', async () => {
+    test('finds Purser down, before the 402 or after: 503, and the handler does not run', async () => {
       const { base, server } = await world.another()
       const { shop, wallet, agent, account } = await stage(pair, { baseUrl: base, beforePaying: () => server.stop() })
       const between = await agent.call(`${shop.url}/report`)

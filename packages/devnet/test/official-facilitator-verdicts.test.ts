@@ -41,12 +41,12 @@ async function tampered(authorization: Record<string, unknown>, signature?: stri
   return aPaymentBody(world, org, { payer, wallet, changes: { after } })
 }
 
-async function askedFor(change: Record<string, unknown>): Promise<FacilitatorBody> {
+async function requestedFor(change: Record<string, unknown>): Promise<FacilitatorBody> {
   const body = await signed()
   return { ...body, paymentRequirements: { ...body.paymentRequirements, ...change } }
 }
 
-/** A payment whose payer says that it accepted something else than the server asks for. */
+/** A payment that claims to accept other requirements than the server's. */
 async function accepting(change: Record<string, unknown>): Promise<FacilitatorBody> {
   const body = await signed()
   const accepted = { ...body.paymentRequirements, ...change }
@@ -67,16 +67,16 @@ async function bodies(): Promise<Readonly<Record<string, FacilitatorBody>>> {
     'too little': await signed({ value: '9999' }),
     'too much': await signed({ value: '10001' }),
     nothing: await signed({ value: '0' }),
-    'of somebody poor': await aPaymentBody(world, org, { payer: poor, wallet }),
+    'of a payer without funds': await aPaymentBody(world, org, { payer: poor, wallet }),
     'value changed': await tampered({ value: '1' }),
     'payer changed': await tampered({ from: stranger }),
     'receiver changed': await tampered({ to: stranger }),
     'nonce changed': await tampered({ nonce: `0x${'11'.repeat(32)}` }),
-    'end changed': await tampered({ validBefore: String(now + 4_000) }),
+    'validBefore changed': await tampered({ validBefore: String(now + 4_000) }),
     'empty signature': await tampered({}, '0x'),
     'short signature': await tampered({}, '0x1234'),
     'no signature at all': await tampered({}, 'garbage'),
-    'asked without a domain': await askedFor({ extra: {} }),
+    'requested without a domain': await requestedFor({ extra: {} }),
   }
 }
 

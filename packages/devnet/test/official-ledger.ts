@@ -21,7 +21,7 @@ export async function transfersIn(chain: DevChain, hash: unknown): Promise<strin
   })
 }
 
-/** A transfer as `transfersIn` has it; the amount is in the token's smallest unit. */
+/** A transfer in the form of `transfersIn`; the amount is in the token's smallest unit. */
 export function transferOf(from: string, to: string, rawAmount: bigint): string {
   return `${topic(from)} ${topic(to)} ${rawAmount}`
 }

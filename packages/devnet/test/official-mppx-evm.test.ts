@@ -33,7 +33,7 @@ afterAll(async () => {
 
 interface Shop {
   readonly url: string
-  /** What was asked of it, in order. */
+  /** The requests it received, in order. */
   readonly visits: readonly Visit[]
   readonly verified: readonly Answer[]
 }
@@ -49,7 +49,7 @@ interface Offer {
   readonly withDigest?: boolean
 }
 
-/** The least that a route needs: a challenge without a credential, the goods with a good one. */
+/** The minimum that a route needs: a challenge without a credential, the content with a valid one. */
 async function aShop(offer: Offer): Promise<Shop> {
   const visits: Visit[] = []
   const verified: Answer[] = []
@@ -85,8 +85,8 @@ async function serve(
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body))
     return
   }
-  const asked = { ...paid, credentialHeader, description: 'Today’s report' }
-  const { body: challenge } = await world.call(org.testKey, 'POST', '/payments/challenge', asked)
+  const requested = { ...paid, credentialHeader, description: 'Today’s report' }
+  const { body: challenge } = await world.call(org.testKey, 'POST', '/payments/challenge', requested)
   const x402 = challenge.x402 === null ? {} : { 'payment-required': String(challenge.x402) }
   response.writeHead(402, { 'www-authenticate': String(challenge.mpp), 'cache-control': 'no-store', ...x402 }).end()
 }
@@ -101,7 +101,7 @@ async function aClient(rawUsdc?: bigint) {
   return { account, client: Mppx.create({ methods, polyfill: false }) }
 }
 
-test('the official client pays an evm/charge of ours, once, and the money moves when it is settled', async () => {
+test('the official client pays an evm/charge of ours, once, and the money moves at settlement', async () => {
   const [shop, { account, client }] = await Promise.all([aShop({ price: '0.01' }), aClient()])
   const before = await tokenBalance(chain, 'USDC', account.address)
   const response = await client.fetch(shop.url)
@@ -119,7 +119,7 @@ test('the official client pays an evm/charge of ours, once, and the money moves 
   expect(replay.status).toBe(409)
 })
 
-test('told another header, the official client leaves Authorization to the caller', async () => {
+test('with another header configured, the official client leaves Authorization to the caller', async () => {
   const [shop, { client }] = await Promise.all([
     aShop({ price: '0.01', credentialHeader: 'Payment-Authorization' }),
     aClient(),
@@ -130,7 +130,7 @@ test('told another header, the official client leaves Authorization to the calle
   expect(shop.visits[1]?.paymentAuthorization).toMatch(/^Payment /)
 })
 
-test('the official client pays a challenge that is bound to its request’s body, and no other body is sold for it', async () => {
+test('the official client pays a challenge that is bound to its request’s body, and the challenge is refused for any other body', async () => {
   const [shop, { client }] = await Promise.all([aShop({ price: '0.01', withDigest: true }), aClient()])
   const response = await client.fetch(shop.url, { method: 'POST', body: '{"of":"today"}' })
   expect(response.status).toBe(200)
@@ -145,7 +145,7 @@ test('the official client pays a challenge that is bound to its request’s body
   expect([swapped.status, await swapped.json()]).toMatchObject([402, { reason: 'invalid-challenge' }])
 })
 
-test('the official client proves its account where nothing is asked for, without any chain', async () => {
+test('the official client proves its account where the price is zero, without any chain', async () => {
   const shop = await aShop({ price: '0' })
   const account = privateKeyToAccount(generatePrivateKey())
   const getClient = () => createClient({ account, chain: tempoModerato, transport: http('http://127.0.0.1:9') })
@@ -157,7 +157,7 @@ test('the official client proves its account where nothing is asked for, without
   ])
 })
 
-test('a payer without the money reads why, and nothing is recorded', async () => {
+test('a payer without funds reads the reason, and nothing is recorded', async () => {
   const [shop, { client }] = await Promise.all([aShop({ price: '0.01' }), aClient(5n)])
   const response = await client.fetch(shop.url)
   expect([response.status, await response.json()]).toMatchObject([

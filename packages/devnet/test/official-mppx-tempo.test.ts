@@ -32,7 +32,7 @@ const resource = 'https://api.example.com/weather'
 const price = 10_000n
 const hex = z.templateLiteral(['0x', z.string()])
 
-/** The official client of an account of its own. */
+/** The official client with its own account. */
 async function anAgent(mode: 'pull' | 'push', funds: 'price' | 'fees') {
   const account = privateKeyToAccount(generatePrivateKey())
   if (funds === 'fees') await fundFees(chain, account.address)
@@ -46,7 +46,7 @@ async function anAgent(mode: 'pull' | 'push', funds: 'price' | 'fees') {
   }
 }
 
-/** What a browser wallet is asked to sign or send, as the client writes it for JSON-RPC. */
+/** What a browser wallet is requested to sign or send, in the client's JSON-RPC form. */
 const WalletRequest = z.tuple([
   z.looseObject({
     to: hex.optional(),
@@ -100,12 +100,12 @@ async function aBrowserAgent() {
 async function aRoute(world: World) {
   const org: Org = await world.organisation()
   const wallet = await aTempoWallet(world, org)
-  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
   return {
     wallet,
-    challenge: async () => String((await world.call(org.testKey, 'POST', '/payments/challenge', asked)).body.mpp),
+    challenge: async () => String((await world.call(org.testKey, 'POST', '/payments/challenge', requested)).body.mpp),
     verify: (credential: string, base = world.base): Promise<Answer> => {
-      const body = { protocol: 'mpp', credential, ...asked }
+      const body = { protocol: 'mpp', credential, ...requested }
       return request(base, { key: org.testKey, method: 'POST', path: '/payments/verify', body })
     },
   }
@@ -126,7 +126,7 @@ test.each(['pull', 'push'] as const)('the official client pays by %s, once', asy
   expect(codeOf(await verify(credential))).toBe('duplicate-payment')
 })
 
-test('the official client pays a sponsored challenge with the price and nothing more', async () => {
+test('the official client pays exactly the price of a sponsored challenge', async () => {
   const { wallet, challenge, verify } = await aRoute(sponsoring)
   const agent = await anAgent('pull', 'price')
   const header = await challenge()
@@ -156,7 +156,7 @@ test.each([
   },
 )
 
-test('a wallet that pushes to a sponsored challenge, whatever the challenge says of modes, is credited and served', async () => {
+test('a wallet that pushes to a sponsored challenge, whatever modes the challenge lists, is credited and served', async () => {
   const { wallet, challenge, verify } = await aRoute(sponsoring)
   const header = await challenge()
   const [offer] = parseChallenges(header)
@@ -186,7 +186,7 @@ test('twenty copies of an official credential at two processes at once are one p
   }
 })
 
-test('what an official client pushed for one challenge buys nothing with another', async () => {
+test('what an official client pushed for one challenge pays for no other challenge', async () => {
   const { challenge, verify } = await aRoute(plain)
   const agent = await anAgent('push', 'fees')
   const [first, second] = [await challenge(), await challenge()]
@@ -198,7 +198,7 @@ test('what an official client pushed for one challenge buys nothing with another
   expect(codeOf(await verify(stolen))).toBe('duplicate-payment')
 })
 
-/** The same payload under the challenge of another header. */
+/** Returns the payload with the challenge of another header. */
 function swapChallenge(credential: string, header: string): string {
   const read: unknown = JSON.parse(Buffer.from(credential.replace(/^Payment /, ''), 'base64url').toString('utf8'))
   if (typeof read !== 'object' || read === null) throw new Error('not a credential')

@@ -20,7 +20,7 @@ let chain: DevChain
 let world: World
 let shop: PaidShop
 
-/** The key's name is a DID of the web, so the service must be where its own address says that it is. */
+/** The key's name is a did:web, so the service must listen at the address in its own configuration. */
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
   const port = await findFreePort(0)
@@ -35,9 +35,9 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-test('the official verifier finds the key by its name over the web, and takes the signed offer and the signed receipt', async () => {
-  const asked = await fetch(`${shop.url}/report`)
-  const required = decodePaymentRequiredHeader(asked.headers.get('payment-required') ?? '')
+test('the official verifier finds the key by its name over the web, and accepts the signed offer and the signed receipt', async () => {
+  const requested = await fetch(`${shop.url}/report`)
+  const required = decodePaymentRequiredHeader(requested.headers.get('payment-required') ?? '')
   const offers = extractOffersFromPaymentRequired(required)
   const [offer] = decodeSignedOffers(offers)
   if (offer === undefined || offer.signedOffer.format !== 'jws') throw new Error('no signed offer')
@@ -59,8 +59,8 @@ test('the official verifier finds the key by its name over the web, and takes th
 })
 
 test('a changed offer is refused by the official verifier', async () => {
-  const asked = await fetch(`${shop.url}/report`)
-  const required = decodePaymentRequiredHeader(asked.headers.get('payment-required') ?? '')
+  const requested = await fetch(`${shop.url}/report`)
+  const required = decodePaymentRequiredHeader(requested.headers.get('payment-required') ?? '')
   const [offer] = extractOffersFromPaymentRequired(required)
   if (offer?.format !== 'jws') throw new Error('no signed offer')
   const [head, body = '', signature] = offer.signature.split('.')

@@ -38,7 +38,7 @@ const agents = [
 ] as const
 
 test.each(agents)(
-  'one credential of %s shown to two servers of a shop at once, each with a Purser process of its own, buys once',
+  'one credential of %s sent to two servers of a shop at once, each with its own Purser process, buys once',
   async (_name, agentOf) => {
     await withTwoShops(async ({ shops, served, wallet }) => {
       const { account } = await aPayer(chain)
@@ -57,7 +57,7 @@ test.each(agents)(
   },
 )
 
-test('one signature shown as MPP, as x402 version 2 and as version 1 to two servers at once is one sale', async () => {
+test('one signature sent as MPP, as x402 version 2 and as version 1 to two servers at once is one sale', async () => {
   await withTwoShops(async ({ shops, served, wallet }) => {
     const { account } = await aPayer(chain)
     const url = `${shops[0].url}/report`
@@ -98,7 +98,7 @@ interface Stage {
   readonly wallet: { readonly id: string; readonly address: `0x${string}` }
 }
 
-/** Two servers of one shop, at one public address, that ask two processes of one Purser. */
+/** Two servers of one shop, at one public address, that use two processes of one Purser. */
 async function withTwoShops(run: (stage: Stage) => Promise<void>): Promise<void> {
   const wallet = await world.wallet(org)
   const till = { apiKey: org.testKey, walletId: wallet.id, publicUrl: 'https://shop.example' }
@@ -113,12 +113,12 @@ async function withTwoShops(run: (stage: Stage) => Promise<void>): Promise<void>
   }
 }
 
-/** The authorization in an MPP credential, in the header of each version of x402. */
+/** The authorization of an MPP credential, as the payment header of each version of x402. */
 async function asX402(url: string, credential: string): Promise<Record<string, string>[]> {
   const { payload } = Credential.deserialize<Readonly<Record<string, string>>>(credential)
   const { type: _, signature, ...authorization } = payload
-  const asked = await fetch(url)
-  const { resource, accepts } = decodePaymentRequiredHeader(asked.headers.get('payment-required') ?? '')
+  const requested = await fetch(url)
+  const { resource, accepts } = decodePaymentRequiredHeader(requested.headers.get('payment-required') ?? '')
   const [accepted] = accepts
   if (accepted === undefined) throw new Error('nothing is offered by x402')
   const signed = { signature, authorization }

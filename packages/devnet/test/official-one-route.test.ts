@@ -49,7 +49,7 @@ const x402Receipt = (network: string) => (txHash: unknown, payer: string) => ({
 })
 const mppReceipt = (txHash: unknown) => ({ status: 'success', method: 'evm', reference: txHash })
 
-/** Each kind of official client, the header that its payment goes in, the protocol in the log, and the receipt that it decodes. */
+/** Each kind of official client: the header of its payment, the protocol in the log, and the receipt that it decodes. */
 const kinds = [
   [fetchAgent, 'payment-signature', 'x402', x402Receipt('eip155:84532')],
   [axiosAgent, 'payment-signature', 'x402', x402Receipt('eip155:84532')],
@@ -58,14 +58,14 @@ const kinds = [
 ] as const
 
 describe.each(frameworks)('one route behind our %s middleware, for clients of both protocols', (_name, openShop) => {
-  test('asks once, in one 402 that the official parsers of x402 v2, x402 v1 and MPP read as the same price', async () => {
+  test('answers with one 402 that the official parsers of x402 v2, x402 v1 and MPP read as the same price', async () => {
     const { shop, wallet } = await stage(openShop)
-    const asked = await fetch(`${shop.url}/report`)
-    const body = await asked.clone().json()
+    const requested = await fetch(`${shop.url}/report`)
+    const body = await requested.clone().json()
 
-    expect(asked.status).toBe(402)
-    expect(asked.headers.get('cache-control')).toBe('no-store')
-    const required = decodePaymentRequiredHeader(asked.headers.get('payment-required') ?? '')
+    expect(requested.status).toBe(402)
+    expect(requested.headers.get('cache-control')).toBe('no-store')
+    const required = decodePaymentRequiredHeader(requested.headers.get('payment-required') ?? '')
     expect(required).toMatchObject({ x402Version: 2, resource: { url: `${shop.url}/report` } })
     expect(required.accepts).toHaveLength(1)
     const terms = { amount: `${rawPrice}`, asset: usdc.token, payTo: wallet.address }
@@ -74,7 +74,7 @@ describe.each(frameworks)('one route behind our %s middleware, for clients of bo
     const { maxAmountRequired, network, ...v1 } = PaymentRequirementsSchema.parse(body.accepts[0])
     expect([maxAmountRequired, network]).toEqual([terms.amount, 'base-sepolia'])
     expect(v1).toMatchObject({ asset: terms.asset, payTo: terms.payTo, resource: `${shop.url}/report` })
-    const offers = Challenge.fromResponseList(asked)
+    const offers = Challenge.fromResponseList(requested)
     expect(offers).toMatchObject([{ method: 'evm', intent: 'charge', realm: '127.0.0.1' }])
     const charge = { amount: terms.amount, currency: terms.asset, recipient: terms.payTo }
     expect(offers[0]?.request).toMatchObject({ ...charge, methodDetails: { chainId: 84532, decimals: 6 } })

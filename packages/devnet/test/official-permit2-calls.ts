@@ -22,7 +22,7 @@ import { type Permit2Payer, usdcOf } from './official-permit2-payers.ts'
 
 const uint256Max = 2n ** 256n - 1n
 
-/** What is read of a payment's row. */
+/** The columns read from a payment's row. */
 export const Logged = z.object({
   id: id('pay'),
   status: z.string(),
@@ -42,7 +42,7 @@ const Signed = z.object({
   }),
 })
 
-/** The official client draws its nonces itself: this one is given. */
+/** Signs with this nonce. The official client draws its own nonces. */
 export async function signedWithNonce(
   chain: DevChain,
   { address, account }: Permit2Payer,
@@ -72,7 +72,7 @@ export function nonceOf(payload: PaymentPayload): string {
   return Signed.parse(payload.payload).permit2Authorization.nonce
 }
 
-/** The exact proxy's call, as anybody may send it. */
+/** The exact proxy's call, which anybody may send. */
 export function settleData(payload: PaymentPayload): Hex {
   const { signature, permit2Authorization } = Signed.parse(payload.payload)
   const { from, permitted, nonce, deadline, witness } = permit2Authorization
@@ -117,7 +117,7 @@ export async function signedBy(
 }
 
 export function officialFacilitator(chain: DevChain, settler: Address, scheme: 'exact' | 'upto') {
-  // It asks as the settler, since upto's proxy answers nobody else.
+  // It simulates as the settler, since upto's proxy accepts no other caller.
   const full = createWalletClient({ account: settler, chain: baseSepolia, transport: http(chain.rpcUrl) }).extend(
     publicActions,
   )

@@ -57,7 +57,7 @@ function merchant(): Address {
   return privateKeyToAccount(generatePrivateKey()).address
 }
 
-function asked(scheme: Scheme, payTo: Address, amount = '10000'): PaymentRequirements {
+function requested(scheme: Scheme, payTo: Address, amount = '10000'): PaymentRequirements {
   return requirementsOf(chain, { scheme, amount, payTo, facilitatorAddress: settler })
 }
 
@@ -71,10 +71,10 @@ function ask(
   return request(base, { key, method: 'POST', path: `/facilitator/${verb}`, body })
 }
 
-/** A payment of scheme `scheme` that was found good, not settled yet. */
+/** A payment of scheme `scheme` that was verified, not settled yet. */
 async function verified(scheme: Scheme, payer: Permit2Payer, amount = '10000') {
   const payTo = merchant()
-  const requirements = asked(scheme, payTo, amount)
+  const requirements = requested(scheme, payTo, amount)
   const payload = await payer.sign(requirements)
   const answer = await ask('verify', payload, requirements)
   expect([answer.status, answer.body]).toEqual([200, { isValid: true, payer: payer.address }])
@@ -119,7 +119,7 @@ test.each(schemes)(
   },
 )
 
-test('permits and authorisations that are asked for at once all settle, each permit in a transaction of its own', async () => {
+test('permits and authorizations that arrive at once all settle, each permit in a separate transaction', async () => {
   const wallet = await world.wallet(org)
   const permits = await Promise.all(
     [...schemes, ...schemes].map(async (scheme) => verified(scheme, await aPermit2Payer(chain))),
@@ -139,7 +139,7 @@ test('permits and authorisations that are asked for at once all settle, each per
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(30_000n)
 })
 
-test.each(schemes)('%s: a permit buys once, whoever shows it again, wherever', async (scheme) => {
+test.each(schemes)('%s: a permit buys once, whoever sends it again, wherever', async (scheme) => {
   const payer = await aPermit2Payer(chain)
   const { payTo, requirements, payload, settle } = await verified(scheme, payer)
   const used = { isValid: false, invalidReason: 'permit2_invalid_nonce', payer: payer.address }
@@ -153,9 +153,9 @@ test.each(schemes)('%s: a permit buys once, whoever shows it again, wherever', a
   expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
 })
 
-test('twenty copies of one permit that arrive together are found good once', async () => {
+test('twenty copies of one permit that arrive together are accepted once', async () => {
   const payer = await aPermit2Payer(chain)
-  const requirements = asked('exact', merchant())
+  const requirements = requested('exact', merchant())
   const payload = await payer.sign(requirements)
   const answers = await Promise.all(Array.from({ length: 20 }, () => ask('verify', payload, requirements)))
   expect(answers.filter(({ body }) => body.isValid === true)).toHaveLength(1)
@@ -165,7 +165,7 @@ test('twenty copies of one permit that arrive together are found good once', asy
 test('one nonce of an owner is one payment, whatever amount or receiver a second permit names', async () => {
   const payer = await aPermit2Payer(chain)
   const { payload } = await verified('exact', payer)
-  const requirements = asked('exact', merchant(), '7770')
+  const requirements = requested('exact', merchant(), '7770')
   const nonce = nonceOf(payload)
   const second = await signedWithNonce(chain, payer, requirements, nonce)
   expect((await ask('verify', second, requirements)).body).toMatchObject({ invalidReason: 'permit2_invalid_nonce' })
@@ -173,10 +173,10 @@ test('one nonce of an owner is one payment, whatever amount or receiver a second
   expect((await ask('verify', third, requirements)).body).toMatchObject({ isValid: true })
 })
 
-test.each(schemes)('%s: a permit that is first seen at settle is told of its success once', async (scheme) => {
+test.each(schemes)('%s: a permit that is first seen at settle publishes one success event', async (scheme) => {
   const payer = await aPermit2Payer(chain)
   const payTo = merchant()
-  const requirements = asked(scheme, payTo)
+  const requirements = requested(scheme, payTo)
   const payload = await payer.sign(requirements)
   const answers = await Promise.all([1, 2, 3, 4, 5].map(() => ask('settle', payload, requirements)))
   expect(answers.filter(({ body }) => body.success === true)).toHaveLength(1)
@@ -184,7 +184,7 @@ test.each(schemes)('%s: a permit that is first seen at settle is told of its suc
   expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
 })
 
-test('upto: what is charged leaves the payer, and the payment says so afterwards', async () => {
+test('upto: the payer pays the settled amount, and the payment then shows it', async () => {
   const payer = await aPermit2Payer(chain)
   const { payTo, settle } = await verified('upto', payer, '20000')
   const settled = await settle({ amount: '1858' })
@@ -196,7 +196,7 @@ test('upto: what is charged leaves the payer, and the payment says so afterwards
   expect(body).toMatchObject({ amount: '0.001858', rawAmount: '1858' })
 })
 
-test('upto: of charges that come at once the first counts, and one success says which', async () => {
+test('upto: of several concurrent settlements the first counts, and one success event states its amount', async () => {
   const payer = await aPermit2Payer(chain)
   const { payTo, settle } = await verified('upto', payer, '20000')
   const answers = await Promise.all(['100', '200', '300', '400', '500'].map((amount) => settle({ amount })))
@@ -205,11 +205,11 @@ test('upto: of charges that come at once the first counts, and one success says 
   expect((await settle({ amount: '20000' })).body).toMatchObject({ success: false, transaction: '' })
 })
 
-test('upto: a payment of which nobody said how much is not settled, and of two charges the second changes nothing', async () => {
+test('upto: a payment without a settled amount is not sent, and of two settlements the second changes nothing', async () => {
   const { payTo, settle } = await verified('upto', await aPermit2Payer(chain))
   const { id } = await paymentTo(payTo)
   const { deps } = world.server
-  await deps.settlements.ask(id)
+  await deps.settlements.request(id)
   expect(await paymentTo(payTo)).toMatchObject({ status: 'verified', rawAmount: '10000' })
   const charges = await deps.db.tx(async (tx) => [
     await markCharged(tx, id, 10_001n, deps.clock.now()),
@@ -222,7 +222,7 @@ test('upto: a payment of which nobody said how much is not settled, and of two c
   expect(await tokenBalance(chain, 'USDC', payTo)).toBe(100n)
 })
 
-test('upto: nothing owed is settled at once without a transaction, and stays so', async () => {
+test('upto: an amount of zero is settled at once without a transaction, and stays so', async () => {
   const payer = await aPermit2Payer(chain)
   const { payTo, settle } = await verified('upto', payer)
   const nothing = { success: true, transaction: '', network, payer: payer.address, amount: '0' }
@@ -233,7 +233,7 @@ test('upto: nothing owed is settled at once without a transaction, and stays so'
   expect(await eventsOf(payTo)).toEqual(['payment.received', 'payment.settled'])
 })
 
-test('upto: more than was permitted is refused, and takes nothing from what was', async () => {
+test('upto: more than was permitted is refused, and leaves the permitted amount intact', async () => {
   const payer = await aPermit2Payer(chain)
   const { payTo, settle } = await verified('upto', payer)
   expect((await settle({ amount: '10001' })).body).toMatchObject({
@@ -245,10 +245,10 @@ test('upto: more than was permitted is refused, and takes nothing from what was'
   expect(await tokenBalance(chain, 'USDC', payTo)).toBe(9_999n)
 })
 
-test('a payment that somebody else brings to the chain is settled by his transaction', async () => {
+test('a payment that somebody else broadcasts is settled by their transaction', async () => {
   const payer = await aPermit2Payer(chain)
   const { payTo, payload, settle } = await verified('exact', payer)
-  // A payment of the same amount between the same two, which must not be taken for it.
+  // A payment of the same amount between the same two accounts, which must not be mistaken for it.
   await payer.send(usdcOf(chain), transferTo(payTo))
   const theirs = await sendFromDevAccount(chain, exactPermit2ProxyAddress, settleData(payload))
   await payer.send(usdcOf(chain), transferTo(payTo))
@@ -257,7 +257,7 @@ test('a payment that somebody else brings to the chain is settled by his transac
   expect(await eventsOf(payTo)).toEqual(['payment.received', 'payment.settled'])
 })
 
-test('a payment whose payer gives its nonce up fails, also where he paid the same amount otherwise', async () => {
+test('a payment whose payer invalidates its nonce fails, also where they paid the same amount otherwise', async () => {
   const payer = await aPermit2Payer(chain)
   const { payTo, payload, settle } = await verified('exact', payer)
   await payer.send(permit2Address, giveUp(payload))
@@ -268,7 +268,7 @@ test('a payment whose payer gives its nonce up fails, also where he paid the sam
 })
 
 test.each(schemes)(
-  '%s: a payment whose payer takes the allowance back fails by that reason, and no money moves',
+  '%s: a payment whose payer revokes the allowance fails with that reason, and no money moves',
   async (scheme) => {
     const payer = await aPermit2Payer(chain)
     const { payTo, settle } = await verified(scheme, payer)
@@ -280,14 +280,14 @@ test.each(schemes)(
   },
 )
 
-test('an account that is a contract pays by what its owner signs, and by nobody else’s signature', async () => {
+test('a contract account pays with its owner’s signature, and with nobody else’s', async () => {
   const owner = await aPermit2Payer(chain)
   const wallet = await deploySmartWallet(chain, owner.address, 7n)
   await fundToken(chain, 'USDC', wallet, 50_000n)
   await owner.send(wallet, throughWallet(usdcOf(chain), approvePermit2()))
   const signer = { address: wallet, signTypedData: owner.account.signTypedData }
   const payTo = merchant()
-  const requirements = asked('exact', payTo)
+  const requirements = requested('exact', payTo)
   const payload = await signedBy(signer, requirements)
   const byStranger = await signedBy(
     { address: wallet, signTypedData: (await aPermit2Payer(chain)).account.signTypedData },
@@ -301,10 +301,10 @@ test('an account that is a contract pays by what its owner signs, and by nobody 
   expect(await tokenBalance(chain, 'USDC', wallet)).toBe(40_000n)
 })
 
-test('no allowance is refused by the reason that makes official servers answer 412, and an EIP-2612 permit stands for it', async () => {
+test('a missing allowance is refused with the reason that makes official servers answer 412, and an EIP-2612 permit replaces it', async () => {
   const payer = await aPermit2Payer(chain, { allowance: 0n })
   const payTo = merchant()
-  const requirements = asked('exact', payTo)
+  const requirements = requested('exact', payTo)
   const bare = await payer.sign(requirements)
   expect((await ask('verify', bare, requirements)).body).toMatchObject({ invalidReason: 'permit2_allowance_required' })
   const payload = await payer.sign(requirements, { eip2612GasSponsoring: { info: {}, schema: {} } })
@@ -314,12 +314,12 @@ test('no allowance is refused by the reason that makes official servers answer 4
   expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
 })
 
-test.each(schemes)('%s: the official facilitator on the same chain refuses by the same reasons', async (scheme) => {
+test.each(schemes)('%s: the official facilitator on the same chain refuses with the same reasons', async (scheme) => {
   const rich = await aPermit2Payer(chain)
   const poor = await aPermit2Payer(chain, { balance: 5n })
   const unable = await aPermit2Payer(chain, { allowance: 9_999n })
   const neither = await aPermit2Payer(chain, { balance: 0n, allowance: 0n })
-  const requirements = asked(scheme, merchant())
+  const requirements = requested(scheme, merchant())
   const elsewhere = requirementsOf(chain, {
     scheme: 'upto',
     amount: '10000',
@@ -358,9 +358,9 @@ test.each(schemes)('%s: the official facilitator on the same chain refuses by th
   }
 })
 
-test('a node that fails is a problem and not a bad payment, and nothing is recorded', async () => {
+test('a failing node is a problem, not an invalid payment, and nothing is recorded', async () => {
   const payer = await aPermit2Payer(chain)
-  const requirements = asked('exact', merchant())
+  const requirements = requested('exact', merchant())
   const payload = await payer.sign(requirements)
   const { base } = await world.another({ rpcUrls: { 'base-sepolia': ['http://127.0.0.1:9'] } })
   const answer = await ask('verify', payload, requirements, { base })
@@ -368,7 +368,7 @@ test('a node that fails is a problem and not a bad payment, and nothing is recor
   expect((await ask('verify', payload, requirements)).body.isValid).toBe(true)
 })
 
-test('upto is offered where its proxy is, with the account that settles, and left out while the node fails', async () => {
+test('upto is offered where its proxy is, with the settling account, and left out while the node fails', async () => {
   const kind = { x402Version: 2, scheme: 'upto', network, extra: { facilitatorAddress: settler } }
   const { body } = await world.call(org.testKey, 'GET', '/facilitator/supported')
   expect(body.kinds).toContainEqual(kind)
@@ -379,7 +379,7 @@ test('upto is offered where its proxy is, with the account that settles, and lef
   expect(JSON.stringify(blind.body.kinds)).not.toContain('upto')
 })
 
-// Last, since the chain's time does not go back.
+// Last, because the chain's time does not go back.
 test('a permit that nobody settles in time is voided, and one that somebody else settled is not', async () => {
   const [unsent, sent, unmetered] = await Promise.all([
     verified('exact', await aPermit2Payer(chain)),
@@ -387,16 +387,16 @@ test('a permit that nobody settles in time is voided, and one that somebody else
     verified('upto', await aPermit2Payer(chain)),
   ])
   const theirs = await sendFromDevAccount(chain, exactPermit2ProxyAddress, settleData(sent.payload))
-  // The chain's time passes the deadline by a block that is deep enough to decide on.
+  // A block moves the chain's time past the deadline, at a depth that is final.
   const anvil = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) })
   await anvil.mine({ blocks: 10, interval: 120 })
   await world.database.db.run(sql`update payments set check_at = now() where status = 'verified'`)
-  const lapsed = { status: 'voided', failureReason: 'permit2_deadline_expired', txHash: null }
-  await expect.poll(() => paymentTo(unsent.payTo), { timeout: 60_000 }).toMatchObject(lapsed)
-  await expect.poll(() => paymentTo(unmetered.payTo), { timeout: 60_000 }).toMatchObject(lapsed)
+  const expired = { status: 'voided', failureReason: 'permit2_deadline_expired', txHash: null }
+  await expect.poll(() => paymentTo(unsent.payTo), { timeout: 60_000 }).toMatchObject(expired)
+  await expect.poll(() => paymentTo(unmetered.payTo), { timeout: 60_000 }).toMatchObject(expired)
   await expect
     .poll(() => paymentTo(sent.payTo), { timeout: 60_000 })
     .toMatchObject({ status: 'settled', txHash: theirs })
-  const told = await unmetered.settle({ amount: '5' })
-  expect(told.body).toMatchObject({ success: false, errorReason: 'permit2_deadline_expired', transaction: '' })
+  const reported = await unmetered.settle({ amount: '5' })
+  expect(reported.body).toMatchObject({ success: false, errorReason: 'permit2_deadline_expired', transaction: '' })
 })

@@ -10,14 +10,14 @@ import { type DevChain, fundNative, fundToken, permit2Address } from '../src/ind
 
 export const network = 'eip155:84532'
 
-/** A payer with the official client, with money and with what Permit2 may spend of it. */
+/** A payer with the official client, with funds and a Permit2 allowance. */
 export interface Permit2Payer {
   readonly address: Address
   readonly account: PrivateKeyAccount
   readonly client: x402Client
   /** Pays these requirements as the official client does. */
   sign(requirements: PaymentRequirements, extensions?: Record<string, unknown>): Promise<PaymentPayload>
-  /** A transaction of the payer's own. */
+  /** Sends a transaction of the payer. */
   send(to: Address, data: Hex): Promise<Hex>
   approve(allowance: bigint): Promise<Hex>
 }
@@ -62,7 +62,7 @@ export interface Price {
   readonly facilitatorAddress: Address
 }
 
-/** Requirements as an official server writes them, for a payment by Permit2. */
+/** Requirements as an official server writes them, for a Permit2 payment. */
 export function requirementsOf(
   chain: DevChain,
   { scheme, amount, payTo, facilitatorAddress }: Price,

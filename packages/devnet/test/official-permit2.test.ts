@@ -38,7 +38,7 @@ interface Shop {
   readonly served: string[]
 }
 
-/** A shop behind the official Express middleware: one route paid exactly, one metered, both by Permit2. */
+/** A shop behind the official Express middleware: one route with a fixed price, one metered, both paid by Permit2. */
 async function aShop(): Promise<Shop> {
   const wallet = await world.wallet(org)
   const served: string[] = []
@@ -115,7 +115,7 @@ test('a payer without allowance is answered 412 by the official server, and pays
   expect(await tokenBalance(chain, 'USDC', shop.payTo)).toBe(10_000n)
 })
 
-test('a payer without allowance pays by a signature alone where the server offers to carry the gas', async () => {
+test('a payer without allowance pays with a signature alone where the server sponsors the gas', async () => {
   const [shop, payer] = [await aShop(), await aPermit2Payer(chain, { allowance: 0n })]
   expect((await buy(payer, `${shop.url}/gasless`)).status).toBe(200)
   expect(await spent(payer, 1_000_000n)).toBe(10_000n)
@@ -133,7 +133,7 @@ test.each([
   expect(await tokenBalance(chain, 'USDC', shop.payTo)).toBe(used)
 })
 
-test('upto: nothing used is served for nothing, without a transaction', async () => {
+test('upto: no usage is served free of charge, without a transaction', async () => {
   const [shop, payer] = [await aShop(), await aPermit2Payer(chain)]
   const { status, receipt } = await buy(payer, `${shop.url}/meter?used=0`)
   expect(status).toBe(200)

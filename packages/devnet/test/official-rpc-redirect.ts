@@ -1,6 +1,6 @@
 /**
- * Loaded into the official command line before anything else (`node --import`). LOCAL_NODES is a JSON object of host names
- * and local addresses: what is sent to such a host arrives there, and nothing else leaves this machine.
+ * Loaded into the official command line before anything else (`node --import`). LOCAL_NODES is a JSON object of host
+ * names and local addresses. Requests to such a host go to its address, and no other request leaves this machine.
  */
 const direct = globalThis.fetch
 const nodes: Readonly<Record<string, string>> = JSON.parse(process.env.LOCAL_NODES ?? '{}')

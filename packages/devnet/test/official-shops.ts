@@ -10,7 +10,7 @@ import { paymentMiddleware as onHono } from '@x402/hono'
 import express from 'express'
 import { Hono } from 'hono'
 
-/** A shop behind the official middleware: all that it knows of Purser is the facilitator's address and how to authenticate. */
+/** A shop behind the official middleware. It has only the facilitator's address and the credentials for it. */
 export interface OfficialShop {
   readonly url: string
   /** Paths whose handlers ran, in order. */
@@ -18,18 +18,18 @@ export interface OfficialShop {
   stop(): Promise<void>
 }
 
-export interface OfficialTill {
+export interface OfficialShopAccount {
   readonly facilitatorUrl: string
   readonly apiKey: string
   readonly payTo: string
-  /** Runs with each answer of the facilitator to settle, before the server reads it. */
+  /** Runs with each settle response of the facilitator, before the server reads it. */
   readonly onSettled?: (answer: SettleResponse) => Promise<void>
 }
 
 const network = 'eip155:84532'
 
 /** The official facilitator client, pointed at Purser. */
-export function facilitatorClient(till: Omit<OfficialTill, 'payTo'>): HTTPFacilitatorClient {
+export function facilitatorClient(till: Omit<OfficialShopAccount, 'payTo'>): HTTPFacilitatorClient {
   const headers = { Authorization: `Bearer ${till.apiKey}` }
   const createAuthHeaders = async () => ({ verify: headers, settle: headers, supported: headers, bazaar: headers })
   const client = new HTTPFacilitatorClient({ url: till.facilitatorUrl, createAuthHeaders })
@@ -44,7 +44,7 @@ export function facilitatorClient(till: Omit<OfficialTill, 'payTo'>): HTTPFacili
   return client
 }
 
-export async function officialExpressShop(till: OfficialTill): Promise<OfficialShop> {
+export async function officialExpressShop(till: OfficialShopAccount): Promise<OfficialShop> {
   const served: string[] = []
   const app = express()
   app.use(onExpress(routesOf(till), resourceServer(till)))
@@ -58,7 +58,7 @@ export async function officialExpressShop(till: OfficialTill): Promise<OfficialS
   return { served, ...(await open(createServer(app))) }
 }
 
-export async function officialHonoShop(till: OfficialTill): Promise<OfficialShop> {
+export async function officialHonoShop(till: OfficialShopAccount): Promise<OfficialShop> {
   const served: string[] = []
   const app = new Hono()
   app.use(onHono(routesOf(till), resourceServer(till)))
@@ -75,13 +75,13 @@ export async function officialHonoShop(till: OfficialTill): Promise<OfficialShop
 
 const paths = ['/report', '/upfront', '/breaks'] as const
 
-function resourceServer(till: OfficialTill): x402ResourceServer {
+function resourceServer(till: OfficialShopAccount): x402ResourceServer {
   return new x402ResourceServer(facilitatorClient(till))
     .register(network, new ExactEvmScheme())
     .registerExtension(bazaarResourceServerExtension)
 }
 
-function routesOf({ payTo }: OfficialTill): RoutesConfig {
+function routesOf({ payTo }: OfficialShopAccount): RoutesConfig {
   const accepts = { scheme: 'exact', price: '$0.01', network, payTo } as const
   const extensions = {
     ...declareDiscoveryExtension({

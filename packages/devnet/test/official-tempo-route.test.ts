@@ -7,10 +7,10 @@ import { type DevChain, startChain } from '../src/chains.ts'
 import { fundFees, tokenBalance } from '../src/faucet.ts'
 import { mppxTempoAgent } from './official-agents.ts'
 import { logsOf } from './official-ledger.ts'
-import { expressShop, type PaidShop, shops, type Till } from './paid-shops.ts'
+import { expressShop, type PaidShop, type ShopAccount, shops } from './paid-shops.ts'
 
 const rawPrice = 10_000n
-/** What a transfer may cost at most: five cents, in the smallest unit. */
+/** The maximum fee of a transfer: five cents, in the smallest unit. */
 const feeMax = 50_000n
 
 let chain: DevChain
@@ -38,13 +38,13 @@ const ways = frameworks.flatMap(([framework, openShop]) => modes.map((mode) => (
 describe.each(ways)('the official mppx client by $mode at a Tempo route behind $framework', ({ openShop, mode }) => {
   test('pays, is answered once, and the receipt it decodes names the transaction that moved the money', async () => {
     const { shop, wallet, payer } = await stage({}, openShop)
-    const before = await held(payer)
+    const before = await balanceOf(payer)
     const call = await mppxTempoAgent({ account: payer }, chain.rpcUrl, mode).call(`${shop.url}/report`)
 
     expect([call.status, call.body]).toEqual([200, { report: 'all is well' }])
     expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(rawPrice)
-    const spent = before - (await held(payer))
-    // With nobody to sponsor it, the fee comes on top.
+    const spent = before - (await balanceOf(payer))
+    // Without a sponsor the fee comes on top.
     expect(spent > rawPrice && spent < rawPrice + feeMax).toBe(true)
     const [log, ...others] = await logsOf(world, org, wallet.id)
     expect(others).toEqual([])
@@ -64,26 +64,26 @@ test('a sponsored payment costs the official mppx client its price and no fee; t
   const { shop, wallet, payer } = await stage({ baseUrl: base })
   const [offer] = Challenge.fromResponseList(await fetch(`${shop.url}/report`))
   expect(offer?.request).toMatchObject({ methodDetails: { feePayer: true } })
-  const [payerBefore, sponsorBefore] = [await held(payer), await held({ address: server.settlerAddress })]
+  const [payerBefore, sponsorBefore] = [await balanceOf(payer), await balanceOf({ address: server.settlerAddress })]
   const call = await mppxTempoAgent({ account: payer }, chain.rpcUrl).call(`${shop.url}/report`)
 
   expect([call.status, call.body]).toEqual([200, { report: 'all is well' }])
-  expect(payerBefore - (await held(payer))).toBe(rawPrice)
+  expect(payerBefore - (await balanceOf(payer))).toBe(rawPrice)
   expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(rawPrice)
-  expect(await held({ address: server.settlerAddress })).toBeLessThan(sponsorBefore)
+  expect(await balanceOf({ address: server.settlerAddress })).toBeLessThan(sponsorBefore)
   const [log] = await logsOf(world, org, wallet.id)
   expect(call.receipt).toMatchObject({ status: 'success', method: 'tempo', reference: log?.txHash })
 })
 
-test('a price of zero is answered with a proof, once: nobody pays and the receipt names the challenge', async () => {
+test('a price of zero is answered with a proof, once: no money moves and the receipt names the challenge', async () => {
   const { shop, wallet, payer } = await stage({ price: '0' })
-  const asked = await fetch(`${shop.url}/report`)
-  expect([asked.status, asked.headers.get('payment-required')]).toEqual([402, null])
-  const before = await held(payer)
+  const requested = await fetch(`${shop.url}/report`)
+  expect([requested.status, requested.headers.get('payment-required')]).toEqual([402, null])
+  const before = await balanceOf(payer)
   const call = await mppxTempoAgent({ account: payer }, chain.rpcUrl).call(`${shop.url}/report`)
 
   expect([call.status, call.body]).toEqual([200, { report: 'all is well' }])
-  expect(await held(payer)).toBe(before)
+  expect(await balanceOf(payer)).toBe(before)
   expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(0n)
   const { id } = challengeIn(call.sent)
   expect(call.receipt).toMatchObject({ status: 'success', method: 'tempo', reference: id })
@@ -96,7 +96,7 @@ test('a price of zero is answered with a proof, once: nobody pays and the receip
   ])
 })
 
-async function stage(till: Partial<Till> = {}, openShop: typeof expressShop = expressShop) {
+async function stage(till: Partial<ShopAccount> = {}, openShop: typeof expressShop = expressShop) {
   const wallet = await aTempoWallet(world, org)
   const payer: PrivateKeyAccount = privateKeyToAccount(generatePrivateKey())
   await fundFees(chain, payer.address)
@@ -105,7 +105,7 @@ async function stage(till: Partial<Till> = {}, openShop: typeof expressShop = ex
   return { shop, wallet, payer }
 }
 
-function held({ address }: { readonly address: string }): Promise<bigint> {
+function balanceOf({ address }: { readonly address: string }): Promise<bigint> {
   return tokenBalance(chain, 'pathUSD', `0x${address.slice(2)}`)
 }
 

@@ -28,7 +28,7 @@ afterAll(async () => {
   await tempo?.stop()
 })
 
-test('mppx validate finds nothing to say against a Tempo shop behind our Express middleware, and pays it', async () => {
+test('mppx validate reports no failure of a Tempo shop behind our Express middleware, and pays it', async () => {
   const wallet = await aTempoWallet(world, org)
   const node = await openFaucetNode(tempo)
   const shop = await openShop(wallet.id, { method: 'tempo', currency: tempo.tokens.pathUSD })
@@ -46,7 +46,7 @@ test('mppx validate finds nothing to say against a Tempo shop behind our Express
   }
 })
 
-test('mppx validate finds nothing to say against an evm/charge shop with x402 beside it, and pays it', async () => {
+test('mppx validate reports no failure of an evm/charge shop with x402 beside it, and pays it', async () => {
   const wallet = await world.wallet(org)
   const privateKey = generatePrivateKey()
   const { address } = privateKeyToAccount(privateKey)

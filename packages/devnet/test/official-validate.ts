@@ -33,7 +33,7 @@ export interface Validation {
 const bin = path.join(path.dirname(createRequire(import.meta.url).resolve('mppx')), 'bin.js')
 const redirect = path.join(import.meta.dirname, 'official-rpc-redirect.ts')
 
-/** The official `mppx validate`, at a shop; `nodes` are the public nodes that it would ask, and who answers in their place. */
+/** Runs the official `mppx validate` against a shop. `nodes` maps the public nodes that it queries to local ones. */
 export async function validate(
   url: string,
   options: { readonly nodes: Readonly<Record<string, string>>; readonly privateKey?: string },
@@ -68,7 +68,7 @@ function jsonIn({ stdout, stderr }: { readonly stdout: string; readonly stderr: 
   }
 }
 
-/** A node that passes on to the chain, and gives test money as Tempo's public one does (`tempo_fundAddress`). */
+/** A node that forwards to the chain, and gives test money as Tempo's public one does (`tempo_fundAddress`). */
 export async function openFaucetNode(chain: DevChain): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
@@ -90,11 +90,11 @@ export async function openFaucetNode(chain: DevChain): Promise<{ readonly url: s
 }
 
 async function answer(chain: DevChain, body: string): Promise<string> {
-  const asked: unknown = JSON.parse(body)
-  if (isRecord(asked) && asked.method === 'tempo_fundAddress' && Array.isArray(asked.params)) {
-    const account = `0x${String(asked.params[0]).slice(2)}` as const
+  const requested: unknown = JSON.parse(body)
+  if (isRecord(requested) && requested.method === 'tempo_fundAddress' && Array.isArray(requested.params)) {
+    const account = `0x${String(requested.params[0]).slice(2)}` as const
     const hash = await fundToken(chain, 'pathUSD', account, 1_000_000_000n)
-    return JSON.stringify({ jsonrpc: '2.0', id: asked.id, result: [hash] })
+    return JSON.stringify({ jsonrpc: '2.0', id: requested.id, result: [hash] })
   }
   const headers = { 'content-type': 'application/json' }
   return (await fetch(chain.rpcUrl, { method: 'POST', headers, body })).text()

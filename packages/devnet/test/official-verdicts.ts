@@ -6,7 +6,9 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import type { DevChain } from '../src/chains.ts'
 
-/** The official facilitator on the same chain, as its documentation puts it together, for what it says of the same inputs. */
+/**
+ * The official facilitator on the same chain, set up as in its documentation, to compare its results on the same inputs.
+ */
 export function officialFacilitator(chain: DevChain): x402Facilitator {
   resetAssetContractCache()
   const transport = http(chain.rpcUrl)
@@ -17,7 +19,7 @@ export function officialFacilitator(chain: DevChain): x402Facilitator {
     address: account.address,
     getCode: (args) => reads.getCode(args),
     readContract: (args) => reads.readContract({ ...args, args: args.args ?? [] }),
-    // Asked for by the type; the scheme hashes and recovers by itself.
+    // Required by the type; the scheme hashes and recovers by itself.
     verifyTypedData: () => Promise.reject(new Error('@x402/evm 2.27 does not ask for this')),
     writeContract: (args) => writes.writeContract(args),
     sendTransaction: (args) => writes.sendTransaction(args),

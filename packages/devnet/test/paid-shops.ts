@@ -8,7 +8,7 @@ import express, { type Express } from 'express'
 import Fastify from 'fastify'
 import { Hono } from 'hono'
 
-/** A provider's server with paid routes: `/report` sells, `/breaks` fails after it was paid for. */
+/** A provider's server with paid routes: `/report` sells, `/breaks` fails after payment. */
 export interface PaidShop {
   readonly url: string
   /** Handlers that ran, by the payer whom `paymentOf` named. */
@@ -19,11 +19,11 @@ export interface PaidShop {
 
 type Account = 'apiKey' | 'baseUrl' | 'walletId' | 'otherWalletIds' | 'signOffers' | 'challengeBatch' | 'publicUrl'
 
-/** A shop's account with Purser, and what a test wants otherwise than usual. */
-export interface Till extends Pick<onExpress.WalletOptions, Account> {
+/** A shop's account with Purser, and a test's overrides. */
+export interface ShopAccount extends Pick<onExpress.WalletOptions, Account> {
   /** Decimal dollars; `price` when left out. */
   readonly price?: string
-  /** Puts routes before the paid ones, which nobody pays for. With Express alone. */
+  /** Adds free routes before the paid ones. With Express alone. */
   readonly free?: (app: Express) => void
 }
 
@@ -31,8 +31,8 @@ export const price = '0.01'
 const report = { report: 'all is well' }
 const failure = { error: 'the printer is on fire' }
 
-/** What a shop saw, and the options that make it see it. */
-function openBooks({ price: own = price, free: _, ...till }: Till) {
+/** What a shop records, and the middleware options that record it. */
+function openBooks({ price: own = price, free: _, ...till }: ShopAccount) {
   const served: PaidShop['served'] = []
   const faults: PaidShop['faults'] = []
   const onFault = (fault: onExpress.Fault) => void faults.push(fault)
@@ -45,7 +45,7 @@ function openBooks({ price: own = price, free: _, ...till }: Till) {
   }
 }
 
-export async function expressShop(till: Till): Promise<PaidShop> {
+export async function expressShop(till: ShopAccount): Promise<PaidShop> {
   const { seen, wallet, offer, serve } = openBooks(till)
   const app = express()
   till.free?.(app)
@@ -62,7 +62,7 @@ export async function expressShop(till: Till): Promise<PaidShop> {
   return { ...seen, ...(await open(createServer(app))) }
 }
 
-export async function fastifyShop(till: Till): Promise<PaidShop> {
+export async function fastifyShop(till: ShopAccount): Promise<PaidShop> {
   const { seen, wallet, offer, serve } = openBooks(till)
   const app = Fastify()
   await app.register(onFastify.walletPlugin, wallet)
@@ -79,7 +79,7 @@ export async function fastifyShop(till: Till): Promise<PaidShop> {
   return { ...seen, ...(await open(app.server)) }
 }
 
-export async function honoShop(till: Till): Promise<PaidShop> {
+export async function honoShop(till: ShopAccount): Promise<PaidShop> {
   const { seen, wallet, offer, serve } = openBooks(till)
   const app = new Hono()
   app.use(onHono.walletMiddleware(wallet))
@@ -96,7 +96,7 @@ export async function honoShop(till: Till): Promise<PaidShop> {
 }
 
 /** Route handlers of Next's App Router, given the standard requests that Next's own extend. */
-export async function nextShop(till: Till): Promise<PaidShop> {
+export async function nextShop(till: ShopAccount): Promise<PaidShop> {
   const { seen, wallet, offer, serve } = openBooks(till)
   const handler = onNext.withPayment({ ...wallet, ...offer }, (request: Request, _context: unknown) => {
     serve(onNext.paymentOf(request))
@@ -106,7 +106,7 @@ export async function nextShop(till: Till): Promise<PaidShop> {
   return { ...seen, ...(await open(bridge((request) => handler(request, undefined)))) }
 }
 
-/** By the framework behind whose adapter the shop stands. */
+/** By framework. */
 export const shops = { Express: expressShop, Fastify: fastifyShop, Hono: honoShop, Next: nextShop } as const
 
 function bridge(fetch: (request: Request) => Response | Promise<Response>): Server {

@@ -54,7 +54,7 @@ describe.each(Object.entries(shops))('our paying fetch at a route behind our %s 
     ['x402/base-sepolia', 'x402', 'USDC'],
     ['mpp/base-sepolia', 'mpp', 'USDC'],
     ['mpp/tempo-moderato', 'mpp', 'pathUSD'],
-  ] as const)('pays by %s when that is preferred, once, and knows what it paid', async (prefer, protocol, symbol) => {
+  ] as const)('pays by %s when that is preferred, once, and returns what it paid', async (prefer, protocol, symbol) => {
     const { shop, wallets } = await stage(openShop)
     const chain = symbol === 'USDC' ? base : tempo
     const { account } = await aPayer(base)

@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 test.each(['exact', 'upto'] as const)(
-  'a Permit2 payment of scheme %s whose payer is listed after verify is refused at settle and never sent',
+  'a Permit2 payment of scheme %s whose payer is sanctioned after verify is refused at settle and never sent',
   async (scheme) => {
     const payTo = privateKeyToAddress(generatePrivateKey())
     const payer = await aPermit2Payer(chain)
@@ -44,7 +44,7 @@ test.each(['exact', 'upto'] as const)(
       errorReason: 'payer_sanctioned',
       transaction: '',
     })
-    // Whatever was enqueued is sent before a payment that came later.
+    // Queued transactions are sent before those of a later payment.
     const other = await aPermit2Payer(chain)
     const later = await other.sign(paymentRequirements)
     const settled = await request(world.base, {

@@ -80,7 +80,7 @@ test('exact over Permit2: what the official client signs, the official facilitat
   expect((await tokenBalance(chain, 'USDC', merchant)) - before).toBe(10_000n)
 })
 
-test('exact over Permit2 without an allowance is refused for that reason, and paid when the client sends a permit along', async () => {
+test('exact over Permit2 without an allowance is refused with that reason, and paid when the client includes a permit', async () => {
   const { payer, client } = await aPayer({ balance: 50_000n, allowance: 0n })
   const requirements = exact('10000')
   const bare = await sign(client, requirements)
@@ -93,7 +93,7 @@ test('exact over Permit2 without an allowance is refused for that reason, and pa
   expect(await allowance(payer)).toBe(0n)
 })
 
-test('upto: the facilitator takes what was used, and the rest stays with the payer', async () => {
+test('upto: the facilitator charges what was used, and the rest stays with the payer', async () => {
   const { payer, client } = await aPayer({ balance: 50_000n, allowance: maxUint256 })
   const most = upto('20000', facilitator.address)
   const payload = await sign(client, most)
@@ -115,12 +115,12 @@ test('upto: nobody but the facilitator that the payer named can take the money',
   expect(await tokenBalance(chain, 'USDC', payer)).toBe(50_000n)
 })
 
-test.each(['exact', 'upto'] as const)('%s: a signature that paid once pays nothing more', async (scheme) => {
+test.each(['exact', 'upto'] as const)('%s: a signature that paid once cannot pay again', async (scheme) => {
   const { payer, client } = await aPayer({ balance: 50_000n, allowance: maxUint256 })
   const requirements = scheme === 'exact' ? exact('10000') : upto('10000', facilitator.address)
   const payload = await sign(client, requirements)
   expect(await facilitator.settle(payload, requirements)).toMatchObject({ success: true })
-  // A facilitator that has never seen it: what refuses is the chain.
+  // A facilitator that has never seen it: the chain refuses.
   const another = await anOfficialFacilitator(facilitator.account)
   const why = 'permit2_simulation_failed'
   expect(await another.verify(payload, requirements)).toMatchObject({ isValid: false, invalidReason: why })
@@ -128,7 +128,7 @@ test.each(['exact', 'upto'] as const)('%s: a signature that paid once pays nothi
   expect(await tokenBalance(chain, 'USDC', payer)).toBe(40_000n)
 })
 
-test('the proxy of exact refuses by itself what was not signed, with the errors of the real one', async () => {
+test('the proxy of exact refuses what was not signed, with the errors of the real one', async () => {
   const { account } = await aPayer({ balance: 50_000n, allowance: maxUint256 })
   const witness = { to: merchant, validAfter: 0n }
   const signed = { permit: permit(10_000n), owner: account.address, witness }
@@ -189,7 +189,7 @@ test('the proxy of upto pays at most what was signed, and only when the named fa
   expect(await whyNot(1n, facilitator.address, { to: facilitator.address })).toBe('InvalidSigner')
 })
 
-test('after a restart on its state file the chain still knows what was used, and takes new payments', async () => {
+test('after a restart on its state file the chain keeps the used nonces, and accepts new payments', async () => {
   const { payer, client } = await aPayer({ balance: 50_000n, allowance: maxUint256 })
   const requirements = exact('10000')
   const [used, unused] = [await sign(client, requirements), await sign(client, requirements)]
@@ -247,7 +247,7 @@ function permit2Domain() {
   return { name: 'Permit2', chainId: chain.chainId, verifyingContract: permit2Address } as const
 }
 
-/** The name of the error that a simulation reverts with; undefined when it goes through. */
+/** The name of the error that a simulation reverts with; undefined when it succeeds. */
 async function reasonOf(simulation: Promise<unknown>): Promise<string | undefined> {
   try {
     await simulation

@@ -10,7 +10,7 @@ import { processesIn } from '../src/processes.ts'
 const isRoot = process.getuid?.() === 0
 const cleanUps: (() => Promise<void> | void)[] = []
 
-/** Setting up a cluster takes a second; the tests that do not ask for a fresh one share it, one after the other. */
+/** Setting up a cluster takes a second. Tests that need no fresh one share it, one after the other. */
 const dataDir = mkdtempSync(path.join(os.tmpdir(), 'purser-test-'))
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
@@ -42,7 +42,7 @@ test('kill -9 of the launcher under load loses no row that was acknowledged, and
   expect(next.cluster).toBe(cluster)
 })
 
-test('a database that was killed itself starts again with what it acknowledged', async () => {
+test('a database that was killed itself restarts with every acknowledged commit', async () => {
   const first = await start(dataDir)
   await query(first, 'create table kept as select 7 as number')
   await first.kill()
@@ -65,7 +65,7 @@ test('a normal end of the process takes the database with it', async () => {
   await expect.poll(() => processesIn(cluster) ?? []).toEqual([])
 })
 
-test.runIf(isRoot)('root can keep its data under a directory that only root may enter', async () => {
+test.runIf(isRoot)('root can have its data under a directory that only root may enter', async () => {
   const closed = temporaryDir(0o700)
   const dataDir = path.join(closed, 'data')
   const first = await start(dataDir)
@@ -85,13 +85,13 @@ test.runIf(isRoot)('root can keep its data under a directory that only root may 
   await expect(query(third, 'select number from kept')).rejects.toThrow('does not exist')
 })
 
-test.runIf(isRoot)('root hands the cluster to the owner of the data directory, and never runs it as root', async () => {
+test.runIf(isRoot)('root gives the cluster to the owner of the data directory, and never runs it as root', async () => {
   const server = await start(dataDir)
   expect(statSync(server.cluster).uid).not.toBe(0)
   expect(statSync(`/proc/${server.pid}`).uid).toBe(statSync(server.cluster).uid)
 })
 
-test('a data directory whose cluster is gone is refused, not silently begun anew', async () => {
+test('a data directory whose cluster is missing is refused, not silently recreated', async () => {
   const orphaned = temporaryDir(0o755)
   writeFileSync(path.join(orphaned, 'cluster-location'), '/nowhere/at/all\n')
   await expect(startPostgres({ dataDir: orphaned })).rejects.toThrow('/nowhere/at/all, which is gone')
@@ -144,7 +144,7 @@ async function writeUntilKilled(dataDir: string, rows: number): Promise<{ acknow
   return { acknowledged: Number(last?.slice(4)), cluster: clusterOf(lines) }
 }
 
-/** Reads on until the process ends or the line appears; the lines read after it, in the same chunk, count too. */
+/** Reads until the process ends or the line appears. Lines after it in the same chunk are returned too. */
 function linesUntil(child: ChildProcess, enough: (line: string) => boolean): Promise<string[]> {
   return new Promise((resolve, reject) => {
     let text = ''

@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-test('npm start gives a running service, a key that works and funded accounts, and SIGTERM takes all of it away', async () => {
+test('npm start gives a running service, a valid key and funded accounts, and SIGTERM removes all of it', async () => {
   const started = start()
   const dev = await started.ready()
 
@@ -72,7 +72,7 @@ test('a managed wallet bridges to another chain under npm start, and the money i
   expect(await tokenBalance(chainOf(dev, 'eth-sepolia'), 'USDC', toAddress)).toBe(8_991_000n)
 })
 
-test('starting again after kill -9 finds the same organisation, key, wallet, payer, payments and balances', async () => {
+test('starting again after kill -9 finds the same organization, key, wallet, payer, payments and balances', async () => {
   const dataDir = newDataDir('closed')
   const first = start({ DATA_DIR: dataDir })
   const dev = await first.ready()
@@ -83,15 +83,16 @@ test('starting again after kill -9 finds the same organisation, key, wallet, pay
 
   const second = start({ DATA_DIR: dataDir })
   const found = await second.ready()
-  const { baseUrl: _, chains: __, ...same } = dev
+  const { baseUrl: _, dashboardUrl: __, signInUrl: ___, chains: ____, ...same } = dev
   expect(found).toMatchObject(same)
+  expect(found.signInUrl).not.toBe(dev.signInUrl)
   expect(await tokenBalance(chainOf(found, 'base-sepolia'), 'USDC', dev.payer.address)).toBe(1_000_000_007n)
   const logs = await purserOf(found).payments.logs.list().toArray({ limit: 10 })
   expect(logs.map((log) => log.paymentId)).toEqual([paymentId])
   await stopped(second)
 })
 
-test('a data directory without dev.json gets a new key of the same organisation, and the wallet stays', async () => {
+test('a data directory without dev.json gets a new key of the same organization, and the wallet stays', async () => {
   const env = await lightEnv()
   const first = start(env)
   const dev = await first.ready()
@@ -107,7 +108,7 @@ test('a data directory without dev.json gets a new key of the same organisation,
   await stopped(second)
 })
 
-test('a taken port is said, and the next free one used', async () => {
+test('a taken port is reported, and the next free one is used', async () => {
   const taken = await takePort()
   const started = start({ ...(await lightEnv()), PORT: String(taken) })
   const dev = await started.ready()
@@ -117,7 +118,7 @@ test('a taken port is said, and the next free one used', async () => {
   await stopped(started)
 })
 
-test('a second start on the same data directory is refused in one sentence and does the first no harm', async () => {
+test('a second start on the same data directory is refused in one sentence and does not disturb the first', async () => {
   const env = await lightEnv()
   const first = start(env)
   const dev = await first.ready()
@@ -128,7 +129,7 @@ test('a second start on the same data directory is refused in one sentence and d
   await stopped(first)
 })
 
-test('DATABASE_URL is used instead of a PostgreSQL of our own', async () => {
+test('DATABASE_URL is used instead of the bundled PostgreSQL', async () => {
   const started = start(await lightEnv())
   await started.ready()
   expect(await payAsPrinted(started)).toMatchObject({ valid: true })
@@ -136,7 +137,7 @@ test('DATABASE_URL is used instead of a PostgreSQL of our own', async () => {
   await stopped(started)
 })
 
-test('a start that fails says why in one sentence and leaves nothing running', async () => {
+test('a start that fails prints the reason in one sentence and leaves nothing running', async () => {
   const port = await takePort()
   for (const cleanUp of cleanUps.splice(0)) await cleanUp()
   const started = start({ DATABASE_URL: `postgres://dev:secret@127.0.0.1:${port}/purser` })
@@ -146,7 +147,7 @@ test('a start that fails says why in one sentence and leaves nothing running', a
   expect(started.offspring()).toEqual([])
 })
 
-test('one Ctrl-C that npm and the terminal both send is one: the stop is in order', async () => {
+test('one Ctrl-C that npm and the terminal both send counts once: the stop is in order', async () => {
   const started = start(await lightEnv())
   await started.ready()
   started.child.kill('SIGINT')
@@ -171,7 +172,7 @@ test.each([
   expect(readStartSettings(env)).toEqual({ fault: expect.stringContaining(`${name} is not usable`) })
 })
 
-test('without settings it is port 4100, .purser, a database of its own, and chains', () => {
+test('without settings it uses port 4100, .purser, a bundled database, and chains', () => {
   const defaults = { port: 4100, dataDir: '.purser', databaseUrl: undefined, chains: true }
   expect(readStartSettings({})).toEqual(defaults)
   expect(readStartSettings({ PORT: '', DATA_DIR: '', DATABASE_URL: '', CHAINS: '' })).toEqual(defaults)
@@ -186,7 +187,7 @@ function newDataDir(parent: 'closed' | 'open' = 'open'): string {
   return dataDir
 }
 
-/** Without chains, on the database server of this test run: what takes no time to start. */
+/** Without chains, on the database server of this test run, to start fast. */
 async function lightEnv() {
   const database = await freshDatabase()
   cleanUps.push(() => database.drop())

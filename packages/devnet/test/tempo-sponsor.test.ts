@@ -90,11 +90,11 @@ test('a sponsored transfer that reverts costs the sponsor its fee, and its recei
   expect(feeTransfers(receipt)).toEqual([{ token: pathUsd, from: sponsor.address, amount: feeOf(receipt) }])
 })
 
-test('a transfer to an address that is new to the token takes more than four times the gas of one to an old address', async () => {
+test('a transfer to an address that is new to the token uses more than four times the gas of one to an existing holder', async () => {
   const recipient = freshAddress()
   const toFresh = await broadcast(await sponsored(await signedByPayer({ recipient, amount: 1_003n }), sponsor))
   const toOld = await broadcast(await sponsored(await signedByPayer({ recipient, amount: 1_004n }), sponsor))
-  // A byte of the call that happens to be zero costs 12 less, and a random address or signature holds a few.
+  // A zero byte in the call data costs 12 less, and a random address or signature has a few.
   expect(309_407n - toFresh.gasUsed).toBeLessThan(500n)
   expect(toFresh.gasUsed - 309_407n).toBeLessThan(500n)
   expect(toFresh.gasUsed / toOld.gasUsed).toBe(4n)
@@ -112,7 +112,7 @@ test('without a sponsor the payer pays the fee, by expiring nonce and by a plain
   expect(await tokenBalance(chain, 'pathUSD', recipient)).toBe(2_011n)
 })
 
-test('the node takes a transaction that is valid for more than 30 seconds, and never mines it', async () => {
+test('the node accepts a transaction that is valid for more than 30 seconds, and never mines it', async () => {
   const recipient = freshAddress()
   const far = await signedByPayer({ recipient, amount: 1_007n, feeToken: pathUsd, validSeconds: 300 })
   expect(await rpc(chain.rpcUrl, 'eth_sendRawTransaction', [far])).toBe(keccak256(far))
@@ -121,7 +121,7 @@ test('the node takes a transaction that is valid for more than 30 seconds, and n
   expect(await tokenBalance(chain, 'pathUSD', recipient)).toBe(0n)
 })
 
-test('on the chain of tempo a payer who holds USDC.e alone pays, when a sponsor pays the fee in pathUSD', async () => {
+test('on the chain of tempo a payer with USDC.e alone pays, when a sponsor pays the fee in pathUSD', async () => {
   const tempo = await startChain({ network: 'tempo' })
   try {
     const token = tempo.tokens.USDC_E ?? '0x'
@@ -147,14 +147,14 @@ const ordinaryFees = {
   maxPriorityFeePerGas: 0n,
 } as const
 
-/** A later transaction of the same payer is in a block, so what was sent before it had its chance. */
+/** Mines a later transaction of the same payer, so an earlier one would have been mined before it. */
 async function mineAnother(): Promise<void> {
   const later = await signedByPayer({ recipient: freshAddress(), amount: 1n, feeToken: pathUsd })
   expect(await broadcast(later)).toMatchObject({ status: 'success' })
 }
 
 type Receipt = Transaction.TransactionReceipt
-type Wish = {
+type PayerTransfer = {
   recipient: Address
   amount: bigint
   feeToken?: Address
@@ -163,9 +163,9 @@ type Wish = {
   chainId?: number
 }
 
-/** What a payer hands in: with a fee token it pays the fee itself (0x76), without one it leaves that to a sponsor (0x78). */
-async function signedByPayer(wish: Wish): Promise<Hex> {
-  const { recipient, amount, feeToken, validSeconds = 25, token, chainId = 42_431 } = wish
+/** The payer's part: with a fee token they pay the fee (0x76), without one a sponsor does (0x78). */
+async function signedByPayer(transfer: PayerTransfer): Promise<Hex> {
+  const { recipient, amount, feeToken, validSeconds = 25, token, chainId = 42_431 } = transfer
   const transaction = {
     ...ordinaryFees,
     type: 'tempo',
@@ -180,12 +180,15 @@ async function signedByPayer(wish: Wish): Promise<Hex> {
   return payer.signTransaction(transaction, { serializer: Transaction.serialize })
 }
 
-/** The sponsor's half: decodes, signs the domain 0x78 through the digest signer, answers the raw transaction of type 0x76. */
+/**
+ * The sponsor's half: decodes, signs the domain 0x78 through the digest signer, returns the raw transaction of type
+ * 0x76.
+ */
 function sponsored(handedIn: Hex, feePayer: LocalAccount, feeToken: Address = pathUsd): Promise<Hex> {
   return Transaction.serialize({ ...tempoOf(handedIn), feeToken, feePayer })
 }
 
-/** Who signed, by the signature; the address that a 0x78 carries is the payer's own claim. */
+/** The signer, recovered from the signature. The address in a 0x78 is only claimed by the payer. */
 async function senderOf(handedIn: Hex): Promise<Address> {
   const transaction = tempoOf(handedIn)
   const { signature } = transaction
@@ -205,7 +208,7 @@ function tempoRaw(raw: string): `0x76${string}` | `0x78${string}` {
   return raw.startsWith('0x78') ? `0x78${raw.slice(4)}` : `0x76${raw.slice(4)}`
 }
 
-/** An account that signs 32 bytes and nothing else, as a key in custody does. */
+/** An account that signs only 32-byte digests, as a key in custody does. */
 function digestSigner(privateKey: Hex): LocalAccount {
   const refuse = () => Promise.reject(new Error('it signs digests only'))
   return toAccount({
@@ -226,7 +229,7 @@ async function broadcast(serializedTransaction: Hex, on: DevChain = chain): Prom
   return client(on).sendRawTransactionSync({ serializedTransaction })
 }
 
-/** anvil's receipt calls the sender the fee payer in every case; the transfer to the fee manager says who it was. */
+/** anvil's receipt always names the sender as fee payer; the transfer to the fee manager shows the actual payer. */
 function feeTransfers({ logs }: Receipt) {
   return parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs })
     .filter(({ args }) => isAddressEqual(args.to, feeManager))

@@ -87,7 +87,7 @@ test('the token signs under the domain that EIP-712 gives for its name, version,
   expect(await reader().readContract({ ...read, functionName: 'decimals' })).toBe(6)
 })
 
-test('a signed authorization moves exactly its money, once; the replay says why not', async () => {
+test('a signed authorization moves exactly its money, once; a replay reverts with the reason', async () => {
   const payer = await aFundedPayer(1_000_000n)
   const authorization = authorize(payer.address, { value: 10_000n })
   const before = await tokenBalance(chain, 'USDC', merchant)
@@ -112,7 +112,7 @@ test('the overload with v, r and s moves money as well', async () => {
   expect(await tokenBalance(chain, 'USDC', payer.address)).toBe(0n)
 })
 
-test('every way to be wrong is refused with the reason that the real token gives', async () => {
+test('every invalid call is refused with the reason that the real token gives', async () => {
   const payer = await aFundedPayer(100n)
   const stranger = privateKeyToAccount(generatePrivateKey())
   const reason = async (changes: Partial<Authorization>, signer = payer) => {
@@ -134,7 +134,7 @@ test('every way to be wrong is refused with the reason that the real token gives
   expect(await reason({})).toBe('Blacklistable: account is blacklisted')
 })
 
-test('a canceled authorization pays nothing, and only its payee may take one by receiveWithAuthorization', async () => {
+test('a canceled authorization pays nothing, and only its payee may use one by receiveWithAuthorization', async () => {
   const payer = await aFundedPayer(100n)
   const authorization = authorize(payer.address, { value: 1n })
   const cancel = { authorizer: payer.address, nonce: authorization.nonce }
@@ -260,7 +260,7 @@ function sign(signer: PrivateKeyAccount, message: Authorization): Promise<Hex> {
   return signer.signTypedData({ domain, types, primaryType: 'TransferWithAuthorization', message })
 }
 
-/** The other signature that the curve accepts for the same message. */
+/** The other valid signature of the same message on the curve. */
 function mirror(signature: Hex): Hex {
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
   const { r, s, yParity } = parseSignature(signature)
@@ -277,7 +277,7 @@ type TransferArguments =
   | readonly [Address, Address, bigint, bigint, bigint, Hex, Hex]
   | readonly [Address, Address, bigint, bigint, bigint, Hex, number, Hex, Hex]
 
-/** Broadcasts from an account that has nothing to do with the payment and answers the gas that it took. */
+/** Broadcasts from an account unrelated to the payment. Returns the gas used. */
 async function send(args: TransferArguments): Promise<bigint> {
   const account = privateKeyToAccount(generatePrivateKey())
   await fundNative(chain, account.address, parseEther('1'))

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { startPostgres } from '../src/index.ts'
 
-// A launcher to be killed: starts a database, writes rows as fast as it can, prints each number that was acknowledged.
+// A launcher to be killed: starts a database, writes rows as fast as it can, prints the number of each acknowledged row.
 const [dataDir = ''] = process.argv.slice(2)
 const server = await startPostgres({ dataDir })
 const client = new pg.Client({ connectionString: server.url })

@@ -5,12 +5,13 @@ import { isReading, type Tool } from './tool.ts'
 
 type Answer = Readonly<Record<string, unknown>>
 
-/** Most characters of one answer: a model reads all of it. */
+/** The maximum length of one result, in characters. A model reads all of it. */
 export const answerCharactersMax = 60_000
 
 /**
- * What the service answered, for programs and as text. An answer to reading that is too long is refused with how to ask for less; one to a
- * write loses its long members instead, since what was done must not look like a failure.
+ * The service's response, as structured content and as text. A read that is too long becomes an error that says how
+ * to request less. A write that is too long loses its long members instead, because a completed write must not look
+ * like a failure.
  */
 export function answered(tool: Tool, answer: Answer): CallToolResult {
   const text = JSON.stringify(answer)
@@ -20,12 +21,12 @@ export function answered(tool: Tool, answer: Answer): CallToolResult {
 
 function tooLong(tool: Tool): CallToolResult {
   const less =
-    tool.inputSchema.properties.limit === undefined ? 'Ask for a part of it' : 'Ask for less with a smaller limit'
+    tool.inputSchema.properties.limit === undefined ? 'Request a part of it' : 'Request less with a smaller limit'
   const detail = `The answer has more than ${answerCharactersMax} characters. ${less}, or read it over HTTP.`
   return refused({ type: 'answer-too-long', title: 'Answer Too Long', detail })
 }
 
-/** Without what is long and not promised. It stays what the tool's schema says, since clients check that. */
+/** Drops long optional members. The result still matches the tool's schema, which clients check. */
 function shortened({ outputSchema }: Tool, answer: Answer): CallToolResult {
   const promised = outputSchema?.required ?? []
   const isKept = ([name, value]: [string, unknown]): boolean =>
@@ -42,28 +43,29 @@ function shortened({ outputSchema }: Tool, answer: Answer): CallToolResult {
   }
 }
 
-/** A refusal as a tool says it: a problem record, so that the model reads why and what to change. */
+/** A refusal as a tool result: a problem record, so that the model can read the reason and what to change. */
 export function refused(problem: Answer): CallToolResult {
-  // As text alone: a client checks structured content against the schema of a success, also in a refusal.
+  // Text only: clients check structured content against the success schema, even in a refusal.
   return { isError: true, content: [{ type: 'text', text: JSON.stringify(problem) }] }
 }
 
-/** Arguments that were not sent. */
+/** The result for invalid arguments. Nothing was sent. */
 export function misunderstood(errors: readonly Fault[]): CallToolResult {
   const detail = 'Nothing was sent. The arguments do not fit the tool.'
   return refused({ type: 'invalid-arguments', title: 'Invalid Arguments', detail, errors })
 }
 
 /**
- * Whether an error says for certain that nothing was done. A client tries again by itself, so that this may be the answer to a second attempt
- * after the first one's was lost: what is refused before the Idempotency-Key is looked up says nothing of the first.
+ * Whether an error proves that nothing was done. The client retries by itself, so this may be the response to a
+ * second attempt after the response to the first was lost. An error raised before the Idempotency-Key is looked up
+ * says nothing about the first attempt.
  */
 export function isFinal({ status, code, problem }: PurserError): boolean {
   if (status === undefined || problem === undefined || status < 400 || status >= 500) return false
   return ![401, 403, 408].includes(status) && !['idempotency-in-progress', 'rate-limit-exceeded'].includes(code)
 }
 
-/** What the service said no to, or why its answer is not known, with the key that a repeat must have. */
+/** The service's refusal, or why the outcome is unknown, with the idempotency key that a retry must use. */
 export function refusalOf(error: PurserError, idempotencyKey: string | undefined): CallToolResult {
   const { status, code, problem, requestId, retryAfterSeconds } = error
   const unknown = { type: code, title: status === undefined ? 'No Answer' : 'Unexpected Answer', detail: error.message }
@@ -78,4 +80,4 @@ export function refusalOf(error: PurserError, idempotencyKey: string | undefined
 }
 
 const unknownOutcome =
-  'It may or may not have been done. To find out, call again with the same arguments and this idempotencyKey; never with another.'
+  'It may or may not have been done. To find out, call again with the same arguments and this idempotencyKey, never with another key.'

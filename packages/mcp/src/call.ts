@@ -5,15 +5,15 @@ import type { OpenKeys } from './keys.ts'
 import { type Arguments, faultsOf, requestOf, type ServiceRequest } from './request.ts'
 import { type Tool, takesKey } from './tool.ts'
 
-/** What calls are made with. */
+/** What a call needs: the client, the open keys and the tools. */
 export interface Means {
   readonly purser: Purser
   readonly keys: OpenKeys
 }
 
 /**
- * Makes one call of a tool. A refusal is a result and nothing is thrown, but for a call that was cancelled: nobody hears how that ends, so
- * its key stays open for an equal call.
+ * Calls a tool. A refusal is a result, not an exception. Only a canceled call throws: its outcome is unknown, so its
+ * key stays open for an equal call.
  */
 export async function callTool(
   means: Means,
@@ -45,7 +45,7 @@ async function callWithOwnKey(
 const tooManyOpen = {
   type: 'too-many-open-calls',
   title: 'Too Many Open Calls',
-  detail: 'Nothing was sent: how earlier calls ended is not known. Give an idempotencyKey of your own.',
+  detail: 'Nothing was sent, because the outcome of too many earlier calls is unknown. Pass your own idempotencyKey.',
 }
 
 async function ask(purser: Purser, tool: Tool, request: ServiceRequest, signal: AbortSignal): Promise<CallToolResult> {

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
-/** A page of the guide that agents may read, by its file in docs/. */
+/** A guide page that agents may read: the name of its file in docs/, and its title. */
 export interface Page {
   readonly name: string
   readonly title: string
 }
 
-/** What an agent that earns and spends needs to know; how the service is run is not among it. */
+/** The guide pages for agents that earn and spend. Pages on operating the service are not included. */
 export const pages: readonly Page[] = [
   { name: 'quick-start', title: 'Quick start' },
   { name: 'mcp-server', title: 'These tools' },
@@ -36,7 +36,7 @@ export interface Resource {
 
 const operationsUri = 'purser://openapi'
 
-/** Everything that can be read, each by a URI of its own; beside them, `purser://openapi/<operation id>`. */
+/** Every readable resource with its URI. `purser://openapi/<operation id>` is available in addition. */
 export const resources: readonly Resource[] = [
   ...pages.map(({ name, title }) => ({ uri: `purser://docs/${name}`, name, title, mimeType: 'text/markdown' })),
   { uri: operationsUri, name: 'openapi', title: 'Every operation of the API', mimeType: 'application/json' },
@@ -45,11 +45,11 @@ export const resources: readonly Resource[] = [
 export const operationTemplate = {
   uriTemplate: `${operationsUri}/{operationId}`,
   name: 'operation',
-  title: 'One operation of the API, as its OpenAPI document says it',
+  title: 'One operation of the API, from the OpenAPI document',
   mimeType: 'application/json',
 }
 
-/** The text of a resource; undefined where there is none. Only what is listed here is ever opened. */
+/** The text of a resource, or undefined if there is none. Only listed files are ever opened. */
 export async function readResource(uri: string): Promise<{ text: string; mimeType: string } | undefined> {
   const page = pages.find(({ name }) => uri === `purser://docs/${name}`)
   if (page !== undefined) return { text: await bundled(`docs/${page.name}.md`), mimeType: 'text/markdown' }
@@ -58,7 +58,7 @@ export async function readResource(uri: string): Promise<{ text: string; mimeTyp
   return found === undefined ? undefined : { text: JSON.stringify(found), mimeType: 'application/json' }
 }
 
-/** Beside what is compiled in what npm installs; at the root of the workspace here. */
+/** Next to the compiled files in the published package; at the workspace root in the repository. */
 function bundled(file: string): Promise<string> {
   const beside = new URL(`./${file}`, import.meta.url)
   return readFile(existsSync(beside) ? beside : new URL(`../../../${file}`, import.meta.url), 'utf8')
@@ -68,7 +68,7 @@ interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { operationId: string; summary: string }>>>>
 }
 
-/** Without an id a line for each, since the whole document is a megabyte; with one, that operation. */
+/** With an id, that operation. Without one, a line for each operation, because the whole document is a megabyte. */
 function aboutOperations({ paths }: ApiDocument, operationId: string): unknown {
   const all = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),

@@ -1,21 +1,23 @@
 import type { Arguments } from './request.ts'
 import type { Tool } from './tool.ts'
 
-/** The Idempotency-Keys that were made up for calls whose end the caller has not seen. */
+/** Generated Idempotency-Keys of calls whose outcome the caller has not seen. */
 export interface OpenKeys {
-  /** The key for this call: that of an equal call which is still open, otherwise a new one. Undefined where too many are open. */
+  /**
+   * The key for this call: the key of an equal open call, otherwise a new one. Undefined if too many calls are open.
+   */
   readonly open: (tool: Tool, given: Arguments) => string | undefined
-  /** The caller knows the outcome, so an equal call is a new one. */
+  /** Forgets the key: the caller knows the outcome, so an equal call is a new one. */
   readonly close: (tool: Tool, given: Arguments) => void
 }
 
-/** As long as the service keeps a key. */
+/** The service keeps a key for the same time. */
 const openMsMax = 24 * 60 * 60 * 1_000
 const openCallsMax = 1_000
 
 /**
- * Remembers, in memory, the key of each call until its outcome reached the caller. A client that gives up waiting and asks the same again
- * without a key is then answered with the first call's outcome; with a fresh key it would pay a second time.
+ * Remembers, in memory, the key of each call until its outcome has reached the caller. If a client stops waiting and
+ * repeats the call without a key, it gets the outcome of the first call; with a new key it would pay twice.
  */
 export function openKeys(now: () => number, fresh: () => string): OpenKeys {
   const opened = new Map<string, { readonly key: string; readonly at: number }>()
@@ -34,7 +36,7 @@ export function openKeys(now: () => number, fresh: () => string): OpenKeys {
   }
 }
 
-/** The same text for the same call, in whatever order its arguments come. */
+/** A text that identifies a call, whatever the order of its arguments. */
 function callOf({ name }: Tool, given: Arguments): string {
   return JSON.stringify([name, sorted(given)])
 }

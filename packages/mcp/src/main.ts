@@ -8,7 +8,7 @@ import { mcpServer } from './server.ts'
 import type { Tool } from './tool.ts'
 import { version } from './version.ts'
 
-// Stdout is the protocol: while it is served, everything for people goes to stderr.
+// Stdout carries the protocol. While serving, messages for people go to stderr.
 const options = readOptions(process.argv.slice(2))
 if (options.kind === 'not-understood') end(`${options.why}\n\n${usage}`)
 else if (options.kind !== 'serve') process.stdout.write(options.kind === 'help' ? usage : `${version()}\n`)
@@ -18,9 +18,9 @@ async function serve(tools: readonly Tool[]): Promise<void> {
   const { purser, environment, baseUrl } = await serviceOf({ options: {} }, systemIo())
   const keys = openKeys(Date.now, () => `mcp-${randomUUID()}`)
   const server = mcpServer({ purser, environment, keys, tools, version: version() })
-  // By its name alone: the message may quote what the client sent.
+  // Only the name: the message may quote what the client sent.
   server.onerror = (error) => process.stderr.write(`purser-mcp: a message failed (${error.name})\n`)
-  // A client that goes away has nobody left to answer.
+  // When the client disconnects, there is nothing left to serve.
   process.stdin.once('end', () => process.exit())
   process.stdout.once('error', () => process.exit())
   await server.connect(new StdioServerTransport())

@@ -15,7 +15,7 @@ const text = [
 if (process.argv.includes('--check')) {
   const committed = await readFile(file, 'utf8').catch(() => '')
   if (committed !== text) {
-    console.error('packages/mcp/src/generated/tools.ts is not what openapi.json says. Run: npm run openapi')
+    console.error('packages/mcp/src/generated/tools.ts does not match openapi.json. Run: npm run openapi')
     process.exitCode = 1
   }
 } else {

@@ -2,7 +2,7 @@ import type { Tool } from './tool.ts'
 
 export type Arguments = Readonly<Record<string, unknown>>
 
-/** One thing that is wrong with the arguments of a call; `path` is a JSON Pointer (RFC 6901). */
+/** One fault in the arguments of a call. `path` is a JSON Pointer (RFC 6901). */
 export interface Fault {
   readonly path: string
   readonly message: string
@@ -17,15 +17,15 @@ export interface ServiceRequest {
 }
 
 /**
- * Every fault that keeps the arguments from being sent; what a value may be is the service's to judge. A name that the tool does not have
- * is refused and never dropped: a misspelt idempotencyKey would pay twice.
+ * The faults that prevent the arguments from being sent. Values are validated by the service. An unknown name is
+ * refused, never dropped: a misspelled idempotencyKey would pay twice.
  */
 export function faultsOf(tool: Tool, given: Arguments): readonly Fault[] {
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(tool.places, name))
   const missing = (tool.inputSchema.required ?? []).filter((name) => given[name] === undefined)
   const unsendable = Object.keys(tool.places).filter((name) => !isSendable(tool, name, given[name]))
   return [
-    ...unknown.map((name) => ({ path: pointer(name), message: 'is no argument of this tool' })),
+    ...unknown.map((name) => ({ path: pointer(name), message: 'is not an argument of this tool' })),
     ...missing.map((name) => ({ path: pointer(name), message: 'is missing' })),
     ...unsendable.map((name) => ({ path: pointer(name), message: `cannot be a ${tool.places[name]} parameter` })),
   ]
@@ -35,13 +35,13 @@ function isSendable({ places }: Tool, name: string, value: unknown): boolean {
   if (value === undefined || places[name] === 'body') return true
   if (places[name] === 'query') return ['string', 'number', 'boolean'].includes(typeof value)
   if (places[name] === 'key') return typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value)
-  // A path that a URL would resolve away is another operation.
+  // A path segment that URL resolution removes would call another operation.
   return typeof value === 'string' && value.isWellFormed() && !['', '.', '..'].includes(value)
 }
 
 const pointer = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-/** The request of arguments without a fault. Defaults that the tool promises are filled in. */
+/** The HTTP request for valid arguments. Defaults that the tool documents are filled in. */
 export function requestOf(tool: Tool, given: Arguments, idempotencyKey: string | undefined): ServiceRequest {
   const at = (place: string): Record<string, unknown> =>
     Object.fromEntries(
@@ -60,7 +60,7 @@ export function requestOf(tool: Tool, given: Arguments, idempotencyKey: string |
   }
 }
 
-/** Of the query alone: what a body leaves out is the service's to fill in. */
+/** Query defaults only. The service fills in defaults of the body. */
 function defaultsOf({ inputSchema, places }: Tool): Arguments {
   const entries = Object.entries(inputSchema.properties).filter(([name]) => places[name] === 'query')
   return Object.fromEntries(entries.flatMap(([name, schema]) => ('default' in schema ? [[name, schema.default]] : [])))

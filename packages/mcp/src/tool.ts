@@ -1,7 +1,7 @@
-/** What a call does to the world: see `AgentUse` of the service. */
+/** The effect of a call: see `AgentUse` in the service. */
 export type Effect = 'reads' | 'searches' | 'adds' | 'ends' | 'moves-money'
 
-/** A JSON Schema of an object, whole in itself. */
+/** A self-contained JSON Schema of an object. */
 export interface ObjectSchema {
   readonly type: 'object'
   readonly properties: Readonly<Record<string, object>>
@@ -11,7 +11,7 @@ export interface ObjectSchema {
 
 /** One operation of the service as a tool. `print-tools.ts` writes them from openapi.json. */
 export interface Tool {
-  /** The operation's id with `_` for the dot: some clients take no dot. */
+  /** The operation id with `_` for each dot, because some clients do not accept dots. */
   readonly name: string
   readonly operationId: string
   readonly title: string
@@ -27,12 +27,12 @@ export interface Tool {
   readonly outputSchema?: ObjectSchema
 }
 
-/** Whether a call changes nothing, so that it may be made as often as one likes. */
+/** Whether a call changes nothing, so that it is safe to repeat. */
 export function isReading({ effect }: Pick<Tool, 'effect'>): boolean {
   return effect === 'reads' || effect === 'searches'
 }
 
-/** Whether the call carries an Idempotency-Key, which the result names. */
+/** Whether the call carries an Idempotency-Key. The result includes it. */
 export function takesKey({ places }: Pick<Tool, 'places'>): boolean {
   return places.idempotencyKey === 'key'
 }
@@ -42,7 +42,7 @@ export function groupOf({ operationId }: Pick<Tool, 'operationId'>): string {
   return operationId.split('.')[0] ?? operationId
 }
 
-/** What clients may go by when they ask a person first (MCP 2025-11-25, ToolAnnotations). Nothing is enforced by it. */
+/** Hints for clients that ask for human confirmation (MCP 2025-11-25, ToolAnnotations). They enforce nothing. */
 export function annotationsOf(tool: Tool) {
   return {
     title: tool.title,

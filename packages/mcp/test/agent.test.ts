@@ -154,13 +154,16 @@ test('what the service refuses is a result with its problem, and an equal call a
   expect(missing).toMatchObject({ isError: true, read: { status: 404, requestId: expect.stringMatching(/^req_/) } })
 })
 
-test('arguments that do not fit are refused before anything is sent, each with where it stands', async () => {
+test('invalid arguments are refused before anything is sent, each with its position', async () => {
   const { call } = await anAgent(env)
   const master = await aMaster(stage)
   const misspelt = await call('transfers_create', { ...bodyFrom(master), idempotency_key: 'rent' })
   expect(misspelt).toMatchObject({
     isError: true,
-    read: { type: 'invalid-arguments', errors: [{ path: '/idempotency_key', message: 'is no argument of this tool' }] },
+    read: {
+      type: 'invalid-arguments',
+      errors: [{ path: '/idempotency_key', message: 'is not an argument of this tool' }],
+    },
   })
   expect(await transfersOf(master.id)).toBe(0)
   for (const id of ['..', '.', '', 7, { a: 1 }])

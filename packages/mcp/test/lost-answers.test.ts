@@ -47,6 +47,7 @@ const sent = {
     minToAmount: '1',
     reference: null,
     metadata: {},
+    approval: null,
     confirmedAt: null,
   },
   createdAt: '2026-11-22T10:00:00.000Z',

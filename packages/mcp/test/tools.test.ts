@@ -73,7 +73,7 @@ test('an operation with two parameters of one name, a body without names or a sc
   expect(() => toolsOf(operation({ parameters, ...body({ properties: { id: {} } }) }))).toThrow(/x\.do: two/)
   expect(() => toolsOf(operation(body({ properties: { idempotencyKey: {} } })))).toThrow(/x\.do: two/)
   expect(() => toolsOf(operation(body({ anyOf: [] })))).toThrow(/x\.do: its body/)
-  expect(() => toolsOf(operation(body({ properties: { a: { $ref: '#/a' } } })))).toThrow(/x\.do: a schema refers/)
+  expect(() => toolsOf(operation(body({ properties: { a: { $ref: '#/a' } } })))).toThrow(/x\.do: a schema contains/)
   expect(toolsOf(operation(body({ properties: { a: {} } })))).toHaveLength(1)
 })
 

@@ -2,20 +2,30 @@ import { bytesToHex, type Hex } from './bytes.ts'
 import { type Keccak, keccak256 } from './hash.ts'
 import { utf8 } from './utf8.ts'
 
-/** An EVM account: `0x` and 40 hex digits. What `parseAddress` and `checksumAddress` answer is EIP-55 checksummed. */
+/** An EVM account: `0x` and 40 hex digits. `parseAddress` and `checksumAddress` return it with EIP-55 checksum. */
 export type Address = `0x${string}`
 
-/** The account that nobody holds. */
+/** The zero address. */
 export const zeroAddress: Address = '0x0000000000000000000000000000000000000000'
 
 const addressPattern = /^0x[0-9a-fA-F]{40}$/
 
-/** Whether the text has the form of an address, whatever its case; the checksum is not looked at. */
+/**
+ * Whether the text has the form of an address, in any letter case. The checksum is not checked.
+ *
+ * @example
+ * isAddress('0x036cbd53842c5426634e7929541ec2318f3dcf7e') // true
+ */
 export function isAddress(text: string): text is Address {
   return text.length === 42 && addressPattern.test(text)
 }
 
-/** The same account, in the letter case that EIP-55 asks for. Throws a `RangeError` for what is not an address. */
+/**
+ * Returns the address with EIP-55 checksum. Throws a `RangeError` if it is not an address.
+ *
+ * @example
+ * checksumAddress('0x036cbd53842c5426634e7929541ec2318f3dcf7e') // '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+ */
 export function checksumAddress(address: string, keccak: Keccak = keccak256): Address {
   if (!isAddress(address)) throw new RangeError('not an address')
   const digits = address.slice(2).toLowerCase()
@@ -29,9 +39,13 @@ export function checksumAddress(address: string, keccak: Keccak = keccak256): Ad
 }
 
 /**
- * Reads an address that a person or a configuration wrote: all lower case, all upper case (after `0x`) or the right EIP-55
- * checksum, answered checksummed. Mixed case with a wrong checksum answers `undefined`, since it is how a mistyped address
- * shows itself and money sent there is gone.
+ * Reads an address that a person or a configuration wrote: all lower case, all upper case (after `0x`) or the right
+ * EIP-55 checksum. Returns it checksummed. Mixed case with a wrong checksum returns `undefined`, because it indicates
+ * a typo, and money sent there would be lost.
+ *
+ * @example
+ * parseAddress('0x036cbd53842c5426634e7929541ec2318f3dcf7e') // '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+ * parseAddress('0x036cbD53842c5426634e7929541eC2318f3dCF7E') // undefined
  */
 export function parseAddress(text: string, keccak: Keccak = keccak256): Address | undefined {
   if (!isAddress(text)) return undefined
@@ -41,7 +55,12 @@ export function parseAddress(text: string, keccak: Keccak = keccak256): Address 
   return oneCase || text === checksummed ? checksummed : undefined
 }
 
-/** Whether two texts name one account; letter case does not matter. */
+/**
+ * Whether two texts name one account; letter case does not matter.
+ *
+ * @example
+ * sameAddress('0x036CbD53842c5426634e7929541eC2318f3dCF7e', '0x036cbd53842c5426634e7929541ec2318f3dcf7e') // true
+ */
 export function sameAddress(left: string, right: string): boolean {
   return left === right || left.toLowerCase() === right.toLowerCase()
 }

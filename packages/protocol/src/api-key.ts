@@ -11,6 +11,9 @@ const checksumWidth = 6
 /**
  * The text of an API key: `svc_<environment>_sk_`, 256 random bits in 43 base62 digits, and the CRC-32 of all that in 6 more.
  * The caller brings the 32 random bytes; fewer or more throw a `RangeError`.
+ *
+ * @example
+ * composeApiKey('test', new Uint8Array(32)) // 'svc_test_sk_000000000000000000000000000000000000000000006Himu'
  */
 export function composeApiKey(environment: Environment, random32: Uint8Array): string {
   if (random32.length !== 32) throw new RangeError('an API key needs 32 random bytes')
@@ -19,8 +22,11 @@ export function composeApiKey(environment: Environment, random32: Uint8Array): s
 }
 
 /**
- * What an API key says about itself, or `undefined` when it was mistyped or is no key at all, so that a typo costs no look-up.
- * The checksum is no secret: that a key is well formed does not say that it exists.
+ * The parts of an API key, or `undefined` if it is mistyped or not a key, so that a typo needs no look-up. The
+ * checksum is not a secret: a well-formed key need not exist.
+ *
+ * @example
+ * parseApiKey('svc_test_sk_mistyped') // undefined
  */
 export function parseApiKey(text: string): { environment: Environment } | undefined {
   const environment = keyPattern.exec(text)?.[1]

@@ -3,6 +3,9 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /**
  * An unsigned integer in base 62 (digits, upper case, lower case), with zeros in front up to `width`. Throws a `RangeError` when
  * it does not fit: a cut number would be another one.
+ *
+ * @example
+ * encodeBase62(3844n, 4) // '0100'
  */
 export function encodeBase62(value: bigint, width: number): string {
   let digits = ''
@@ -11,7 +14,12 @@ export function encodeBase62(value: bigint, width: number): string {
   return digits.padStart(width, '0')
 }
 
-/** The unsigned integer of a base62 text; `undefined` for an empty text or another alphabet. */
+/**
+ * The unsigned integer of a base62 text; `undefined` for an empty text or another alphabet.
+ *
+ * @example
+ * decodeBase62('0100') // 3844n
+ */
 export function decodeBase62(text: string): bigint | undefined {
   if (!/^[0-9A-Za-z]+$/.test(text)) return undefined
   let value = 0n

@@ -9,7 +9,12 @@ type NativeEncode = () => string
 const nativeDecode: unknown = Reflect.get(Uint8Array, 'fromBase64')
 const nativeEncode: unknown = Reflect.get(Uint8Array.prototype, 'toBase64')
 
-/** Standard base64 with padding (RFC 4648 section 4). */
+/**
+ * Standard base64 with padding (RFC 4648 section 4).
+ *
+ * @example
+ * encodeBase64(utf8('hello')) // 'aGVsbG8='
+ */
 export function encodeBase64(bytes: Uint8Array): string {
   return isNativeEncode(nativeEncode) ? nativeEncode.call(bytes) : encodeByBtoa(bytes)
 }
@@ -17,6 +22,9 @@ export function encodeBase64(bytes: Uint8Array): string {
 /**
  * Reads standard base64 strictly: its own alphabet, full padding, no white space, no bits left over. What is not exactly what
  * `encodeBase64` writes answers `undefined`, so that one message has one text.
+ *
+ * @example
+ * decodeBase64('aGVsbG8') // undefined
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
   return isNativeDecode(nativeDecode) ? decodeByEngine(nativeDecode, text) : decodeByAtob(text)
@@ -40,24 +48,44 @@ export function decodeByAtob(text: string): Uint8Array | undefined {
   return bytes
 }
 
-/** base64url without padding (RFC 4648 section 5, as RFC 7515 uses it). */
+/**
+ * base64url without padding (RFC 4648 section 5, as RFC 7515 uses it).
+ *
+ * @example
+ * encodeBase64Url(new Uint8Array([251, 255])) // '-_8'
+ */
 export function encodeBase64Url(bytes: Uint8Array): string {
   return encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-/** Reads base64url without padding, as strictly as `decodeBase64`. */
+/**
+ * Reads base64url without padding, as strictly as `decodeBase64`.
+ *
+ * @example
+ * decodeBase64Url('-_8')?.length // 2
+ */
 export function decodeBase64Url(text: string): Uint8Array | undefined {
   if (text.length % 4 === 1 || !base64UrlPattern.test(text)) return undefined
   const standard = text.replaceAll('-', '+').replaceAll('_', '/')
   return decodeBase64(standard.padEnd(Math.ceil(text.length / 4) * 4, '='))
 }
 
-/** A JSON value as base64 of its UTF-8 text, as x402 headers carry it. */
+/**
+ * A JSON value as base64 of its UTF-8 text, as x402 headers carry it.
+ *
+ * @example
+ * encodeJsonBase64({ x402Version: 2 }) // 'eyJ4NDAyVmVyc2lvbiI6Mn0='
+ */
 export function encodeJsonBase64(value: unknown): string {
   return encodeBase64(utf8(JSON.stringify(value)))
 }
 
-/** The JSON value in a base64 text; `undefined` when it is not strict base64 of UTF-8 of JSON. JSON `null` is answered as null. */
+/**
+ * The JSON value in a base64 text; `undefined` when it is not strict base64 of UTF-8 of JSON. JSON `null` is answered as null.
+ *
+ * @example
+ * decodeJsonBase64('eyJ4NDAyVmVyc2lvbiI6Mn0=') // { x402Version: 2 }
+ */
 export function decodeJsonBase64(text: string): unknown {
   const bytes = decodeBase64(text)
   const json = bytes === undefined ? undefined : decodeUtf8(bytes)
@@ -87,7 +115,7 @@ function isNativeEncode(value: unknown): value is NativeEncode {
   return typeof value === 'function'
 }
 
-/** Bits that a decoder would drop unseen, by which two texts could mean the same bytes. */
+/** Leftover bits that a decoder would ignore, so that two texts could decode to the same bytes. */
 function hasLooseBits(text: string): boolean {
   if (!text.endsWith('=')) return false
   const last = text.endsWith('==') ? text.at(-3) : text.at(-2)

@@ -1,4 +1,4 @@
-/** Text of bytes as the chain writes it: `0x` and two hex digits per byte. */
+/** Bytes as hex text: `0x` and two hex digits per byte. */
 export type Hex = `0x${string}`
 
 const hexPairs: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
@@ -14,12 +14,23 @@ function buildDigitValues(): Uint8Array {
   return values
 }
 
-/** True for `0x` and an even number of hex digits of either case; `0x` alone is the empty string of bytes. */
+/**
+ * True for `0x` and an even number of hex digits of either case; `0x` alone is the empty string of bytes.
+ *
+ * @example
+ * isHex('0x0aff') // true
+ * isHex('0x0af') // false
+ */
 export function isHex(text: string): text is Hex {
   return text.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(text)
 }
 
-/** Bytes as lower-case hex with `0x`. */
+/**
+ * Bytes as lower-case hex with `0x`.
+ *
+ * @example
+ * bytesToHex(new Uint8Array([10, 255])) // '0x0aff'
+ */
 export function bytesToHex(bytes: Uint8Array): Hex {
   let digits = ''
   for (let i = 0; i < bytes.length; i++) digits += hexPairs[bytes[i] ?? 0]
@@ -27,8 +38,11 @@ export function bytesToHex(bytes: Uint8Array): Hex {
 }
 
 /**
- * Bytes of a hex text. Throws a `RangeError` on anything that is not `0x` and whole bytes: a text that was cut short must not
- * quietly become other bytes. Untrusted text goes through `isHex`, or a parser that uses it, first.
+ * The bytes of a hex text. Throws a `RangeError` unless the text is `0x` and whole bytes, so that truncated text is
+ * never accepted. Check untrusted text with `isHex`, or a parser that uses it, first.
+ *
+ * @example
+ * hexToBytes('0x0aff').length // 2
  */
 export function hexToBytes(hex: string): Uint8Array {
   if (hex.length % 2 !== 0 || !hex.startsWith('0x')) throw new RangeError('not a hex string of whole bytes')
@@ -67,14 +81,24 @@ export function writeUint256(target: Uint8Array, offset: number, value: bigint):
   view.setBigUint64(0, value >> 192n)
 }
 
-/** An unsigned integer as 32 big-endian bytes. */
+/**
+ * An unsigned integer as 32 big-endian bytes.
+ *
+ * @example
+ * bytesToHex(uint256ToBytes(1n)).length // 66
+ */
 export function uint256ToBytes(value: bigint): Uint8Array {
   const bytes = new Uint8Array(32)
   writeUint256(bytes, 0, value)
   return bytes
 }
 
-/** The unsigned integer in 32 big-endian bytes at `offset`. Throws a `RangeError` where they are not there. */
+/**
+ * The unsigned integer in 32 big-endian bytes at `offset`. Throws a `RangeError` where they are not there.
+ *
+ * @example
+ * readUint256(uint256ToBytes(42n), 0) // 42n
+ */
 export function readUint256(bytes: Uint8Array, offset = 0): bigint {
   if (offset < 0 || offset + 32 > bytes.length) throw new RangeError('no 32 bytes there')
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, 32)
@@ -83,7 +107,12 @@ export function readUint256(bytes: Uint8Array, offset = 0): bigint {
   return high === 0n ? low : (high << 128n) | low
 }
 
-/** One array of bytes after another, copied. */
+/**
+ * Concatenates byte arrays into a new one.
+ *
+ * @example
+ * bytesToHex(concatBytes(new Uint8Array([1]), new Uint8Array([2]))) // '0x0102'
+ */
 export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0))
   let offset = 0
@@ -94,7 +123,12 @@ export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array {
   return whole
 }
 
-/** Whether two byte strings are equal. Not for secrets: the time it takes depends on the bytes. */
+/**
+ * Whether two byte strings are equal. Not for secrets: the comparison time depends on the bytes.
+ *
+ * @example
+ * equalBytes(utf8('a'), utf8('a')) // true
+ */
 export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, i) => byte === right[i])
 }

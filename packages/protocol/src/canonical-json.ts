@@ -4,6 +4,9 @@ const depthMax = 64
  * The one text of a JSON value (RFC 8785, JCS): members sorted by UTF-16 code units, numbers and strings as ECMAScript writes
  * them, nothing between the tokens. Throws a `TypeError` for what JSON cannot hold (undefined, bigint, NaN, infinity, functions,
  * objects with a class, unpaired surrogates) and for nesting deeper than 64, rather than sign a text that says something else.
+ *
+ * @example
+ * canonicalJson({ b: 1, a: [true, 'x'] }) // '{"a":[true,"x"],"b":1}'
  */
 export function canonicalJson(value: unknown): string {
   return write(value, 0)
@@ -16,23 +19,23 @@ function write(value: unknown, depth: number): string {
   if (typeof value === 'string') return writeText(value)
   if (Array.isArray(value)) return `[${value.map((item) => write(item, depth + 1)).join(',')}]`
   if (typeof value === 'object') return writeObject(value, depth)
-  throw new TypeError(`canonical JSON cannot hold a ${typeof value}`)
+  throw new TypeError(`canonical JSON cannot contain a ${typeof value}`)
 }
 
 function writeNumber(value: number): string {
-  if (!Number.isFinite(value)) throw new TypeError('canonical JSON cannot hold NaN or infinity')
+  if (!Number.isFinite(value)) throw new TypeError('canonical JSON cannot contain NaN or infinity')
   return String(value === 0 ? 0 : value)
 }
 
 function writeText(text: string): string {
-  if (!text.isWellFormed()) throw new TypeError('canonical JSON cannot hold an unpaired surrogate')
+  if (!text.isWellFormed()) throw new TypeError('canonical JSON cannot contain an unpaired surrogate')
   return JSON.stringify(text)
 }
 
 function writeObject(value: object, depth: number): string {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null)
-    throw new TypeError('canonical JSON holds plain objects only')
+    throw new TypeError('canonical JSON can contain plain objects only')
   const members = Object.entries(value)
     .sort(([left], [right]) => (left < right ? -1 : 1))
     .map(([name, member]) => `${writeText(name)}:${write(member, depth + 1)}`)

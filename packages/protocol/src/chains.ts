@@ -20,7 +20,7 @@ export const chains = [
 /** The names of the networks that exist; three of them are reached only from the test environment, by a mainnet name. */
 export type NetworkName = Chain | 'optimism-sepolia' | 'arbitrum-sepolia' | 'polygon-amoy'
 
-/** Whether a request is about play money or real money. */
+/** The environment of a request: test money or real money. */
 export type Environment = 'test' | 'live'
 
 /** A token that the service knows on one network. */
@@ -90,7 +90,13 @@ const byTokenAddress = new Map<string, TokenInfo>(
   ),
 )
 
-/** Whether a text is one of the nine names of the public API. */
+/**
+ * Whether a text is one of the nine names of the public API.
+ *
+ * @example
+ * isChain('base') // true
+ * isChain('bitcoin') // false
+ */
 export function isChain(text: string): text is Chain {
   return chains.some((chain) => chain === text)
 }
@@ -98,6 +104,10 @@ export function isChain(text: string): text is Chain {
 /**
  * The network that a chain name means. In the test environment every name means a test network, so that a test key can never
  * touch real money; a live key that names a test chain gets `undefined`, since play money must not pay for real things.
+ *
+ * @example
+ * resolveNetwork('base', 'test')?.name // 'base-sepolia'
+ * resolveNetwork('base', 'live')?.name // 'base'
  */
 export function resolveNetwork(chain: Chain, environment: Environment): Network | undefined {
   if (environment === 'test') return byName.get(testNetworkOf[chain])
@@ -105,27 +115,52 @@ export function resolveNetwork(chain: Chain, environment: Environment): Network 
   return network?.isTestnet === false ? network : undefined
 }
 
-/** The network of a CAIP-2 id such as `eip155:8453`, if it is one of ours. */
+/**
+ * The network of a CAIP-2 id such as `eip155:8453`, if it is one of ours.
+ *
+ * @example
+ * networkByCaip2('eip155:84532')?.name // 'base-sepolia'
+ */
 export function networkByCaip2(caip2: string): Network | undefined {
   return byCaip2.get(caip2)
 }
 
-/** The network that x402 version 1 calls by this name, if it is one of ours. Optimism and Arbitrum have no such name. */
+/**
+ * The network that x402 version 1 calls by this name, if it is one of ours. Optimism and Arbitrum have no such name.
+ *
+ * @example
+ * networkByX402V1Name('base-sepolia')?.caip2 // 'eip155:84532'
+ */
 export function networkByX402V1Name(name: string): Network | undefined {
   return byX402V1Name.get(name)
 }
 
-/** The network with this name of ours. */
+/**
+ * The network with this name of ours.
+ *
+ * @example
+ * networkByName('base').chainId // 8453
+ */
 export function networkByName(name: string): Network | undefined {
   return byName.get(name)
 }
 
-/** The token that a network knows by this symbol; case matters. */
+/**
+ * The token that a network knows by this symbol; case matters.
+ *
+ * @example
+ * tokenBySymbol(networkByName('base'), 'USDC')?.decimals // 6
+ */
 export function tokenBySymbol(network: Network, symbol: string): TokenInfo | undefined {
   return network.tokens.find((token) => token.symbol === symbol)
 }
 
-/** The token at this address of the network, whatever the address's letter case. */
+/**
+ * The token at this address of the network, whatever the address's letter case.
+ *
+ * @example
+ * tokenByAddress(networkByName('base'), '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913')?.symbol // 'USDC'
+ */
 export function tokenByAddress(network: Network, address: string): TokenInfo | undefined {
   return byTokenAddress.get(`${network.caip2}/${address.toLowerCase()}`)
 }

@@ -4,7 +4,12 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return remainder
 })
 
-/** CRC-32 as zip, PNG and gzip use it (RFC 1952 section 8), an unsigned integer. It finds typing errors, not forgeries. */
+/**
+ * CRC-32 as zip, PNG and gzip use it (RFC 1952 section 8), an unsigned integer. It finds typing errors, not forgeries.
+ *
+ * @example
+ * crc32(utf8('123456789')).toString(16) // 'cbf43926'
+ */
 export function crc32(bytes: Uint8Array): number {
   let remainder = 0xffffffff
   for (let i = 0; i < bytes.length; i++) {

@@ -11,6 +11,10 @@ const durationPattern = /^([1-9][0-9]{0,9})([mhd])$/
  * Reads a time to live as the API writes it, `<n>m`, `<n>h` or `<n>d` (`24h`, `7d`), into whole seconds. One unit, no sign, no
  * leading zero, no white space, no fraction, never zero: a text that is nearly right must not become another time. A day is
  * 86,400 seconds. Source: decisions.md section 5.
+ *
+ * @example
+ * parseDuration('24h') // 86400
+ * parseDuration('1.5h') // 'not-a-duration'
  */
 export function parseDuration(text: string): number | DurationFault {
   const [, digits, unit] = durationPattern.exec(text) ?? []

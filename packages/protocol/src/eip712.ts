@@ -31,9 +31,9 @@ const domainTypeHash = keccak256(
 const transferTypeHash = keccak256(utf8(transferWithAuthorizationType))
 
 /**
- * The 32 bytes that name a token's signing domain. Constant per token: compute it once and pass it on. A wrong name, version or
- * chain gives other bytes, and then every honest signature recovers to a stranger.
- * Source: EIP-712, "Definition of domainSeparator".
+ * The 32 bytes that name a token's signing domain. Constant per token: compute it once and pass it on. A wrong name,
+ * version or chain gives another separator, with which every valid signature recovers to a wrong address. Source:
+ * EIP-712, "Definition of domainSeparator".
  */
 export function domainSeparator(domain: Eip712Domain, keccak: Keccak = keccak256): Uint8Array {
   const words = new Uint8Array(160)

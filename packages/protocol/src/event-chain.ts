@@ -4,10 +4,10 @@ import { sha256 } from './hash.ts'
 import { utf8 } from './utf8.ts'
 import type { JsonObject } from './x402/messages.ts'
 
-/** Where a stream of events stands: how many there were, and the hash that stands for all of them in their order. */
+/** The state of an event stream: the number of events, and the hash over all of them in order. */
 export type EventsHead = { readonly count: number; readonly hash: string }
 
-/** The head of a stream in which nothing has happened: 32 zero bytes in hex. */
+/** The head of an empty stream: 32 zero bytes in hex. */
 export const noEvents: EventsHead = { count: 0, hash: '0'.repeat(64) }
 
 const hashPattern = /^[0-9a-f]{64}$/

@@ -83,6 +83,20 @@ const refund = {
   chain: value('base', 'The chain that the money left.'),
 }
 
+const approval = {
+  approvalId: id('apr', 'The approval.'),
+  kind: value('transfer', '`transfer`, `refund` or `withdrawal`.'),
+  transactionId: nullable(id('wtx', 'The transfer, also of a refund; null for a withdrawal.')),
+  withdrawalId: absent('The withdrawal; null for a transfer or a refund.'),
+  walletId: id('mwt', 'The wallet that would pay.'),
+  amount: value('50', 'The amount in whole tokens.'),
+  token: value('USDC', 'The symbol of the token.'),
+  chain: value('base', 'The chain that the money would leave.'),
+  to: address('The recipient: an address, or the id of a bank account.'),
+  note: nullable(value('Invoice 1001', "The requester's reference; for a refund its reason.")),
+  requestedBy: id('key', 'The API key or the account that made the request.'),
+}
+
 /** Every event type, in the order in which they are shown. */
 export const eventCatalogue = {
   /** A payment was verified. */
@@ -249,6 +263,38 @@ export const eventCatalogue = {
       refundedAt: time('When the refund arrived.'),
     },
   },
+  /** A movement above a policy's `approvalAbove` waits for a person. */
+  'approval.requested': {
+    description: "A movement above a policy's `approvalAbove` waits for a person.",
+    fields: {
+      ...approval,
+      approvalAbove: value('20', 'The limit that the amount exceeds, in whole tokens.'),
+      expiresAt: time('When the request expires.', 86_400),
+      requestedAt: time('When the request was made.'),
+    },
+  },
+  /** A person approved a movement. It begins now. */
+  'approval.granted': {
+    description: 'A person approved a movement. It begins now.',
+    fields: {
+      ...approval,
+      decidedBy: id('acc', 'The account that approved it.'),
+      grantedAt: time('When it was approved.'),
+    },
+  },
+  /** A movement that waited for an approval will not happen. */
+  'approval.refused': {
+    description: 'A movement that waited for an approval will not happen.',
+    fields: {
+      ...approval,
+      status: value('refused', '`refused`, `canceled` or `expired`.'),
+      decidedBy: nullable(
+        id('acc', 'The account that refused it, or the requester that canceled it; null for an expiry.'),
+      ),
+      reason: absent("The person's reason; null where none was given."),
+      refusedAt: time('When it was refused, was canceled or expired.'),
+    },
+  },
   /** A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`). */
   'withdrawal.updated': {
     description:
@@ -299,7 +345,7 @@ export const eventCatalogue = {
     description: 'An account was invited to the organisation.',
     fields: {
       accountId: id('acc', 'The account.'),
-      email: value('agent@example.com', 'The address that was invited.'),
+      email: nullable(value('agent@example.com', 'The address that was invited; null for an invitation by account.')),
       role: value('member', 'The role of the invitation.'),
       invitedAt: time('When the account was invited.'),
     },
@@ -328,7 +374,12 @@ export type EventPayloads = { readonly [T in EventType]: PayloadOf<(typeof event
 /** Every event type, in the order of the catalogue. */
 export const eventTypes: readonly EventType[] = Object.keys(eventCatalogue).filter(isEventType)
 
-/** Whether this version knows the event type. */
+/**
+ * Whether this version knows the event type.
+ *
+ * @example
+ * isEventType('payment.settled') // true
+ */
 export function isEventType(type: string): type is EventType {
   return Object.hasOwn(eventCatalogue, type)
 }
@@ -336,6 +387,9 @@ export function isEventType(type: string): type is EventType {
 /**
  * Returns the first member of a payload that is missing or of the wrong type, or undefined where the payload matches its event
  * type. Further members are allowed: later versions of the service may add some.
+ *
+ * @example
+ * findPayloadFault('vault.sealed', {}) // 'vaultId'
  */
 export function findPayloadFault(type: EventType, payload: Readonly<Record<string, unknown>>): string | undefined {
   const fields: EventFields = eventCatalogue[type].fields

@@ -4,13 +4,13 @@ import type { TransferAuthorization } from './eip712.ts'
 import { keccak256 } from './hash.ts'
 import { decodeUtf8, utf8 } from './utf8.ts'
 
-/** Thrown when bytes from a node do not hold what they must: the answer is not used, whoever sent it. */
+/** Thrown when bytes from a node are malformed. The response is not used. */
 export class AbiMalformed extends Error {
   override readonly name = 'AbiMalformed'
   readonly code = 'abi-malformed'
 }
 
-/** How the payer's consent is passed to the token: an ECDSA signature, or bytes that the payer's contract understands. */
+/** The payer's signature as the token takes it: an ECDSA signature, or bytes for the payer's contract. */
 export type TransferSignature =
   | { readonly kind: 'ecdsa'; readonly v: 27 | 28; readonly r: Hex; readonly s: Hex }
   | { readonly kind: 'bytes'; readonly signature: Hex }
@@ -18,10 +18,10 @@ export type TransferSignature =
 /** One call of a Multicall3 batch. */
 export type Call3 = { readonly target: Address; readonly allowFailure: boolean; readonly callData: Hex }
 
-/** What one call of a Multicall3 batch gave back. */
+/** The result of one call of a Multicall3 batch. */
 export type Call3Result = { readonly success: boolean; readonly returnData: Hex }
 
-/** Where Multicall3 lives, on every network of ours. */
+/** The address of Multicall3 on every supported network. */
 export const multicall3Address: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 const selector = {
@@ -38,7 +38,7 @@ const selector = {
   panic: selectorOf('Panic(uint256)'),
 }
 
-/** Call data without arguments, for reading what a token says of itself. */
+/** Call data without arguments, to read a token's metadata. */
 export const tokenReads = {
   name: selectorOf('name()'),
   version: selectorOf('version()'),
@@ -50,7 +50,12 @@ const zeros = '0'.repeat(64)
 const wordDigits = 64
 const revertReasonBytesMax = 1_024
 
-/** The first four bytes of a function's Keccak, as call data begins with them (Solidity ABI, "Function selector"). */
+/**
+ * The first four bytes of a function's Keccak, as call data begins with them (Solidity ABI, "Function selector").
+ *
+ * @example
+ * selectorOf('transfer(address,uint256)') // '0xa9059cbb'
+ */
 export function selectorOf(signature: string): Hex {
   return bytesToHex(keccak256(utf8(signature)).subarray(0, 4))
 }
@@ -75,29 +80,34 @@ export function encodeTransferWithAuthorization(
   return `${selector.transferVrs}${fields}${uintWord(BigInt(signature.v))}${bytes32Word(signature.r)}${bytes32Word(signature.s)}`
 }
 
-/** Call data that asks whether an authorization's nonce is used or cancelled (EIP-3009). */
+/** Call data to query whether an authorization's nonce is used or cancelled (EIP-3009). */
 export function encodeAuthorizationState(authorizer: Address, nonce: Hex): Hex {
   return `${selector.authorizationState}${addressWord(authorizer)}${bytes32Word(nonce)}`
 }
 
 const transferSelector = selectorOf('transfer(address,uint256)')
 
-/** Call data of ERC-20 and TIP-20 `transfer`; the amount in the token's smallest unit. */
+/**
+ * Call data of ERC-20 and TIP-20 `transfer`; the amount in the token's smallest unit.
+ *
+ * @example
+ * encodeTransfer('0x036CbD53842c5426634e7929541eC2318f3dCF7e', 1n).length // 138
+ */
 export function encodeTransfer(to: Address, amount: bigint): Hex {
   return `${transferSelector}${addressWord(to)}${uintWord(amount)}`
 }
 
-/** Call data that asks for an account's balance (ERC-20). */
+/** Call data to query an account's balance (ERC-20). */
 export function encodeBalanceOf(account: Address): Hex {
   return `${selector.balanceOf}${addressWord(account)}`
 }
 
-/** Call data that asks Chainalysis' sanctions oracle about an address; the answer is a `bool`. */
+/** Call data to query Chainalysis' sanctions oracle for an address. The result is a `bool`. */
 export function encodeIsSanctioned(account: Address): Hex {
   return `${selector.isSanctioned}${addressWord(account)}`
 }
 
-/** Call data that asks a contract account whether a signature is its own (EIP-1271); yes is `0x1626ba7e`. */
+/** Call data to check a signature with a contract account (EIP-1271). `0x1626ba7e` means valid. */
 export function encodeIsValidSignature(hash: Hex, signature: Hex): Hex {
   return `${selector.isValidSignature}${bytes32Word(hash)}${uintWord(64n)}${bytesTail(signature)}`
 }
@@ -114,8 +124,9 @@ export function encodeAggregate3(calls: readonly Call3[]): Hex {
 }
 
 /**
- * Reads what `aggregate3` answered. A node may lie, so the answer must hold exactly as many results as calls were made, each
- * laid out where the Solidity compiler puts it, with nothing missing, shared or left over; anything else throws `AbiMalformed`.
+ * Reads the result of `aggregate3`. A node may lie, so the result must contain exactly as many results as calls were
+ * made, each laid out where the Solidity compiler puts it, with nothing missing, shared or left over; anything else
+ * throws `AbiMalformed`.
  */
 export function decodeAggregate3(data: Hex, count: number): readonly Call3Result[] {
   const words = wordsOf(data)
@@ -133,12 +144,22 @@ export function decodeAggregate3(data: Hex, count: number): readonly Call3Result
   return results
 }
 
-/** One `uint256`. Throws `AbiMalformed` unless the data is one word. */
+/**
+ * One `uint256`. Throws `AbiMalformed` unless the data is one word.
+ *
+ * @example
+ * decodeUint256('0x000000000000000000000000000000000000000000000000000000000000002a') // 42n
+ */
 export function decodeUint256(data: Hex): bigint {
   return BigInt(`0x${oneWord(data)}`)
 }
 
-/** One `bool`. Throws `AbiMalformed` unless the data is one word that is 0 or 1. */
+/**
+ * One `bool`. Throws `AbiMalformed` unless the data is one word that is 0 or 1.
+ *
+ * @example
+ * decodeBool('0x0000000000000000000000000000000000000000000000000000000000000001') // true
+ */
 export function decodeBool(data: Hex): boolean {
   return readBool(oneWord(data), 0)
 }
@@ -158,8 +179,8 @@ export function decodeString(data: Hex): string {
 }
 
 /**
- * Why a call reverted, as its contract says it: the text of `Error(string)`, `Panic(0x11)` for a failed check of the compiler's,
- * `undefined` for anything else. At most 1,024 bytes, since the text is the contract's to choose.
+ * Why a call reverted: the text of `Error(string)`, `Panic(0x11)` for a failed check of the compiler's, `undefined`
+ * for anything else. At most 1,024 bytes, since the text is the contract's to choose.
  */
 export function decodeRevertReason(data: Hex): string | undefined {
   const body: Hex = `0x${data.slice(10)}`

@@ -15,7 +15,7 @@ const wordPattern = /^0x[0-9a-fA-F]{64}$/
 /** A log as a node gives it. */
 export type RawLog = { readonly topics: readonly string[]; readonly data: string }
 
-/** The ERC-20 transfer that a log tells of, addresses in lower case; `undefined` for any other log. */
+/** The ERC-20 transfer in a log, with addresses in lower case. `undefined` for any other log. */
 export function decodeTransferLog(log: RawLog): { from: Address; to: Address; value: bigint } | undefined {
   const [topic, from, to, more] = log.topics
   if (topic !== topics.transfer || more !== undefined || !wordPattern.test(log.data)) return undefined
@@ -26,7 +26,7 @@ export function decodeTransferLog(log: RawLog): { from: Address; to: Address; va
     : { from: sender, to: recipient, value: BigInt(log.data) }
 }
 
-/** The EIP-3009 authorization that a log says was used, in lower case; `undefined` for any other log. */
+/** The EIP-3009 authorization that a log reports as used, in lower case. `undefined` for any other log. */
 export function decodeAuthorizationUsedLog(log: RawLog): { authorizer: Address; nonce: Hex } | undefined {
   const [topic, account, nonce, more] = log.topics
   if (topic !== topics.authorizationUsed || more !== undefined || nonce === undefined) return undefined
@@ -36,7 +36,7 @@ export function decodeAuthorizationUsedLog(log: RawLog): { authorizer: Address; 
   return { authorizer, nonce: lower }
 }
 
-/** The TIP-20 transfer with a memo that a log tells of, in lower case; `undefined` for any other log. */
+/** The TIP-20 transfer with memo in a log, in lower case. `undefined` for any other log. */
 export function decodeTransferWithMemoLog(
   log: RawLog,
 ): { from: Address; to: Address; amount: bigint; memo: Hex } | undefined {

@@ -176,7 +176,7 @@ test('a tweak that the curve refuses is an error, never a key', () => {
   expect(() => hdPrivateChild(master, 0, refusing)).toThrow('no child')
   expect(() => hdPublicChild(hdPublicOf(master, curve), 0, refusing)).toThrow('no child')
   const zeros: HdCurve = { ...curve, hmacSha512: () => new Uint8Array(64) }
-  expect(() => hdMaster(new Uint8Array(64), zeros)).toThrow('makes no key')
+  expect(() => hdMaster(new Uint8Array(64), zeros)).toThrow('yields no key')
 })
 
 test('walking a path wipes every node between, leaves the first alone, and the last is wiped on demand', () => {

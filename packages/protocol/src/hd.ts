@@ -5,9 +5,9 @@ import type { Keccak } from './hash.ts'
 import { utf8 } from './utf8.ts'
 
 /**
- * secp256k1 as derivation needs it, brought by the caller: native on a server, JavaScript in a browser. Tweaks are 32 bytes.
- * The sums answer `undefined` when the tweak is not below the curve's order or the sum is nothing. No function keeps or changes
- * what it is given.
+ * secp256k1 as derivation needs it, supplied by the caller: native on a server, JavaScript in a browser. Tweaks are
+ * 32 bytes. The sums answer `undefined` when the tweak is not below the curve's order or the sum is nothing. No
+ * function keeps or changes what it is given.
  */
 export type HdCurve = {
   /** The 65 bytes of the uncompressed public key. Throws for 32 bytes that are no key. */
@@ -24,7 +24,7 @@ export type HdCurve = {
 /** An extended public key: 33 bytes of key, 32 of chain code. Derives every child that is not hardened, and no private key. */
 export type HdPublicNode = { readonly publicKey: Uint8Array; readonly chainCode: Uint8Array }
 
-/** An extended private key, 32 bytes each. Whoever holds one holds everything below it; wipe it with `wipeHdNode`. */
+/** An extended private key, 32 bytes each. It gives access to all of its children. Wipe it with `wipeHdNode`. */
 export type HdPrivateNode = { readonly privateKey: Uint8Array; readonly chainCode: Uint8Array }
 
 /** Indices from here on are hardened: only the private parent derives them. */
@@ -37,6 +37,10 @@ const masterKey = utf8('Bitcoin seed')
  * Reads a path such as `m/44'/60'/0'/0/5`; `'`, `h` and `H` mark a hardened part. Answers the indices from the top,
  * `undefined` for anything else: an index that is out of range must not become another one.
  * Source: BIP-32, "The key tree".
+ *
+ * @example
+ * parseHdPath("m/44'/60'") // [ 2147483692, 2147483708 ]
+ * parseHdPath('m/4294967296') // undefined
  */
 export function parseHdPath(text: string): readonly number[] | undefined {
   const [root, ...parts] = text.split('/')
@@ -55,14 +59,17 @@ function indexOf(part: string): number | undefined {
 /**
  * The path of an account's external chain, whose children are its addresses: `m/44'/60'/account'/0`. Throws a `RangeError` for an
  * account that is no index. Source: BIP-44; coin type 60 is Ether's (SLIP-44), which every EVM network shares.
+ *
+ * @example
+ * evmAccountPath(0) // [ 2147483692, 2147483708, 2147483648, 0 ]
  */
 export function evmAccountPath(account: number): readonly number[] {
   return [44 + hdHardened, 60 + hdHardened, checked(account, hdHardened) + hdHardened, 0]
 }
 
 /**
- * The top of the tree that a seed of 16 to 64 bytes grows. Throws a `RangeError` for another length, and for the one seed in 2^127
- * that makes no key. Source: BIP-32, "Master key generation".
+ * The root node of a seed of 16 to 64 bytes. Throws a `RangeError` for another length, and for the one seed in 2^127
+ * that yields no key. Source: BIP-32, "Master key generation".
  */
 export function hdMaster(seed: Uint8Array, curve: HdCurve): HdPrivateNode {
   if (seed.length < 16 || seed.length > 64) throw new RangeError('a seed is 16 to 64 bytes')
@@ -73,7 +80,7 @@ export function hdMaster(seed: Uint8Array, curve: HdCurve): HdPrivateNode {
     curve.publicKeyOf(node.privateKey)
     return node
   } catch {
-    throw new RangeError('the seed makes no key')
+    throw new RangeError('the seed yields no key')
   }
 }
 
@@ -108,7 +115,7 @@ export function hdPublicChild(node: HdPublicNode, index: number, curve: HdCurve)
   return { publicKey: compress(uncompressed), chainCode }
 }
 
-/** The account at an index below an extended public key, EIP-55 checksummed; throws as `hdPublicChild` does. */
+/** The address at an index of an extended public key, with EIP-55 checksum. Throws as `hdPublicChild` does. */
 export function hdChildAddress(node: HdPublicNode, index: number, curve: HdCurve): Address {
   const account = addressOfPublicKey(publicChild(node, index, curve).uncompressed, curve.keccak)
   if (account === undefined) throw new RangeError('the curve answered no public key')
@@ -170,7 +177,7 @@ function copy(bytes: Uint8Array, from: number, to: number): Uint8Array {
 }
 
 /**
- * Bytes that a collector of garbage does not move. It moves small arrays that have no buffer of their own, and what it leaves behind
+ * Bytes that the garbage collector does not move. It moves small arrays without their own buffer, and the old copy
  * cannot be wiped.
  */
 function unmoved(size: number): Uint8Array {

@@ -29,7 +29,12 @@ export function composeJws(signingInput: string, signature: Uint8Array): string 
   return `${signingInput}.${encodeBase64Url(signature)}`
 }
 
-/** Reads a compact JWS that says EdDSA and a key; `undefined` for anything else, `alg: none` first of all. */
+/**
+ * Reads a compact JWS that says EdDSA and a key; `undefined` for anything else, `alg: none` first of all.
+ *
+ * @example
+ * parseJws('not a JWS') // undefined
+ */
 export function parseJws(text: string): Jws | undefined {
   const [head, body, signed, ...more] = text.length > lengthMax ? [] : text.split('.')
   if (head === undefined || body === undefined || signed === undefined || more.length > 0) return undefined

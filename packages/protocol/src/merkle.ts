@@ -1,14 +1,17 @@
 import { concatBytes, equalBytes } from './bytes.ts'
 import { sha256 } from './hash.ts'
 
-/** How many leaves a tree may have: what a server hashes and a reader accepts has an end. */
+/** The maximum number of leaves of a tree. */
 export const merkleLeavesMax = 1_048_576
 
 const hashBytes = 32
 const leafPrefix = Uint8Array.of(0x00)
 const nodePrefix = Uint8Array.of(0x01)
 
-/** That one leaf stands at `index` (from 0) of a tree of `treeSize` leaves: the hashes beside its way up, the lowest first. */
+/**
+ * The proof that a leaf is at `index` (from 0) of a tree of `treeSize` leaves: the sibling hashes on its path, lowest
+ * first.
+ */
 export type MerkleInclusion = {
   readonly leafHash: Uint8Array
   readonly index: number
@@ -28,6 +31,9 @@ export function merkleLeafHash(entry: Uint8Array): Uint8Array {
  * The root over the leaves in this order; of no leaves, the SHA-256 of nothing. Takes hashes of `merkleLeafHash`, never the
  * entries. Throws a `RangeError` for a hash that is not 32 bytes and for more than `merkleLeavesMax`.
  * Source: RFC 6962 section 2.1, Merkle Tree Hash.
+ *
+ * @example
+ * bytesToHex(merkleRoot([merkleLeafHash(utf8('a')), merkleLeafHash(utf8('b'))])) // '0xb137985ff484fb600db93107c77b0365c80d78f5b429ded0fd97361d077999eb'
  */
 export function merkleRoot(leafHashes: readonly Uint8Array[]): Uint8Array {
   demandLeaves(leafHashes)
@@ -37,6 +43,9 @@ export function merkleRoot(leafHashes: readonly Uint8Array[]): Uint8Array {
 /**
  * The audit path of one leaf, the lowest hash first. Throws a `RangeError` where there is no leaf at `index`, and as `merkleRoot`.
  * Source: RFC 6962 section 2.1.1.
+ *
+ * @example
+ * merklePath([merkleLeafHash(utf8('a')), merkleLeafHash(utf8('b'))], 1).length // 1
  */
 export function merklePath(leafHashes: readonly Uint8Array[], index: number): Uint8Array[] {
   demandLeaves(leafHashes)
@@ -72,8 +81,8 @@ export function merkleParents(nodes: Uint8Array): Uint8Array {
 }
 
 /**
- * Where a leaf's audit path stands among all nodes of its tree, counted from 0, the lowest hash first: the leaves come first, then
- * each level of `merkleParents` above them. Throws a `RangeError` where there is no leaf at `index`.
+ * The positions of a leaf's audit path among all nodes of the tree, from 0, lowest hash first. The leaves come first,
+ * then each level of `merkleParents`. Throws a `RangeError` where there is no leaf at `index`.
  */
 export function merklePathPlaces(treeSize: number, index: number): number[] {
   if (!isCount(treeSize) || !isCount(index) || index >= treeSize) throw new RangeError('no leaf at that index')
@@ -90,10 +99,10 @@ export function merklePathPlaces(treeSize: number, index: number): number[] {
 }
 
 /**
- * Whether the leaf is in the tree that has this root. An index or size out of bounds, a path of the wrong length and a hash that
- * is not 32 bytes are a plain no. The answer is worth what the root is worth, and a neighbouring size can pass with the same
- * path: root and size must both come from what somebody signed.
- * Source: RFC 9162 section 2.1.3.2, which states the check for the trees of RFC 6962.
+ * Whether the leaf is in the tree that has this root. An index or size out of bounds, a path of the wrong length and
+ * a hash that is not 32 bytes return false. The result is only as trustworthy as the root. An adjacent size can pass
+ * with the same path, so root and size must both come from a signed statement. Source: RFC 9162 section 2.1.3.2,
+ * which states the check for the trees of RFC 6962.
  */
 export function isMerkleIncluded({ leafHash, index, treeSize, path }: MerkleInclusion, root: Uint8Array): boolean {
   if (!isCount(treeSize) || !isCount(index) || index >= treeSize) return false

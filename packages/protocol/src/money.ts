@@ -8,9 +8,13 @@ const rawLengthMax = 78
 const decimalPattern = /^(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/
 
 /**
- * Reads a decimal text as an amount in the token's smallest unit, exactly. Nothing is ever rounded: more digits after the point
- * than the token has decimals is `too-many-digits`, also when they are zeros. No exponent, sign, leading zero, separator or
- * white space; at most 2^256 - 1. Zero is an amount: whether it may be paid is for the caller to say.
+ * Reads a decimal text as an amount in the token's smallest unit, exactly. Nothing is ever rounded: more digits after
+ * the point than the token has decimals is `too-many-digits`, also when they are zeros. No exponent, sign, leading
+ * zero, separator or white space; at most 2^256 - 1. Zero is an amount; the caller decides whether it may be paid.
+ *
+ * @example
+ * parseAmount('0.01', 6) // 10000n
+ * parseAmount('0.0000001', 6) // 'too-many-digits'
  */
 export function parseAmount(text: string, decimals: number): bigint | AmountFault {
   if (text.length > textLengthMax) return 'not-a-decimal'
@@ -27,6 +31,10 @@ export function parseAmount(text: string, decimals: number): bigint | AmountFaul
 /**
  * The one decimal text of an amount in the smallest unit: no zeros at its end, no point without digits behind it (`0.01`, `1`).
  * A negative difference keeps its sign. `parseAmount` reads it back to the same number.
+ *
+ * @example
+ * formatAmount(10_000n, 6) // '0.01'
+ * formatAmount(1_000_000n, 6) // '1'
  */
 export function formatAmount(raw: bigint, decimals: number): string {
   if (raw < 0n) return `-${formatAmount(-raw, decimals)}`
@@ -36,7 +44,13 @@ export function formatAmount(raw: bigint, decimals: number): string {
   return fraction === '' ? whole : `${whole}.${fraction}`
 }
 
-/** Reads an amount that is already in the smallest unit: decimal digits, no leading zero, at most 2^256 - 1. */
+/**
+ * Reads an amount that is already in the smallest unit: decimal digits, no leading zero, at most 2^256 - 1.
+ *
+ * @example
+ * parseRaw('10000') // 10000n
+ * parseRaw('0x10') // 'not-a-decimal'
+ */
 export function parseRaw(text: string): bigint | AmountFault {
   if (text.length > textLengthMax) return 'not-a-decimal'
   if (/^-[0-9]+$/.test(text)) return 'negative'
@@ -50,6 +64,9 @@ export function parseRaw(text: string): bigint | AmountFault {
  * What a price in US dollars costs in a dollar stablecoin, at one to one, in the token's smallest unit. Rounding rule: none. A
  * price finer than the token can express is refused (`too-many-digits`), because either rounding would charge another price
  * than the one that was shown.
+ *
+ * @example
+ * priceInStablecoin('0.01', { decimals: 6 }) // 10000n
  */
 export function priceInStablecoin(priceUsd: string, token: { readonly decimals: number }): bigint | AmountFault {
   return parseAmount(priceUsd, token.decimals)

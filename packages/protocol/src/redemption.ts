@@ -1,7 +1,7 @@
 import type { Keccak } from './hash.ts'
 import { utf8 } from './utf8.ts'
 
-/** What a payer signs to be served for a payment that was settled and never delivered. */
+/** What a payer signs to redeem a payment that was settled but never delivered. */
 export interface RedemptionClaim {
   /** `eip3009:<network>:<token>:<payer>:<nonce>` of the authorization that paid, in lower case. */
   readonly payment: string
@@ -16,7 +16,7 @@ export interface RedemptionClaim {
  * The text that an account signs (EIP-191) to redeem its payment.
  *
  * @example
- * redemptionMessage({ payment: 'eip3009:eip155:8453:0x…', method: 'GET', resource: 'https://api.example.com/a', signedAt })
+ * redemptionMessage({ payment: 'eip3009:…', method: 'GET', resource: 'https://a.example/b', signedAt: '…' }).split('\n')[2] // 'Request: GET https://a.example/b'
  */
 export function redemptionMessage({ payment, method, resource, signedAt }: RedemptionClaim): string {
   return `Serve what I paid for.\nPayment: ${payment}\nRequest: ${method} ${resource}\nTime: ${signedAt}`

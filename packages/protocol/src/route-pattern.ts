@@ -1,6 +1,6 @@
 import { parseTypeId } from './typeid.ts'
 
-/** Stands for one segment of a path that differs from call to call. */
+/** The placeholder for a path segment that differs between calls. */
 const variable = '{id}'
 
 /**
@@ -8,6 +8,11 @@ const variable = '{id}'
  * parameter of a router (`:name`, `[name]`, `{name}`, `*`) or looks like an identifier (a number, a UUID, hexadecimal of 16 digits or more, a
  * TypeID, 22 or more characters of base64url that are not words). The query is left out, doubled and closing slashes go, letters keep their
  * case. Giving it its own answer changes nothing. Takes any text and never throws; the caller bounds its length.
+ *
+ * @example
+ * routePatternOf('/users/123/') // '/users/{id}'
+ * routePatternOf('/users/:id') // '/users/{id}'
+ * routePatternOf('/forecast?day=1') // '/forecast'
  */
 export function routePatternOf(path: string): string {
   const segments = withoutQuery(path).replace(/\{+\//g, '/').split('/')

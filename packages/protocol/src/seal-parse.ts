@@ -12,7 +12,7 @@ export const sealLimits = {
   statementLengthMax: 8_192,
 } as const
 
-/** Where a value is not what it must be (JSON Pointer, empty for all of it), and a sentence without any of the sender's text. */
+/** The position of a fault (JSON Pointer, empty for the whole value), and a sentence without text of the sender. */
 export type SealTrouble = { readonly path: string; readonly message: string }
 export type SealRead<T> = { readonly value: T } | { readonly fault: SealTrouble }
 
@@ -123,7 +123,7 @@ function keyAt(cursor: Cursor): SealKey {
   return key
 }
 
-/** Every named member and no other: what nobody reads must not ride along under a signature. */
+/** Requires every named member and no other, so that nothing unread is signed. */
 function expectMembers({ object, path, trouble }: Cursor, names: readonly string[]): void {
   const missing = names.find((name) => !Object.hasOwn(object, name))
   if (missing !== undefined) note(trouble, `${path}/${missing}`, 'must be there')

@@ -75,7 +75,7 @@ test('the proof of any vault holds, and that of each of its items, also after a 
   )
 })
 
-test('not one bit of a proof can change unseen, wherever it stands', async () => {
+test('a change of any bit of a proof is detected', async () => {
   const { changes, unseen } = await flipEveryBit(known, (proof) => verifySeal(proof, checkEd25519, [vectors.key]))
   expect(changes).toBeGreaterThan(3_000)
   expect(unseen).toEqual([])
@@ -199,7 +199,7 @@ test('an item proves content of its own hash and no other', async () => {
     expect(await verifyItem(proof, checkEd25519, [vectors.key], other)).toMatchObject({ fault: 'content-differs' })
 })
 
-test('an item that was not sealed, or stands at another place, is not included; another size than was signed is refused', async () => {
+test('an item that was not sealed, or has another position, is not included; a size other than the signed one is refused', async () => {
   const [first, second] = known.manifest.items
   const proof = itemProof(known, first?.id ?? '')
   const faults: readonly (readonly [string, unknown])[] = [

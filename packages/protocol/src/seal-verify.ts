@@ -35,9 +35,9 @@ export type SealVerdict =
   | { readonly ok: false; readonly fault: SealFault; readonly at: string }
 
 /**
- * Whether a proof says what the service signed when the vault was sealed: every item, every byte of the manifest. Needs no
- * network. `keys` are those that the caller trusts, from the service's DID document or pinned; the keys inside the proof are
- * never used, because a forger would write their own there.
+ * Checks whether a proof matches what the service signed when the vault was sealed: every item and every byte of the
+ * manifest. Needs no network. `keys` are the trusted keys, pinned or from the service's DID document. The keys inside
+ * the proof are never used, because a forger could put their own keys there.
  */
 export async function verifySeal(
   proof: unknown,

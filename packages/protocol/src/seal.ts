@@ -53,8 +53,8 @@ export type SealStatement = {
 export type SealKey = { readonly kid: string; readonly x: string }
 
 /**
- * The whole proof of a sealed vault: its manifest, and the signed statement as a compact JWS. `keys` spares an online reader a
- * request and proves nothing: whoever forges a proof writes keys of their own into it.
+ * The whole proof of a sealed vault: its manifest, and the signed statement as a compact JWS. `keys` saves online
+ * readers a request and proves nothing: a forger can put their own keys there.
  */
 export type SealProof = {
   readonly manifest: SealManifest

@@ -3,8 +3,9 @@ import { bytesToHex, type Hex, hexToBytes, isHex, readUint256 } from './bytes.ts
 import type { Keccak } from './hash.ts'
 
 /**
- * Public key recovery on secp256k1, brought by the caller: native on a server, JavaScript in a browser. Takes a 32-byte hash,
- * `r` and `s` in 64 bytes and the parity of R's y; answers the 65 bytes of the uncompressed key, or `undefined` when there is none.
+ * Public key recovery on secp256k1, supplied by the caller: native on a server, JavaScript in a browser. Takes a
+ * 32-byte hash, `r` and `s` in 64 bytes and the parity of R's y; answers the 65 bytes of the uncompressed key, or
+ * `undefined` when there is none.
  */
 export type Recover = (hash: Uint8Array, signature64: Uint8Array, recovery: 0 | 1) => Uint8Array | undefined
 
@@ -19,7 +20,7 @@ export type EcdsaSignature = {
   readonly compact: Uint8Array
 }
 
-/** Bytes that only the payer's contract can judge (EIP-1271). */
+/** Bytes that only the payer's contract can check (EIP-1271). */
 export type ContractSignature = { readonly kind: 'contract'; readonly signature: Hex }
 
 /** A signature of an account that need not exist yet, with the call that creates it (EIP-6492). */
@@ -36,7 +37,7 @@ export type SignatureFault = 'not-hex' | 'too-long' | 'bad-eip6492'
 /** Why 65 bytes are no signature of an ordinary account; a contract might still take them. */
 export type EcdsaFault = 'bad-v' | 'high-s' | 'out-of-range'
 
-/** The longest signature that is looked at, in bytes; passkey wallets with their wrapper need about 2,000. */
+/** The longest signature that is read, in bytes; passkey wallets with their wrapper need about 2,000. */
 export const signatureBytesMax = 8_192
 
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -45,10 +46,10 @@ const magic = '6492'.repeat(16)
 const wordDigits = 64
 
 /**
- * Tells apart the three ways in which a payer can sign: 65 bytes (`ecdsa`, or `contract` with the fault that rules an ordinary
- * account out), an EIP-6492 wrapper, and any other bytes (`contract`). The wrapper is text from a stranger: its offsets and
- * lengths must stay inside it. A wrapper that names no factory is a contract's signature, as the reference implementation has it.
- * Source: EIP-2 (low s), EIP-1271, EIP-6492 "Signature structure".
+ * Parses a payer's signature: 65 bytes (`ecdsa`, or `contract` with the fault that rules out an ordinary account), an
+ * EIP-6492 wrapper, or other bytes (`contract`). The wrapper is untrusted: its offsets and lengths must stay inside
+ * it. A wrapper without a factory is a contract signature, as in the reference implementation. Source: EIP-2 (low s),
+ * EIP-1271, EIP-6492 "Signature structure".
  */
 export function parseSignature(
   text: string,
@@ -64,8 +65,8 @@ export function parseSignature(
 }
 
 /**
- * Reads 65 bytes `r ‖ s ‖ v` by the rules of an ordinary account: v is 27, 28, 0 or 1; r and s are 1 to n - 1; s is at most n / 2,
- * or a stranger could turn one signature into a second one that is as good.
+ * Reads 65 bytes `r ‖ s ‖ v` by the rules of an ordinary account: v is 27, 28, 0 or 1; r and s are 1 to n - 1; s is
+ * at most n / 2, or anyone could turn one signature into a second valid one.
  */
 export function parseEcdsa(bytes: Uint8Array): EcdsaSignature | EcdsaFault {
   if (bytes.length !== 65) return 'out-of-range'

@@ -19,14 +19,17 @@ export function encodeTransferWithMemo(to: Address, amount: bigint, memo: Hex): 
   return `${transferWithMemoSelector}${addressWord(to)}${uintWord(amount)}${bytes32Word(memo)}`
 }
 
-/** Call data that asks the nonce manager for the next nonce of an account under a key other than zero. */
+/** Call data to query the nonce manager for the next nonce of an account under a key other than zero. */
 export function encodeGetNonce(account: Address, nonceKey: bigint): Hex {
   return `${getNonceSelector}${addressWord(account)}${uintWord(nonceKey)}`
 }
 
 /**
- * The transfer that call data of a TIP-20 token makes, in lower case: `transfer` or `transferWithMemo` and not a byte more or
- * less, since what stands behind the arguments could mean something to whoever reads it after us. Any other call is `undefined`.
+ * The transfer that call data of a TIP-20 token makes, in lower case: `transfer` or `transferWithMemo` and not a byte
+ * more or less, because trailing bytes could have a meaning for other readers. Any other call is `undefined`.
+ *
+ * @example
+ * decodeTip20Transfer('0x') // undefined
  */
 export function decodeTip20Transfer(data: Hex): Tip20Transfer | undefined {
   if (!isHex(data)) return undefined

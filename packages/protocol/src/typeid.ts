@@ -7,6 +7,9 @@ const suffixLength = 26
  * A TypeID: the prefix, `_`, and 16 bytes (a UUID) in 26 letters of Crockford's base32 in lower case, so that ids sort as their
  * bytes do. An empty prefix has no `_`. Throws a `RangeError` for a prefix or a length that the specification does not allow.
  * Source: TypeID specification 0.3.0.
+ *
+ * @example
+ * encodeTypeId('pay', new Uint8Array(16)) // 'pay_00000000000000000000000000'
  */
 export function encodeTypeId(prefix: string, bytes: Uint8Array): string {
   if (bytes.length !== 16) throw new RangeError('a TypeID holds 16 bytes')
@@ -14,12 +17,23 @@ export function encodeTypeId(prefix: string, bytes: Uint8Array): string {
   return prefix === '' ? encodeSuffix(bytes) : `${prefix}_${encodeSuffix(bytes)}`
 }
 
-/** A TypeID of a new UUIDv7: time and randomness are the caller's, the faults those of `uuidV7` and `encodeTypeId`. */
+/**
+ * A TypeID of a new UUIDv7: time and randomness are the caller's, the faults those of `uuidV7` and `encodeTypeId`.
+ *
+ * @example
+ * newTypeId('pay', 0, new Uint8Array(10)) // 'pay_0000000000e008000000000000'
+ */
 export function newTypeId(prefix: string, unixMs: number, random10: Uint8Array): string {
   return encodeTypeId(prefix, uuidV7(unixMs, random10))
 }
 
-/** The prefix and the 16 bytes of a TypeID; `undefined` for any text that `encodeTypeId` would not write. */
+/**
+ * The prefix and the 16 bytes of a TypeID; `undefined` for any text that `encodeTypeId` would not write.
+ *
+ * @example
+ * parseTypeId('pay_00000000000000000000000000')?.prefix // 'pay'
+ * parseTypeId('pay_mistyped') // undefined
+ */
 export function parseTypeId(text: string): { prefix: string; bytes: Uint8Array } | undefined {
   const suffix = text.slice(-suffixLength)
   if (!suffixPattern.test(suffix)) return undefined

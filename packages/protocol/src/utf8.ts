@@ -1,12 +1,23 @@
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The UTF-8 bytes of a text; an unpaired surrogate becomes U+FFFD. */
+/**
+ * The UTF-8 bytes of a text; an unpaired surrogate becomes U+FFFD.
+ *
+ * @example
+ * bytesToHex(utf8('é')) // '0xc3a9'
+ */
 export function utf8(text: string): Uint8Array {
   return encoder.encode(text)
 }
 
-/** The text that the bytes are in UTF-8; `undefined` where they are not UTF-8, instead of replacement characters. */
+/**
+ * The text that the bytes are in UTF-8; `undefined` where they are not UTF-8, instead of replacement characters.
+ *
+ * @example
+ * decodeUtf8(new Uint8Array([0xc3, 0xa9])) // 'é'
+ * decodeUtf8(new Uint8Array([0xc3])) // undefined
+ */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return decoder.decode(bytes)

@@ -7,6 +7,9 @@ const bytesMax = 64
 /**
  * A webhook secret as its owner sees it: `whsec_` and the base64 of 24 to 64 random bytes, which are the caller's. Throws a
  * `RangeError` for fewer or more. Source: Standard Webhooks 1.0.0, section "Signature scheme".
+ *
+ * @example
+ * composeWebhookSecret(new Uint8Array(24)) // 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
  */
 export function composeWebhookSecret(random: Uint8Array): string {
   if (random.length < bytesMin || random.length > bytesMax) throw new RangeError('a webhook secret has 24 to 64 bytes')
@@ -16,6 +19,9 @@ export function composeWebhookSecret(random: Uint8Array): string {
 /**
  * The bytes of a webhook secret, which key the Standard Webhooks signature; `undefined` for any text that `composeWebhookSecret`
  * would not write. The document's own signature is keyed with the text, prefix and all.
+ *
+ * @example
+ * parseWebhookSecret('whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')?.length // 24
  */
 export function parseWebhookSecret(text: string): Uint8Array | undefined {
   if (!text.startsWith(prefix) || text.length > prefix.length + 4 * Math.ceil(bytesMax / 3)) return undefined

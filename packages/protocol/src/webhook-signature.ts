@@ -74,12 +74,24 @@ export function standardSigningText(id: string, timestamp: string, body: Uint8Ar
   return concatBytes(utf8(`${id}.${timestamp}.`), body)
 }
 
-/** Whether a text can be a webhook id: 1 to 128 letters, digits, `_` and `-`. */
+/**
+ * Whether a text can be a webhook id: 1 to 128 letters, digits, `_` and `-`.
+ *
+ * @example
+ * isWebhookId('evt_1') // true
+ * isWebhookId('evt.1') // false
+ */
 export function isWebhookId(text: string): boolean {
   return idPattern.test(text)
 }
 
-/** Whether a text is a webhook timestamp: Unix seconds in digits alone, at most 12 of them, no zeros in front. */
+/**
+ * Whether a text is a webhook timestamp: Unix seconds in digits alone, at most 12 of them, no zeros in front.
+ *
+ * @example
+ * isWebhookTimestamp('1795305600') // true
+ * isWebhookTimestamp('1795305600.5') // false
+ */
 export function isWebhookTimestamp(text: string): boolean {
   return timestampPattern.test(text)
 }

@@ -21,7 +21,7 @@ export type StandardWebhook = ServiceWebhook & { readonly id: string }
 /** When it is judged: `nowSeconds` in Unix seconds, `toleranceSeconds` the distance either way that is still taken (300). */
 export type WebhookMoment = { readonly nowSeconds: number; readonly toleranceSeconds?: number | undefined }
 
-/** Why a webhook is not taken for what the service sent. */
+/** Why a webhook is not accepted as sent by the service. */
 export type WebhookFault =
   | 'id-malformed'
   | 'timestamp-malformed'
@@ -39,9 +39,9 @@ export const webhookSignaturesMax = 16
 const toleranceSecondsDefault = 300
 
 /**
- * What is wrong with a webhook by its `X-Service-Signature`, or `undefined` where one of its signatures was made with one of the
- * secrets (their text as shown). Signatures of other kinds are passed over. Throws a `RangeError` for a malformed secret, for none
- * and for a moment that is no number: by those anything, or nothing, would pass. Source: decisions.md section 9.
+ * Verifies a webhook by its `X-Service-Signature`. Returns the fault, or `undefined` if one of the signatures was
+ * made with one of the secrets (as text). Signatures of other kinds are ignored. Throws a `RangeError` for a
+ * malformed secret, for none and for a time that is not a number. Source: decisions.md section 9.
  */
 export function verifyServiceWebhook(
   received: ServiceWebhook,
@@ -57,9 +57,10 @@ export function verifyServiceWebhook(
 }
 
 /**
- * What is wrong with a webhook by its Standard Webhooks headers and the shared secrets, or `undefined` where one `v1` signature
- * holds. Versions that are not `v1` are passed over. Throws as `verifyServiceWebhook`. Source: Standard Webhooks 1.0.0, section
- * "Verifying webhook authenticity"; stricter than its reference, which reads `1614265330abc` as a timestamp.
+ * Verifies a webhook by its Standard Webhooks headers and the shared secrets. Returns the fault, or `undefined` if
+ * one `v1` signature is valid. Other versions are ignored. Throws as `verifyServiceWebhook`. Source: Standard
+ * Webhooks 1.0.0, section "Verifying webhook authenticity"; stricter than its reference, which reads `1614265330abc`
+ * as a timestamp.
  */
 export function verifyStandardWebhook(
   received: StandardWebhook,
@@ -75,8 +76,9 @@ export function verifyStandardWebhook(
 }
 
 /**
- * The same by the service's public Ed25519 keys (32 bytes each) and the `v1a` signatures: for receivers that hold no secret. Throws
- * a `RangeError` for a moment that is no number, for no key and for one of another length; what `verify` throws reaches the caller.
+ * Verifies the `v1a` signatures with the service's public Ed25519 keys (32 bytes each), for receivers without a
+ * secret. Returns the fault, or `undefined` if a signature is valid. Throws a `RangeError` for a moment that is no
+ * number, for no key and for one of another length; what `verify` throws reaches the caller.
  */
 export async function verifyWebhookByKey(
   received: StandardWebhook,
@@ -154,7 +156,7 @@ function isAnySigned(
   return isSigned ? undefined : 'signature-mismatch'
 }
 
-/** Takes the same time wherever two texts of one length differ, so that nobody finds a signature byte by byte. */
+/** Compares in constant time, so that a signature cannot be guessed byte by byte. */
 function isSameSecret(left: Uint8Array, right: Uint8Array): boolean {
   if (left.length !== right.length) return false
   let difference = 0

@@ -18,7 +18,7 @@ import {
   tokenBySymbol,
 } from '../src/index.ts'
 
-/** A payer, a price and a clock that stands still. */
+/** A payer, a price and a stopped clock. */
 export const payer = privateKeyToAccount('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d')
 export const stranger = privateKeyToAccount('0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a')
 export const payTo: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'

@@ -1,19 +1,36 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer } from './operations.ts'
+import type { Answer, Item } from './operations.ts'
 import type { Listing } from './paging.ts'
 import type { PaymentLog, PaymentLogFilters, PaymentLogQuery, RouteSummary } from './payments.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type Account = Answer<operations['account.get']>
-/** What is used of the plan in this period; a limit of -1 means that there is none. */
+/** Usage against the plan in this period. A limit of -1 means no limit. */
 export type Usage = Answer<operations['account.usage']>
+
+/** A browser in which a person is signed in. */
+export type SignInSession = Item<operations['account.sessions.list']>
 
 /** The operations on the account behind the calling key. */
 export function accountOf(send: Send) {
   return {
     get: (options?: CallOptions): Promise<Account> => call(send, 'GET', '/account', { ...options }),
     usage: (options?: CallOptions): Promise<Usage> => call(send, 'GET', '/account/usage', { ...options }),
+    invitations: {
+      /** The id of an invitation is that of its organisation. */
+      accept: (id: string, options?: CallOptions): Promise<void> =>
+        call(send, 'POST', '/account/invitations/{id}/accept', { ...options, params: { id } }),
+      decline: (id: string, options?: CallOptions): Promise<void> =>
+        call(send, 'POST', '/account/invitations/{id}/decline', { ...options, params: { id } }),
+    },
+    /** Of a person who is signed in; an API key has none. */
+    sessions: {
+      list: (options?: CallOptions): Promise<readonly SignInSession[]> =>
+        call(send, 'GET', '/account/sessions', { ...options }),
+      end: (id: string, options?: CallOptions): Promise<void> =>
+        call(send, 'DELETE', '/account/sessions/{id}', { ...options, params: { id } }),
+    },
     paymentLogs: {
       list: (query?: PaymentLogQuery, options?: CallOptions): Listing<PaymentLog> =>
         list(send, '/account/payment-logs', { ...options, query }),

@@ -7,7 +7,7 @@ import type { CallOptions, Send } from './transport.ts'
 export type ApiKeyRecord = Item<operations['organisations.apiKeys.list']>
 export type Environment = ApiKeyRecord['environment']
 export type ApiKeyRequest = Body<operations['organisations.apiKeys.create']>
-/** A new key, with its secret: this answer is the only one that ever shows it. */
+/** A new key with its secret, which no later response shows. */
 export type NewApiKey = Answer<operations['organisations.apiKeys.create']>
 export type ApiKeyRequestIn = Body<operations['organisations.apiKeys.createIn']>
 /** As `NewApiKey`, from the operation that names the organisation in its path. */

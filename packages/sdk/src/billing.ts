@@ -3,7 +3,7 @@ import type { operations } from './generated/openapi.ts'
 import type { Answer } from './operations.ts'
 import type { CallOptions, Send } from './transport.ts'
 
-/** The organisation's plan with its limits; a limit of -1 means that there is none. */
+/** The organisation's plan and its limits. A limit of -1 means no limit. */
 export type Plan = Answer<operations['billing.plan']>
 export type BillingUsage = Answer<operations['billing.usage']>
 

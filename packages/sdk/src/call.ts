@@ -2,7 +2,7 @@ import type { Answer, Body, Item, Operation, ParamName, PathOf, Query } from './
 import { type Listing, listing } from './paging.ts'
 import type { CallOptions, Method, Send, SendOptions } from './transport.ts'
 
-/** What goes with an operation: the values for its path's braces, its body, its query, each where it has one. */
+/** The inputs of an operation: path parameters, body and query, each if it has any. */
 interface Request<M extends Method, P extends PathOf<M>> extends CallOptions {
   readonly params?: Readonly<Record<ParamName<P>, string>>
   readonly body?: Body<Operation<M, P>>
@@ -10,9 +10,9 @@ interface Request<M extends Method, P extends PathOf<M>> extends CallOptions {
 }
 
 /**
- * Sends what the OpenAPI document allows and answers what it promises: path, parameters, body, query and answer are of
- * its types, so that a call of an operation that is not there does not compile. The answer is taken at its word; what
- * money hangs on is read member by member instead, in payments.ts.
+ * Calls an operation of the OpenAPI document. Path, parameters, body, query and response have the document's types,
+ * so a call of an unknown operation does not compile. The response is not validated. Responses that money depends on
+ * are validated in payments.ts.
  */
 export function call<M extends Method, P extends PathOf<M>>(
   send: Send,
@@ -24,7 +24,7 @@ export function call<M extends Method, P extends PathOf<M>>(
   return answer.then(({ body }) => body as Answer<Operation<M, P>>)
 }
 
-/** The listing of an operation that answers pages; as with `call`, the types are the document's. */
+/** Lists an operation that returns pages. As with `call`, the types come from the document. */
 export function list<P extends PathOf<'GET'>>(
   send: Send,
   path: P,
@@ -33,13 +33,13 @@ export function list<P extends PathOf<'GET'>>(
   return listing(send, fill(path, params), query, options)
 }
 
-/** What goes with an operation that the generated types do not know. */
+/** The inputs of an operation without generated types. */
 interface UntypedRequest extends Omit<SendOptions, 'query'> {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: object | undefined
 }
 
-/** As `call`, for an operation whose types stand beside its method; the answer is taken at its word. */
+/** As `call`, for an operation whose types are declared beside its method. The response is not validated. */
 export async function callUntyped<T>(
   send: Send,
   method: Method,
@@ -50,12 +50,12 @@ export async function callUntyped<T>(
   return body as T
 }
 
-/** As `list`, for an operation whose types stand beside its method. */
+/** As `list`, for an operation whose types are declared beside its method. */
 export function listUntyped<T>(send: Send, path: string, { params, query, ...options }: UntypedRequest): Listing<T> {
   return listing(send, fill(path, params), query, options)
 }
 
-/** Puts values into a path's braces, escaped, so that an id can never become another path. */
+/** Fills the parameters of a path. Values are escaped, so an id cannot change the path. */
 export function fill(path: string, params: Readonly<Record<string, string>> = {}): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => segment(params[name]))
 }

@@ -1,13 +1,16 @@
 import { isRecord } from './problem.ts'
 
-/** Ids of another length are not put in: three characters are four of base64, and one more would move all that follow. */
+/**
+ * Only ids of this length are substituted. Three bytes are four base64 characters, so another length would shift
+ * everything after it.
+ */
 const idLength = 66
 const placeholder = 'x'.repeat(idLength)
 
 /**
- * Puts ids into the offers of a `PAYMENT-REQUIRED` header that many challenges share, as `extra.challengeId`. The header is
- * decoded once: spaces between its members move each id to a multiple of three bytes, so that an id is exchanged in the
- * base64 text itself. Undefined for a header that holds no offers.
+ * Returns a function that writes a challenge id into each offer (`extra.challengeId`) of a `PAYMENT-REQUIRED` header
+ * that many challenges share. The header is decoded once. Spaces between members align each id to three bytes, so
+ * that it can be replaced in the base64 text. Undefined for a header without offers.
  */
 export function challengeIdSlots(header: string): ((id: string) => string) | undefined {
   const required = decoded(header)

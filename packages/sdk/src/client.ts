@@ -1,4 +1,6 @@
 import { accountOf } from './account.ts'
+import type { Environment } from './api-keys.ts'
+import { approvalsOf } from './approvals.ts'
 import { billingOf } from './billing.ts'
 import { facilitatorOf } from './facilitator.ts'
 import { organisationsOf } from './organisations.ts'
@@ -15,16 +17,32 @@ import { chainsOf, walletsOf } from './wallets.ts'
 import { eventsOf, webhooksOf } from './webhook-endpoints.ts'
 import { withdrawalsOf } from './withdrawals.ts'
 
-export interface PurserOptions {
-  /** `svc_test_sk_…` or `svc_live_sk_…`. A secret: never in a browser, never in a log. */
+/** A client of a program, which has an API key. */
+export interface PurserOptions extends ConnectionOptions {
+  /** `svc_test_sk_…` or `svc_live_sk_…`. A secret: keep it out of browsers and logs. */
   readonly apiKey: string
-  /** Where the service is, such as `https://api.example.com`. */
+}
+
+/** A client of a person who is signed in, in the browser whose cookie says so. */
+export interface SessionOptions extends ConnectionOptions {
+  readonly session: BrowserSession
+}
+
+/** The organisation and environment that a signed-in person works in. */
+export interface BrowserSession {
+  /** `org_…`; left out for calls that concern the person alone, such as `account.get`. */
+  readonly organisationId?: string | undefined
+  readonly environment?: Environment | undefined
+}
+
+export interface ConnectionOptions {
+  /** The address of the service, such as `https://api.example.com`. */
   readonly baseUrl: string
-  /** Another `fetch`, for proxies and tests. */
+  /** A custom `fetch`, for proxies and tests. */
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** For each attempt; 30 s when left out. */
+  /** Timeout of each attempt. Default: 30 s. */
   readonly timeoutMs?: number | undefined
-  /** Attempts after the first; 2 when left out. */
+  /** Attempts after the first. Default: 2. */
   readonly maxRetries?: number | undefined
   /** How long to wait between attempts. */
   readonly retry?: Partial<Omit<RetryPolicy, 'maxRetries'>> | undefined
@@ -33,10 +51,21 @@ export interface PurserOptions {
 export type Purser = ReturnType<typeof createPurser>
 
 /**
- * A client of the service: one method per operation, named by its id. A POST carries one Idempotency-Key over all its
- * attempts, so that a lost answer cannot move money twice. Everything but a success is thrown as a PurserError.
+ * Returns a client of the service with one method per operation, named by its id. All attempts of a POST carry the
+ * same Idempotency-Key, so a lost response cannot move money twice. Anything but a success is thrown as a
+ * PurserError.
+ *
+ * @example
+ * import { createPurser } from '@purser/sdk'
+ *
+ * const purser = createPurser({ apiKey: process.env.PURSER_API_KEY ?? '', baseUrl: 'https://pay.example.com' })
+ * const challenge = await purser.payments.challenge({
+ *   walletId: 'byw_01h455vb4pex5vsknk084sn02q',
+ *   resource: 'https://api.example.com/forecast',
+ *   price: '0.01',
+ * })
  */
-export function createPurser(options: PurserOptions) {
+export function createPurser(options: PurserOptions | SessionOptions) {
   const { send, open } = transport(settingsOf(options))
   return {
     payments: paymentsOf(send),
@@ -53,29 +82,44 @@ export function createPurser(options: PurserOptions) {
     wallets: walletsOf(send),
     transfers: transfersOf(send),
     withdrawals: withdrawalsOf(send),
+    approvals: approvalsOf(send),
     chains: chainsOf(send),
     /**
-     * Any operation, also one that this version has no method for. Answers the parsed body, undefined when there is
-     * none.
+     * Calls any operation, including those without a method in this version. Returns the parsed body, or undefined if
+     * there is none.
      */
     request: async (method: Method, path: `/${string}`, request?: RequestOptions): Promise<unknown> =>
       (await send(method, path, request)).body,
-    /** Any list, also one that this version has no method for. */
+    /** Lists any paged operation, including those without a method in this version. */
     list: (path: `/${string}`, { query, ...options }: Omit<RequestOptions, 'body' | 'idempotencyKey'> = {}) =>
       listing<unknown>(send, path, query, options),
   }
 }
 
-function settingsOf(options: PurserOptions): TransportSettings {
-  const { apiKey, baseUrl, maxRetries = defaultRetryPolicy.maxRetries } = options
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey is empty or holds white space or control characters.')
+function settingsOf(options: PurserOptions | SessionOptions): TransportSettings {
+  const { baseUrl, maxRetries = defaultRetryPolicy.maxRetries } = options
   const { protocol, origin, pathname } = new URL(baseUrl)
   if (protocol !== 'https:' && protocol !== 'http:') throw new TypeError('baseUrl must be an http or https URL.')
   return {
-    apiKey,
+    ...callerOf(options),
     baseUrl: origin + pathname.replace(/\/+$/, ''),
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     timeoutMs: options.timeoutMs ?? 30_000,
     retry: { ...defaultRetryPolicy, ...options.retry, maxRetries },
+  }
+}
+
+function callerOf(options: PurserOptions | SessionOptions): Pick<TransportSettings, 'identity' | 'credentials'> {
+  if ('session' in options) return { identity: headersOf(options.session), credentials: 'include' }
+  const { apiKey } = options
+  if (!/^[\x21-\x7e]+$/.test(apiKey))
+    throw new TypeError('apiKey is empty, or contains white space or control characters.')
+  return { identity: { authorization: `Bearer ${apiKey}` } }
+}
+
+function headersOf({ organisationId, environment }: BrowserSession): Record<string, string> {
+  return {
+    ...(organisationId !== undefined && { 'x-service-organisation': organisationId }),
+    ...(environment !== undefined && { 'x-service-environment': environment }),
   }
 }

@@ -1,6 +1,6 @@
 import { codeOf, type FieldFault, type Problem } from './problem.ts'
 
-/** What an error knows about the answer that caused it. */
+/** Facts about the response that caused an error. */
 export interface ErrorFacts {
   readonly status?: number | undefined
   readonly code: string
@@ -10,12 +10,25 @@ export interface ErrorFacts {
   readonly cause?: unknown
 }
 
-/** Everything that the client throws. `code` is the problem's code and is what to branch on; messages may change. */
+/**
+ * The base class of all errors that the client throws. Branch on `code`, the code of the problem record. Messages may
+ * change.
+ *
+ * @example
+ * import { createPurser, PurserError } from '@purser/sdk'
+ *
+ * const purser = createPurser({ apiKey: process.env.PURSER_API_KEY ?? '', baseUrl: 'https://pay.example.com' })
+ * try {
+ *   await purser.account.get()
+ * } catch (error) {
+ *   if (error instanceof PurserError) console.error(error.code, error.requestId)
+ * }
+ */
 export class PurserError extends Error {
-  /** HTTP status; undefined when there was no answer. */
+  /** HTTP status. Undefined if there was no response. */
   readonly status: number | undefined
   readonly code: string
-  /** Give this to support: it finds the request in Purser's log. */
+  /** Include it when you contact support. It identifies the request in Purser's log. */
   readonly requestId: string | undefined
   readonly problem: Problem | undefined
   readonly retryAfterSeconds: number | undefined
@@ -31,18 +44,36 @@ export class PurserError extends Error {
   }
 }
 
-/** 401 and 403: the key is missing, wrong, revoked, of another environment, or may not do this. */
+/** 401 and 403: the key is missing, invalid, revoked, of another environment, or lacks the permission. */
 export class AuthenticationError extends PurserError {}
 
-/** 400, 413, 415, 422: the request itself is at fault. */
+/**
+ * 400, 413, 415, 422: the request is invalid.
+ *
+ * @example
+ * import { ValidationError } from '@purser/sdk'
+ *
+ * export function faultsOf(error: unknown): readonly string[] {
+ *   return error instanceof ValidationError ? error.errors.map(({ path, message }) => `${path}: ${message}`) : []
+ * }
+ */
 export class ValidationError extends PurserError {
-  /** Every fault at once. */
+  /** All faults of the request. */
   get errors(): readonly FieldFault[] {
     return this.problem?.errors ?? []
   }
 }
 
-/** 402: a payment was refused. */
+/**
+ * 402: a payment was refused.
+ *
+ * @example
+ * import { PaymentRefusedError } from '@purser/sdk'
+ *
+ * export function reasonOf(error: unknown): string | undefined {
+ *   return error instanceof PaymentRefusedError ? error.reason : undefined
+ * }
+ */
 export class PaymentRefusedError extends PurserError {
   /** The payment protocol's own code for the refusal. */
   get reason(): string {
@@ -50,16 +81,16 @@ export class PaymentRefusedError extends PurserError {
   }
 }
 
-/** 404: no such thing in this organisation and environment. */
+/** 404: the object does not exist in this organisation and environment. */
 export class NotFoundError extends PurserError {}
 
-/** 409: the thing exists already, or is not in a state that allows this. */
+/** 409: the object already exists, or its state does not allow this. */
 export class ConflictError extends PurserError {}
 
-/** 429 `rate-limit-exceeded`: too many requests; waiting helps. */
+/** 429 `rate-limit-exceeded`: too many requests. Retry later. */
 export class RateLimitError extends PurserError {}
 
-/** 429 with a quota: the plan is used up; waiting a moment does not help. */
+/** 429 with a quota: the plan's allowance is used up. Retrying soon does not help. */
 export class LimitError extends PurserError {
   get limit(): number | undefined {
     return this.problem?.limit
@@ -72,13 +103,13 @@ export class LimitError extends PurserError {
   }
 }
 
-/** 5xx, or an answer that is not Purser's: what was asked may or may not have happened. */
+/** 5xx, or a response that is not from Purser. The outcome is unknown. */
 export class UnavailableError extends PurserError {}
 
-/** No answer at all (refused, reset, timed out): what was asked may or may not have happened. */
+/** No response (connection refused, reset or timed out). The outcome is unknown. */
 export class ConnectionError extends PurserError {}
 
-/** Makes the error of the right kind for an answer that is not a success. */
+/** Returns the error for a response that is not a success. */
 export function errorOf(status: number, facts: Omit<ErrorFacts, 'status' | 'code'>): PurserError {
   const { problem } = facts
   const code = problem === undefined ? `http-${status}` : codeOf(problem)
@@ -97,7 +128,7 @@ function kindOf(status: number, code: string): typeof PurserError {
   return PurserError
 }
 
-/** Whether a 429 says that a quota is used up, so that sending again soon is of no use. */
+/** Whether a 429 means that a quota is used up, so that retrying soon is pointless. */
 export function isQuota(code: string): boolean {
   return code !== 'rate-limit-exceeded' && code !== 'http-429'
 }

@@ -1,27 +1,29 @@
-/** One event of a stream as it came. `id` is the last id that was sent, which an event keeps when it has none of its own; `data` is empty where
- * nothing but the id is told. */
+/**
+ * One event of a stream. `id` is the last id that was sent; an event without an id inherits it. `data` is empty if
+ * only the id was sent.
+ */
 export interface StreamedEvent {
   readonly id: string
   readonly data: string
 }
 
-/** Most characters of one event; a longer one is not from Purser. */
+/** The maximum length of an event, in characters. Purser sends none that is longer. */
 const eventLengthMax = 4_000_000
 
 /**
- * Reads Server-Sent Events out of text as it comes, in whatever pieces (WHATWG HTML, section 9.2.6). Comments, `event` and
- * `retry` are passed over. An event that the text breaks off is dropped: it will be sent again.
+ * Parses Server-Sent Events from text in chunks of any size (WHATWG HTML, section 9.2.6). Comments, `event` and
+ * `retry` are ignored. An incomplete event at the end is dropped, because it will be sent again.
  */
 export async function* readEvents(pieces: AsyncIterable<string>): AsyncGenerator<StreamedEvent> {
   const event = { id: '', data: '' }
-  let told = ''
+  let reported = ''
   for await (const line of linesOf(pieces)) {
     if (line !== '') {
       take(event, line)
       continue
     }
-    if (event.data !== '' || event.id !== told) yield { id: event.id, data: event.data.slice(0, -1) }
-    told = event.id
+    if (event.data !== '' || event.id !== reported) yield { id: event.id, data: event.data.slice(0, -1) }
+    reported = event.id
     event.data = ''
   }
 }
@@ -34,7 +36,7 @@ function take(event: { id: string; data: string }, line: string): void {
   if (event.data.length > eventLengthMax) throw new RangeError('An event of the stream is too long.')
 }
 
-/** A line ends with CR LF, LF or CR; a CR at the end of a piece may be the half of a pair. */
+/** A line ends with CR LF, LF or CR. A CR at the end of a chunk may be the first half of CR LF. */
 async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = ''
   let isFirst = true

@@ -10,8 +10,8 @@ export type FacilitatorSupport = Answer<operations['facilitator.supported']>
 export type DiscoveredResources = Answer<operations['facilitator.resources']>
 
 /**
- * The facilitator that any x402 server can use (x402, "Facilitator interface"). A server made with an official package is
- * given the address and the key instead; these are for code of one's own. A refusal is an answer here, not an error.
+ * The facilitator operations (x402, "Facilitator interface"). A server built with an official package takes the
+ * address and the key instead; use these in your own code. A refusal is a response here, not an error.
  */
 export function facilitatorOf(send: Send) {
   return {

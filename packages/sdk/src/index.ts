@@ -1,7 +1,15 @@
 export type { Account, Usage } from './account.ts'
 export type { ApiKeyRecord, ApiKeyRequest, ApiKeyRequestIn, Environment, NewApiKey, NewApiKeyIn } from './api-keys.ts'
+export type { Approval, ApprovalQuery, ApprovalRefusal } from './approvals.ts'
 export type { BillingUsage, Plan } from './billing.ts'
-export { createPurser, type Purser, type PurserOptions } from './client.ts'
+export {
+  type BrowserSession,
+  type ConnectionOptions,
+  createPurser,
+  type Purser,
+  type PurserOptions,
+  type SessionOptions,
+} from './client.ts'
 export {
   AuthenticationError,
   ConflictError,
@@ -67,6 +75,8 @@ export type {
   PaymentLog,
   PaymentLogFilters,
   PaymentLogQuery,
+  PaymentStatistics,
+  PaymentStatisticsQuery,
   PaymentStatus,
   Protocol,
   RouteSummary,

@@ -12,10 +12,10 @@ export type LegacyBalanceQuery = Query<operations['wallets.legacy.balance']>
 export type NewLegacyWithdrawal = Body<operations['wallets.legacy.withdraw']>
 export type LegacyWithdrawal = Json<operations['wallets.legacy.withdraw']['responses'][202]>
 
-/** The one wallet that an organisation has in each environment, of the older API. */
+/** The operations of the older API on an organisation's one wallet per environment. */
 export function legacyWalletOf(send: Send) {
   return {
-    /** Makes it the first time, and answers the same wallet from then on. */
+    /** Creates the wallet. Later calls return the existing one. */
     create: (body: NewLegacyWallet = {}, options?: CallOptions): Promise<LegacyWallet> =>
       call(send, 'POST', '/wallets', { ...options, body }),
     get: (options?: CallOptions): Promise<LegacyWallet> => call(send, 'GET', '/wallets/me', { ...options }),
@@ -23,7 +23,7 @@ export function legacyWalletOf(send: Send) {
       call(send, 'GET', '/wallets/balance', { ...options, query }),
     history: (query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
       list(send, '/wallets/history', { ...options, query }),
-    /** Answers as soon as it is stored; `transfer.completed` or `transfer.failed` tells the end. */
+    /** Returns as soon as the withdrawal is stored. `transfer.completed` or `transfer.failed` reports the outcome. */
     withdraw: (body: NewLegacyWithdrawal, options?: CallOptions): Promise<LegacyWithdrawal> =>
       call(send, 'POST', '/wallets/withdraw', { ...options, body }),
   }

@@ -5,22 +5,25 @@ import { pause } from './transport.ts'
 
 const delayMsFirst = 250
 const delayMsMax = 15_000
-/** The server sends something every 15 s; silence for longer than this means that the connection is dead. */
+/** The server sends data every 15 s. A longer silence than this means that the connection is dead. */
 const silenceMsMax = 45_000
 
-/** How long to wait before a connection is opened again: up to a quarter less by chance, so that those who were cut off together do not return together. */
+/**
+ * The delay before a connection is reopened, in milliseconds. A random part of up to a quarter is subtracted, so that
+ * clients that were disconnected together do not reconnect together.
+ */
 export function delayMsAfter(failures: number): number {
   return Math.min(delayMsFirst * 2 ** failures, delayMsMax) * (1 - Math.random() / 4)
 }
 
-/** A broken connection, and an answer that is worth asking for again. */
+/** Whether an error is transient: a broken connection, or a response that is worth retrying. */
 export function isPassing(error: unknown): boolean {
   return error instanceof BrokenStream || (error instanceof PurserError && mayRetry(error))
 }
 
 class BrokenStream extends Error {}
 
-/** The stream's text; a connection that breaks, or keeps silent for too long, is a `BrokenStream`. */
+/** Yields the stream's text. Throws `BrokenStream` if the connection breaks or is silent for too long. */
 export async function* textOf(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal | undefined,
@@ -55,7 +58,7 @@ async function beforeSilence<T>(next: Promise<T>, signal: AbortSignal | undefine
   }
 }
 
-/** The JSON value of what an event holds; undefined where it is none. */
+/** The JSON value of an event's data, or undefined if it is not JSON. */
 export function jsonIn(data: string): unknown {
   try {
     return JSON.parse(data)

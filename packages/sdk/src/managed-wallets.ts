@@ -23,7 +23,7 @@ export type Balance = Item<operations['wallets.master.balances']>
 const masters = '/wallet-infra/master-wallets'
 const master = `${masters}/{id}` as const
 
-/** The operations on wallets whose keys the service holds. */
+/** The operations on managed wallets, whose keys the service keeps. */
 export function masterWalletsOf(send: Send) {
   return {
     create: (body: NewMasterWallet, options?: CallOptions): Promise<MasterWallet> =>
@@ -38,21 +38,21 @@ export function masterWalletsOf(send: Send) {
       list(send, `${master}/transactions`, { ...options, params: { id }, query }),
     update: (id: string, body: MasterWalletChange, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'PATCH', master, { ...options, params: { id }, body }),
-    /** Takes a wallet that holds nothing out of use; what arrives later is still reported. */
+    /** Retires an empty wallet. Later deposits are still reported. */
     retire: (id: string, options?: CallOptions): Promise<void> =>
       call(send, 'DELETE', master, { ...options, params: { id } }),
-    /** Takes a retired wallet into use again. */
+    /** Reactivates a retired wallet. */
     restore: (id: string, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'POST', `${master}/restore`, { ...options, params: { id } }),
-    /** What may leave the wallet and its children. */
+    /** The spend policy of the wallet and its children. */
     policy: {
       get: (id: string, options?: CallOptions): Promise<WalletPolicy> =>
         call(send, 'GET', `${master}/policy`, { ...options, params: { id } }),
-      /** Sets the first policy, or one that is nowhere looser than the one that is set. */
+      /** Sets the first policy, or one that is in no respect looser than the current one. */
       set: (id: string, body: PolicyDocument, options?: CallOptions): Promise<WalletPolicy> =>
         call(send, 'PUT', `${master}/policy`, { ...options, params: { id }, body }),
     },
-    /** Begins to move what the children hold to the master; `sweeps.get` tells when it is done. */
+    /** Starts a sweep of the children's balances to the master wallet. `sweeps.get` reports its progress. */
     sweep: (id: string, body: SweepRequest, options?: CallOptions): Promise<Sweep> =>
       callUntyped(send, 'POST', `${master}/sweep`, { ...options, params: { id }, body }),
   }
@@ -71,7 +71,7 @@ export function sweepsOf(send: Send) {
 /** The operations on addresses derived from a master wallet. */
 export function childAddressesOf(send: Send) {
   return {
-    /** One child address, or with `count` as many as it says, by index. */
+    /** Creates one child address, or `count` of them, by index. */
     create: <B extends NewChildAddresses>(
       id: string,
       body: B,

@@ -1,18 +1,21 @@
 import type { Upload } from './transport.ts'
 
-/** What can be put into a vault as a file. A `ReadableStream` or an `AsyncIterable` goes out as it comes and is never whole in memory. */
+/**
+ * The content of a file to upload to a vault. A `ReadableStream` or an `AsyncIterable` is sent in chunks and never
+ * buffered as a whole.
+ */
 export type FileSource = Blob | Uint8Array | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** How a file is called. A `File` has a name and a type of its own. */
+/** The name and type of a file. A `File` has its own. */
 export interface FileNaming {
   readonly name?: string | undefined
-  /** `application/octet-stream` when left out. */
+  /** Default: `application/octet-stream`. */
   readonly mimeType?: string | undefined
 }
 
 /**
- * A form with one field `file` (RFC 7578). The names in it are written as browsers do: quotes and line ends are
- * percent-encoded, so that no name can end its header. Source: WHATWG HTML, section 4.10.21.8.
+ * A form with one field `file` (RFC 7578). Names are encoded as browsers do: quotes and line breaks are
+ * percent-encoded, so that a name cannot end its header. Source: WHATWG HTML, section 4.10.21.8.
  */
 export function fileForm(source: FileSource, naming: FileNaming): Upload {
   const boundary = `purser-${crypto.randomUUID()}`
@@ -37,7 +40,8 @@ const octets = 'application/octet-stream'
 
 function typeOf(source: FileSource, { mimeType }: FileNaming): string {
   const type = mimeType ?? (source instanceof Blob ? source.type : '')
-  if (!/^[\x20-\x7e]*$/.test(type)) throw new TypeError('mimeType holds characters that a header cannot.')
+  if (!/^[\x20-\x7e]*$/.test(type))
+    throw new TypeError('mimeType contains characters that are not allowed in a header.')
   return type === '' ? octets : type
 }
 
@@ -51,7 +55,7 @@ async function* parts(
   yield tail
 }
 
-/** Not every engine iterates a stream by itself. */
+/** Some engines cannot iterate over a stream. */
 export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader()
   try {
@@ -61,7 +65,7 @@ export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenera
   }
 }
 
-/** One piece is asked for when there is room for one, so that a fast source waits for a slow network. */
+/** Pulls one chunk when there is capacity, so that a fast source waits for a slow network. */
 function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {

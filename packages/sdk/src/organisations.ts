@@ -8,16 +8,16 @@ import type { CallOptions, Send } from './transport.ts'
 export type Organisation = Answer<operations['organisations.current']>
 export type OrganisationChange = Body<operations['organisations.update']>
 export type NewOrganisation = Body<operations['organisations.create']>
-/** A new organisation, with the keys made for it: this answer is the only one that ever shows their secrets. */
+/** A new organisation with its API keys. No later response shows their secrets. */
 export type FoundedOrganisation = Answer<operations['organisations.create']>
 export type Member = Item<operations['organisations.members.list']>
-/** Who joins, by `accountId` or by `email`, not both, and in which role. */
+/** A new member, by `accountId` or `email` (not both), and the role. */
 export type NewMember = Body<operations['organisations.members.add']>
 export type MemberChange = Body<operations['organisations.members.update']>
 export type Role = Member['role']
 export type AuditRecord = Item<operations['organisations.auditLog']>
 
-/** The operations on the calling key's organisation, its members and its keys. */
+/** The operations on the organisation of the API key, its members and its keys. */
 export function organisationsOf(send: Send) {
   return {
     create: (body: NewOrganisation, options?: CallOptions): Promise<FoundedOrganisation> =>

@@ -5,26 +5,32 @@ import type { Answer, CallOptions, QueryValue, Send } from './transport.ts'
 
 export interface Page<T> {
   readonly items: readonly T[]
-  /** The cursor of the next page; undefined on the last. */
+  /** The cursor of the next page. Undefined on the last. */
   readonly cursor: string | undefined
 }
 
 /**
- * A list of any length: `for await (const item of list)` asks for one page after another, only as far as it is read.
+ * A list of any length. `for await (const item of list)` fetches pages as they are read.
+ *
+ * @example
+ * import { createPurser } from '@purser/sdk'
+ *
+ * const purser = createPurser({ apiKey: process.env.PURSER_API_KEY ?? '', baseUrl: 'https://pay.example.com' })
+ * for await (const event of purser.events.list()) console.log(event.type)
  */
 export interface Listing<T> extends AsyncIterable<T> {
-  /** One page, from the query's own cursor. */
+  /** Returns one page, from the cursor of the query. */
   page(): Promise<Page<T>>
-  /** At most `limit` items, over as many pages as that takes. */
+  /** Returns at most `limit` items, from as many pages as needed. */
   toArray(bound: { readonly limit: number }): Promise<T[]>
 }
 
-/** The part of a list's query that every list has: items on one page (at most 500, 50 when left out) and where it begins. */
+/** The query parameters that all lists have: the page size (at most 500, default 50) and the cursor. */
 export type PageQuery = Query<operations['wallets.byo.list']>
 
 /**
- * A listing over `Link: <…>; rel="next"` (RFC 8288). Of the link only the cursor is used, on our own address, so that
- * no answer can send the API key to another host.
+ * A listing that follows `Link: <…>; rel="next"` (RFC 8288). Only the cursor of the link is used, so that no response
+ * can send the API key to another host.
  */
 export function listing<T>(send: Send, path: string, query: object = {}, options: CallOptions = {}): Listing<T> {
   const load = async (cursor?: string): Promise<Page<T>> => {
@@ -40,10 +46,10 @@ export function listing<T>(send: Send, path: string, query: object = {}, options
     }
   }
   const toArray = async ({ limit }: { readonly limit: number }): Promise<T[]> => {
-    const gathered: T[] = []
-    if (limit <= 0) return gathered
-    for await (const item of items()) if (gathered.push(item) >= limit) break
-    return gathered
+    const batched: T[] = []
+    if (limit <= 0) return batched
+    for await (const item of items()) if (batched.push(item) >= limit) break
+    return batched
   }
   return { page: () => load(), toArray, [Symbol.asyncIterator]: items }
 }
@@ -51,11 +57,11 @@ export function listing<T>(send: Send, path: string, query: object = {}, options
 function pageOf<T>(answer: Answer): Page<T> {
   const { body, headers, status } = answer
   if (!Array.isArray(body))
-    throw new UnavailableError('The answer is not a list.', { status, code: 'unreadable-answer' })
+    throw new UnavailableError('The response is not a list.', { status, code: 'unreadable-answer' })
   return { items: body, cursor: nextCursor(headers.get('link')) }
 }
 
-/** The `cursor` of the link whose relation is `next`; undefined when there is none. */
+/** The `cursor` of the link with relation `next`, or undefined if there is none. */
 export function nextCursor(link: string | null): string | undefined {
   for (const [, target = '', parameters = ''] of (link ?? '').matchAll(/<([^>]*)>([^<]*)/g)) {
     if (!/;\s*rel="?(?:[^";]*\s)?next(?:\s[^";]*)?"?\s*(?:[;,]|$)/i.test(parameters)) continue

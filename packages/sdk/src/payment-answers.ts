@@ -4,16 +4,16 @@ import type { Challenge, Redemption, Settlement, Verification, X402V1Body } from
 import { isRecord } from './problem.ts'
 import type { Answer } from './transport.ts'
 
-/** A 2xx whose body is not what was asked for is nobody's consent: it counts as no answer. */
-export function believe<T>(answer: Answer, read: (body: unknown) => T | undefined): T {
+/** Reads the body of a success. A 2xx with an invalid body counts as no response. */
+export function confirm<T>(answer: Answer, read: (body: unknown) => T | undefined): T {
   const value = read(answer.body)
   if (value !== undefined) return value
   const requestId = answer.headers.get('x-request-id') ?? undefined
   const facts = { status: answer.status, code: 'unreadable-answer', requestId }
-  throw new UnavailableError('The answer is not of the form that this operation gives.', facts)
+  throw new UnavailableError('The response does not have the form of this operation.', facts)
 }
 
-/** A challenge, or undefined when the body is none. */
+/** Returns the challenge in a body, or undefined if the body is not one. */
 export function readChallenge(body: unknown): Challenge | undefined {
   if (!isRecord(body)) return undefined
   const { x402, x402V1, mpp, expiresAt } = body
@@ -27,8 +27,8 @@ function readX402V1(body: unknown): X402V1Body | null {
 }
 
 /**
- * A batch of challenges that says once what they share, so that what is made of it need be made once too; undefined when it
- * is none, or not of this many.
+ * Reads a compact batch of challenges. Shared values are strings that all challenges share. Undefined if the body is
+ * not a batch of `count` challenges.
  */
 export function readChallenges(body: unknown, count: number): Challenge[] | undefined {
   if (!isRecord(body)) return undefined
@@ -43,14 +43,14 @@ export function readChallenges(body: unknown, count: number): Challenge[] | unde
   })
 }
 
-/** So many texts, null for none; undefined for anything else. */
+/** Reads a list of this many strings, or null. Undefined for anything else. */
 function readTexts(value: unknown, count: number): string[] | null | undefined {
   if (value === null) return null
   const texts = Array.isArray(value) ? value.filter((text) => typeof text === 'string') : []
   return texts.length === count ? texts : undefined
 }
 
-/** A yes to a payment, or undefined: only `valid: true` is a yes, and it must come with the token that settles it. */
+/** Reads a verification. Undefined unless it has `valid: true` and the token that settles the payment. */
 export function readVerification(body: unknown): Verification | undefined {
   if (!isRecord(body)) return undefined
   const { valid, paymentId, protocol, amount, coin, settlementPending, settlementToken } = body
@@ -65,7 +65,7 @@ export function readVerification(body: unknown): Verification | undefined {
 
 type Terms = Pick<Verification, 'scheme' | 'method' | 'challengeId' | 'network' | 'redeemable'>
 
-/** What a payment answered; an older Purser does not say it. */
+/** The payment terms of a verification. Older versions of Purser do not send them. */
 function readTerms({ scheme, method, challengeId, network, redeemable }: Record<string, unknown>): Terms {
   return {
     scheme: textOrNull(scheme) ?? '',
@@ -76,7 +76,7 @@ function readTerms({ scheme, method, challengeId, network, redeemable }: Record<
   }
 }
 
-/** The right to serve a payment, or undefined: it is nothing without the token that finishes it. */
+/** Reads a redemption. Undefined without the token that finishes it. */
 export function readRedemption(body: unknown): Redemption | undefined {
   const verification = readVerification(body)
   if (verification === undefined || !isRecord(body)) return undefined
@@ -85,7 +85,7 @@ export function readRedemption(body: unknown): Redemption | undefined {
   return { ...verification, redemptionToken, expiresIn }
 }
 
-/** A settlement, known or not yet, or undefined when the body says neither. */
+/** Reads a settlement, final or pending. Undefined if the body is neither. */
 export function readSettlement(body: unknown): Settlement | undefined {
   if (!isRecord(body)) return undefined
   const txHash = textOrNull(body.txHash)

@@ -3,7 +3,7 @@ import type { operations } from './generated/openapi.ts'
 import type { Answer, Body, Item, Json, Query } from './operations.ts'
 import type { Listing } from './paging.ts'
 import {
-  believe,
+  confirm,
   readChallenge,
   readChallenges,
   readRedemption,
@@ -15,21 +15,21 @@ import type { CallOptions, Send } from './transport.ts'
 type ChallengeBody = Body<operations['payments.challenge']>
 type ChallengeJson = Extract<Answer<operations['payments.challenge']>, { readonly mpp: string | null }>
 
-/** Who is paid, for what, and how much: `price` is decimal USD, such as `0.01`. */
+/** The wallet, resource and price of a payment. `price` is decimal USD, such as `0.01`. */
 export type ChallengeRequest = Omit<ChallengeBody, 'count' | 'compact'>
 
 /** As `ChallengeRequest`; `count` is at most 100. */
 export type ChallengesRequest = ChallengeRequest & Readonly<Required<Pick<ChallengeBody, 'count'>>>
 
-/** The JSON body by which version 1 of x402 asks for a payment: of the document's open record, what is relied on. */
+/** The JSON body of an x402 version 1 challenge: the members that are relied on. */
 export type X402V1Body = NonNullable<ChallengeJson['x402V1']> & {
   readonly x402Version: number
   readonly accepts: readonly unknown[]
 }
 
 /**
- * One request to pay, for one payer: each has randomness of its own, so it must be shown once only. `x402` is the value
- * of the `PAYMENT-REQUIRED` header, `mpp` of `WWW-Authenticate`; null where it was not asked for or cannot be offered.
+ * A payment challenge for one payer. Each is unique and must be used once. `x402` is the value of the
+ * `PAYMENT-REQUIRED` header, `mpp` of `WWW-Authenticate`; null if it was not requested or cannot be offered.
  */
 export type Challenge = Omit<ChallengeJson, 'x402V1'> & { readonly x402V1: X402V1Body | null }
 
@@ -37,27 +37,28 @@ export type Challenge = Omit<ChallengeJson, 'x402V1'> & { readonly x402V1: X402V
 export type VerifyRequest = Body<operations['payments.verify']>
 
 /**
- * A yes to a payment. `settlementPending`: `settle` must still be called for the money to move. `settlementToken` is a
- * secret between Purser and whoever verified: it lets the payment be settled.
+ * A verified payment. `settlementPending`: `settle` must still be called to move the money. `settlementToken` is a
+ * secret that authorizes settlement. Do not pass it to the payer.
  */
 export type Verification = Answer<operations['payments.verify']>
 
-/** What a paid handler may know of the payment: everything but what lets it be settled. */
+/** The payment as the handler sees it: without the token that settles it. */
 export type VerifiedPayment = Omit<Verification, 'valid' | 'settlementToken'>
 
 export type DeliveredRequest = Body<operations['payments.delivered']>
 export type Delivered = Answer<operations['payments.delivered']>
 export type RefundRequest = Body<operations['payments.refund']>
 export type Refund = Answer<operations['payments.refund']>
+export type RefundQuery = Query<operations['payments.refunds.list']>
 export type RedeemedRequest = Body<operations['payments.redeemed']>
 export type RedeemRequest = Body<operations['payments.redeem']>
 
-/** The right to serve a payment once: its `redemptionToken` goes to `redeemed` before the answer leaves. */
+/** The right to serve a payment once. Pass its `redemptionToken` to `redeemed` before the response is sent. */
 export type Redemption = Answer<operations['payments.redeem']>
 
 export type SettleRequest = Body<operations['payments.settle']>
 
-/** What became of a payment's money so far. `settling`: not known for good yet; with the hash once a block shows the money moving. */
+/** The settlement state of a payment. `settling`: not final yet; it has the hash once the transaction is in a block. */
 export type Settlement =
   | ({ readonly status: 'settled' } & Answer<operations['payments.settle']>)
   | Json<operations['payments.settle']['responses'][202]>
@@ -70,40 +71,51 @@ export type PaymentLog = Item<operations['payments.logs.list']>
 /** `from` and `to` are ISO 8601. */
 export type PaymentLogFilters = Query<operations['payments.logs.summary']>
 export type PaymentLogQuery = Query<operations['payments.logs.list']>
+export type PaymentStatistics = Answer<operations['payments.statistics']>
+export type PaymentStatisticsQuery = Query<operations['payments.statistics']>
 export type RouteSummary = Item<operations['payments.logs.summary']>
 
-/**
- * The operations on payments. The answers that money hangs on are checked member by member before they are believed.
- */
+/** The operations on payments. Responses that money depends on are validated. */
 export function paymentsOf(send: Send) {
   return {
     ...challengesOf(send),
     verify: async (body: VerifyRequest, options?: CallOptions): Promise<Verification> =>
-      believe(await send('POST', '/payments/verify', { ...options, body }), readVerification),
+      confirm(await send('POST', '/payments/verify', { ...options, body }), readVerification),
     settle: async (body: SettleRequest, options?: CallOptions): Promise<Settlement> =>
-      believe(await send('POST', '/payments/settle', { ...options, body }), readSettlement),
+      confirm(await send('POST', '/payments/settle', { ...options, body }), readSettlement),
     ...deliveryOf(send),
-    /** Pays a settled payment back to its payer, in whole or in part. `payment.refunded` reports that it is on chain for good. */
+    /**
+     * Refunds a settled payment to its payer, in whole or in part. `payment.refunded` reports that the refund is
+     * final on chain.
+     */
     refund: (id: string, body: RefundRequest = {}, options?: CallOptions): Promise<Refund> =>
       call(send, 'POST', '/payments/{id}/refund', { ...options, params: { id }, body }),
+    refunds: {
+      /** The refunds of a payment, newest first. */
+      list: (id: string, query?: RefundQuery, options?: CallOptions): Listing<Refund> =>
+        list(send, '/payments/{id}/refunds', { ...options, params: { id }, query }),
+    },
     get: (id: string, options?: CallOptions): Promise<Payment> =>
       call(send, 'GET', '/payments/{id}', { ...options, params: { id } }),
+    /** Counts, amounts, latency and reasons of failures, per interval of time. */
+    statistics: (query: PaymentStatisticsQuery, options?: CallOptions): Promise<PaymentStatistics> =>
+      call(send, 'GET', '/payments/statistics', { ...options, query }),
     logs: logsOf(send),
   }
 }
 
 function deliveryOf(send: Send) {
   return {
-    /** Reports that the answers of these payments, at most 100, were handed to their payers. */
+    /** Reports that the responses of these payments (at most 100) were delivered to their payers. */
     delivered: (body: DeliveredRequest, options?: CallOptions): Promise<Delivered> =>
       call(send, 'POST', '/payments/delivered', { ...options, body }),
-    /** Asks for the right to serve a payment that was settled and never delivered. */
+    /** Requests the right to serve a payment that was settled but never delivered. */
     redeem: async (body: RedeemRequest, options?: CallOptions): Promise<Redemption> =>
-      believe(await send('POST', '/payments/redeem', { ...options, body }), readRedemption),
-    /** Finishes a redemption; only where it succeeds may the answer leave. */
+      confirm(await send('POST', '/payments/redeem', { ...options, body }), readRedemption),
+    /** Finishes a redemption. Send the response only if it succeeds. */
     redeemed: (id: string, body: RedeemedRequest, options?: CallOptions): Promise<Payment> =>
       call(send, 'POST', '/payments/{id}/redeemed', { ...options, params: { id }, body }),
-    /** Takes back that a redemption was finished, since its answer did not leave: the payment can be redeemed again at once. */
+    /** Reverts a finished redemption whose response was not sent. The payment can be redeemed again at once. */
     undelivered: (id: string, body: RedeemedRequest, options?: CallOptions): Promise<Payment> =>
       call(send, 'POST', '/payments/{id}/undelivered', { ...options, params: { id }, body }),
   }
@@ -114,10 +126,10 @@ function challengesOf(send: Send) {
     send('POST', '/payments/challenge', { keyless: true, ...options, body })
   return {
     challenge: async (body: ChallengeRequest, options?: CallOptions): Promise<Challenge> =>
-      believe(await post(body, options), readChallenge),
-    /** Several challenges for one route at once (at most 100), each to be shown to one payer. */
+      confirm(await post(body, options), readChallenge),
+    /** Creates up to 100 challenges for one route. Use each for one payer. */
     challenges: async (body: ChallengesRequest, options?: CallOptions): Promise<Challenge[]> =>
-      believe(await post({ ...body, compact: true }, options), (answer) => readChallenges(answer, body.count)),
+      confirm(await post({ ...body, compact: true }, options), (answer) => readChallenges(answer, body.count)),
   }
 }
 

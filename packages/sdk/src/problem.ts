@@ -1,4 +1,4 @@
-/** A problem record as Purser sends it (RFC 9457, with Purser's own members). */
+/** A problem record of Purser (RFC 9457 with additional members). */
 export interface Problem {
   readonly type: string
   readonly title: string
@@ -19,14 +19,14 @@ export interface FieldFault {
   readonly message: string
 }
 
-/** Whether a parsed JSON value is an object with members: neither null nor an array. */
+/** Whether a parsed JSON value is an object: neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
- * Reads a problem record out of an answer, or undefined when it is none: proxies and load balancers answer in HTML, and
- * a caller must be able to tell their refusal from Purser's.
+ * Reads a problem record from a response body, or returns undefined. Proxies and load balancers respond with HTML,
+ * which must not look like a refusal by Purser.
  */
 export function readProblem(value: unknown): Problem | undefined {
   if (!isRecord(value)) return undefined

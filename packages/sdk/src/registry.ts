@@ -4,12 +4,15 @@ import type { Body, Item, Json, Query } from './operations.ts'
 import type { Listing } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
-/** A paid route as it was seen; `amount` is decimal USD. Names and kinds of what it takes, and never a secret as an example. */
+/**
+ * A snapshot of a paid route. `amount` is decimal USD. Contains names and kinds of inputs. Never include secrets as
+ * examples.
+ */
 export type RouteSnapshot = Body<operations['registry.snapshots.create']>
 export type SnapshotAccepted = Json<operations['registry.snapshots.create']['responses'][202]>
 export type RegistryRoute = Item<operations['registry.routes.list']>
 export type RegistryQuery = Query<operations['registry.routes.list']>
-/** A public route is shown to every organisation by the facilitator's discovery. */
+/** A change of a route. A public route appears in the facilitator's discovery for every organisation. */
 export type RegistryRouteChange = Body<operations['registry.routes.update']>
 
 /** The operations on the organisation's paid routes. */

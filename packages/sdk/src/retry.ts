@@ -1,16 +1,16 @@
 import { isQuota, type PurserError } from './errors.ts'
 
-/** How often, and how patiently, a request is sent again. Times are milliseconds. */
+/** How often and with which delays a request is retried. Times are in milliseconds. */
 export interface RetryPolicy {
   /** Attempts after the first. */
   readonly maxRetries: number
   readonly delayMsFirst: number
   readonly delayMsMax: number
-  /** A longer `Retry-After` than this is not waited for: the error is thrown instead. */
+  /** With a longer `Retry-After` than this, the error is thrown instead of waiting. */
   readonly retryAfterMsMax: number
 }
 
-/** The defaults: two retries, 0.5 s doubling to 8 s, and a `Retry-After` of up to a minute is obeyed. */
+/** The defaults: two retries, delays from 0.5 s doubling to 8 s, and a `Retry-After` of up to a minute. */
 export const defaultRetryPolicy: RetryPolicy = {
   maxRetries: 2,
   delayMsFirst: 500,
@@ -19,8 +19,8 @@ export const defaultRetryPolicy: RetryPolicy = {
 }
 
 /**
- * Whether sending the same request again can help. A POST is safe to repeat because it carries one Idempotency-Key over
- * all its attempts; a used-up quota or a chain without a node is not going to change within seconds.
+ * Whether to retry a request after this error. A POST is safe to repeat, because all its attempts carry the same
+ * Idempotency-Key. A used-up quota or an unavailable chain will not change within seconds.
  */
 export function mayRetry(error: PurserError): boolean {
   if (error.status === undefined || error.status === 408) return true
@@ -30,9 +30,9 @@ export function mayRetry(error: PurserError): boolean {
 }
 
 /**
- * How long to wait before the attempt after `attempt` (0 is the first), or undefined when Purser asks for more patience
- * than the policy has. `chance` in [0, 1) takes up to a quarter off, so that callers cut off together do not return
- * together.
+ * The delay in milliseconds before the attempt after `attempt` (0 is the first), or undefined if `Retry-After`
+ * exceeds the policy. `chance` in [0, 1) subtracts up to a quarter, so that callers disconnected together do not
+ * retry together.
  */
 export function retryDelayMs(
   policy: RetryPolicy,
@@ -41,14 +41,14 @@ export function retryDelayMs(
   chance: number,
 ): number | undefined {
   if (retryAfterSeconds !== undefined) {
-    const asked = retryAfterSeconds * 1_000
-    return asked <= policy.retryAfterMsMax ? asked : undefined
+    const requested = retryAfterSeconds * 1_000
+    return requested <= policy.retryAfterMsMax ? requested : undefined
   }
   const backoff = Math.min(policy.delayMsFirst * 2 ** attempt, policy.delayMsMax)
   return backoff * (1 - chance / 4)
 }
 
-/** Reads `Retry-After` (RFC 9110, section 10.2.3), as seconds or as a date; undefined when absent or unreadable. */
+/** Parses `Retry-After` (RFC 9110, section 10.2.3) as seconds or a date. Undefined if absent or malformed. */
 export function readRetryAfter(value: string | null, now: Date): number | undefined {
   if (value === null || value.trim() === '') return undefined
   if (/^\s*\d+\s*$/.test(value)) return Number(value)

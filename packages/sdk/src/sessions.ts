@@ -1,10 +1,12 @@
 import { callUntyped, listUntyped } from './call.ts'
 import type { Listing, PageQuery } from './paging.ts'
-import { believe } from './payment-answers.ts'
+import { confirm } from './payment-answers.ts'
 import { isRecord } from './problem.ts'
 import type { CallOptions, Send } from './transport.ts'
 
-/** Access that one payment bought for several calls, with a vault. `expiresAt` is ISO 8601; from then on `isExpired` is true. */
+/**
+ * Access to several calls from one payment, with a vault. `expiresAt` is ISO 8601; from then on `isExpired` is true.
+ */
 export interface Session {
   readonly sessionId: string
   readonly vaultId: string
@@ -14,16 +16,16 @@ export interface Session {
 
 export interface NewSession {
   readonly paymentId: string
-  /** Seconds, 60 to 604800; a day when left out. */
+  /** Seconds, 60 to 604800. Default: a day. */
   readonly expiresIn?: number | undefined
 }
 
-/** A session with its token, which this answer alone shows. Whoever has the token has the access: give it to the payer only. */
+/** A session with its token, which no later response shows. The token grants access: give it to the payer only. */
 export interface OpenedSession extends Session {
   readonly sessionToken: string
 }
 
-/** A token as it came, and the route that it is to open: its host (with a port that is not the scheme's own) and the wallet that it sells for. */
+/** A session token with the route's host (including a non-default port) and wallet. */
 export interface SessionCheck {
   readonly sessionToken: string
   readonly host: string
@@ -31,22 +33,24 @@ export interface SessionCheck {
   readonly otherWalletIds?: readonly string[] | undefined
 }
 
-/** The operations on payment sessions. What access hangs on is checked member by member before it is believed. */
+/** The operations on payment sessions. Responses that access depends on are validated. */
 export function sessionsOf(send: Send) {
   return {
-    /** Opens the session of a payment, or answers the one that it has with a new token; the token before it ends. */
+    /**
+     * Opens the session of a payment. If there is one, returns it with a new token, which replaces the previous one.
+     */
     create: async (body: NewSession, options?: CallOptions): Promise<OpenedSession> =>
-      believe(await send('POST', '/sessions', { ...options, body }), readOpenedSession),
+      confirm(await send('POST', '/sessions', { ...options, body }), readOpenedSession),
     list: (query?: PageQuery, options?: CallOptions): Listing<Session> =>
       listUntyped(send, '/sessions', { ...options, query }),
     get: (sessionId: string, options?: CallOptions): Promise<Session> =>
       callUntyped(send, 'GET', '/sessions/{sessionId}', { ...options, params: { sessionId } }),
     /**
-     * The session that a token opens there; throws `PaymentRefusedError` (402 `session-not-found`) when it opens nothing. A look, asked anew
-     * each time: with an Idempotency-Key Purser would keep an answer for a day, also for each token that a stranger makes up.
+     * Returns the session of a token for this route. Throws `PaymentRefusedError` (402 `session-not-found`) if there
+     * is none. Sends no Idempotency-Key: Purser would store the response for a day, even for invented tokens.
      */
     verify: async (body: SessionCheck, options?: CallOptions): Promise<Session> =>
-      believe(await send('POST', '/sessions/verify', { keyless: true, ...options, body }), readSession),
+      confirm(await send('POST', '/sessions/verify', { keyless: true, ...options, body }), readSession),
   }
 }
 

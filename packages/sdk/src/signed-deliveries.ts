@@ -5,41 +5,42 @@ import { isRecord } from './problem.ts'
 import { type CallOptions, type Open, pause } from './transport.ts'
 
 export interface ListenQuery {
-  /** Event types; all when left out. */
+  /** Event types. Default: all. */
   readonly events?: string | readonly string[] | undefined
-  /** ISO 8601: begins with what happened after that and is kept still; with what happens from now on when left out. */
+  /** ISO 8601. Starts after this time, as far back as events are kept. Default: now. */
   readonly from?: string | undefined
-  /** Goes on strictly after the delivery with this `id`, in place of `from`. */
+  /** Resumes after the delivery with this `id`, instead of `from`. */
   readonly lastEventId?: string | undefined
-  /** With `false` it ends with what there is. */
+  /** With `false` the stream ends after the existing events. */
   readonly follow?: 'true' | 'false' | undefined
 }
 
 export interface ListenOptions extends CallOptions {
-  /** Told each time that the stream is open. */
+  /** Called each time the stream opens. */
   readonly onOpen?: (() => void) | undefined
-  /** Told when the stream broke or could not be opened, before it is opened anew. */
+  /** Called when the stream broke or could not be opened, before it is reopened. */
   readonly onBreak?: ((error: unknown) => void) | undefined
 }
 
-/** An event as a webhook would get it at the moment of sending, signed with the secret of `events.listener`. */
+/** An event as a webhook would receive it, signed with the secret of `events.listener`. */
 export interface SignedDelivery {
-  /** The place in the stream. */
+  /** The position in the stream. */
   readonly id: string
   readonly eventId: string
   readonly type: string
   readonly headers: Readonly<Record<string, string>>
-  /** The raw body, to be passed on as it is. */
+  /** The raw body, to be forwarded unchanged. */
   readonly body: string
 }
 
-/** What was signed longer ago, by the service's own clock, is asked for anew: a receiver refuses it after 300 s. */
+/** A delivery signed longer ago, by the service's clock, is requested again: receivers refuse it after 300 s. */
 const ageSecondsMax = 60
 
 /**
- * The organisation's events, in the order in which they were written. A delivery counts as had when the next is asked for: a connection
- * that breaks is opened again after the last one that was, so that what the caller was busy with comes again and nothing is left out. A
- * delivery that waited until its signature grew old is signed anew. Throws what the service refuses, such as a key that was revoked.
+ * Yields the organisation's events in the order in which they were written. A delivery counts as handled when the
+ * next one is requested. After a broken connection, the stream resumes after the last handled delivery, so the one in
+ * progress is repeated and none is lost. A delivery whose signature has become too old is signed again. Throws
+ * refusals of the service, such as for a revoked key.
  */
 export async function* listen(
   open: Open,
@@ -52,11 +53,11 @@ export async function* listen(
       const response = await openAfter(open, { ...query, lastEventId: place.lastEventId }, options)
       if (response.status === 204 || response.body === null) return
       const ageOf = clockOf(response)
-      let isTold = false
+      let isReported = false
       for await (const { id, data } of readEvents(textOf(response.body, options.signal))) {
-        // Not before the place is known at which it begins: from then on nothing can be missed.
-        if (!isTold) options.onOpen?.()
-        isTold = true
+        // Called only when the starting position is known: from then on nothing can be missed.
+        if (!isReported) options.onOpen?.()
+        isReported = true
         if (data !== '') {
           const delivery = deliveryIn(id, data)
           if (ageOf(delivery) > ageSecondsMax) break
@@ -69,8 +70,8 @@ export async function* listen(
       options.signal?.throwIfAborted()
       if (!isPassing(error)) throw error
       options.onBreak?.(error)
-      const askedMs = error instanceof PurserError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
-      await pause(Math.max(askedMs, delayMsAfter(place.failures++)), options.signal)
+      const requestedMs = error instanceof PurserError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
+      await pause(Math.max(requestedMs, delayMsAfter(place.failures++)), options.signal)
       continue
     }
     await pause(delayMsAfter(place.failures++), options.signal)
@@ -82,12 +83,15 @@ function openAfter(open: Open, query: ListenQuery, options: ListenOptions): Prom
   const { onOpen: _, onBreak: __, ...call } = options
   const resumed = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
   const headers = { ...options.headers, ...resumed, accept: 'text/event-stream' }
-  const asked = { events: events === undefined ? undefined : String(events), follow }
+  const requested = { events: events === undefined ? undefined : String(events), follow }
   const since = lastEventId === undefined ? { from } : {}
-  return open('/events/stream', { ...call, headers, query: { ...asked, ...since }, maxRetries: 0 })
+  return open('/events/stream', { ...call, headers, query: { ...requested, ...since }, maxRetries: 0 })
 }
 
-/** How many seconds ago a delivery was signed. The clock here may be wrong; what the answer says is the time of the service. */
+/**
+ * The age of a delivery's signature in seconds. Uses the time of the service from the response, because the local
+ * clock may be wrong.
+ */
 function clockOf(response: Response): (delivery: SignedDelivery) => number {
   const began = performance.now()
   const date = Date.parse(response.headers.get('date') ?? '')
@@ -102,5 +106,5 @@ function deliveryIn(id: string, data: string): SignedDelivery {
     if (typeof eventId === 'string' && typeof type === 'string' && typeof body === 'string')
       return { id, eventId, type, headers: Object.fromEntries(signed), body }
   }
-  throw new PurserError('The stream sent something that is no delivery.', { code: 'unreadable-answer', status: 200 })
+  throw new PurserError('The stream sent data that is not a delivery.', { code: 'unreadable-answer', status: 200 })
 }

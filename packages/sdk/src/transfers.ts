@@ -7,16 +7,19 @@ import type { CallOptions, Send } from './transport.ts'
 export type NewTransfer = Body<operations['transfers.create']>
 export type Transfer = Answer<operations['transfers.get']>
 export type TransferQuote = Answer<operations['transfers.quote']>
-/** `fromWalletId` leaves out the transfers of other wallets. */
+/** `fromWalletId` restricts the list to transfers of one wallet. */
 export type TransferQuery = PageQuery & { readonly fromWalletId?: string }
 
-/** Money out of managed wallets. */
+/** The operations on transfers out of managed wallets. */
 export function transfersOf(send: Send) {
   return {
-    /** Waits for a block for up to 30 seconds. With an `idempotencyKey`, asking again never sends twice. */
+    /**
+     * Creates a transfer and waits up to 30 seconds for a block. Repeating the call with the same `idempotencyKey`
+     * never sends twice.
+     */
     create: (body: NewTransfer, options?: CallOptions): Promise<Transfer> =>
       call(send, 'POST', '/wallet-infra/transfer', { ...options, body }),
-    /** What it would cost and how it would go; nothing moves. */
+    /** Returns the cost and route of a transfer. Nothing moves. */
     quote: (body: NewTransfer, options?: CallOptions): Promise<TransferQuote> =>
       call(send, 'POST', '/wallet-infra/transfer/quote', { ...options, body }),
     list: (query?: TransferQuery, options?: CallOptions): Listing<Transfer> =>

@@ -5,13 +5,13 @@ import { mayRetry, type RetryPolicy, readRetryAfter, retryDelayMs } from './retr
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type QueryValue = string | number | boolean | undefined
 
-/** What may be said about one call, beside its body. */
+/** The options of a call besides its body. */
 export interface CallOptions {
-  /** Only for a POST; made up when absent. The same key and body is done once, however often it is sent. */
+  /** Only for a POST. Default: generated. A request with the same key and body runs once. */
   readonly idempotencyKey?: string | undefined
-  /** Ends the call, also while it waits to try again. */
+  /** Aborts the call, including the delays between attempts. */
   readonly signal?: AbortSignal | undefined
-  /** For each attempt. */
+  /** Timeout of each attempt. */
   readonly timeoutMs?: number | undefined
   readonly maxRetries?: number | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -22,45 +22,48 @@ export interface RequestOptions extends CallOptions {
   readonly query?: Readonly<Record<string, QueryValue>> | undefined
 }
 
-/** A body that is sent as it is, in place of JSON. One that can be read once only (a stream) is never sent a second time. */
+/** A body that is sent unchanged instead of JSON. A body that can be read only once (a stream) is never sent again. */
 export interface Upload {
   readonly contentType: string
   readonly body: Blob | ReadableStream<Uint8Array>
 }
 
 export interface SendOptions extends RequestOptions {
-  /** The operation writes nothing, so that no key need be kept for it. */
+  /** Whether the operation writes nothing, so that it needs no Idempotency-Key. */
   readonly keyless?: boolean | undefined
   readonly upload?: Upload | undefined
 }
 
 export interface TransportSettings {
-  readonly apiKey: string
+  /** The headers that say who calls. */
+  readonly identity: Readonly<Record<string, string>>
+  /** Whether the browser sends its cookies, for a caller that is a signed-in person. */
+  readonly credentials?: RequestCredentials | undefined
   readonly baseUrl: string
   readonly fetch: typeof globalThis.fetch
   readonly timeoutMs: number
   readonly retry: RetryPolicy
 }
 
-/** An answer of 2xx: its parsed body (undefined when empty) and what its headers say. */
+/** A 2xx response: the parsed body (undefined if empty) and values of headers. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly body: unknown
 }
 
-/** Sends one request, with retries, and answers its success or throws a PurserError. */
+/** Sends a request, with retries. Returns the success or throws a PurserError. */
 export type Send = (method: Method, path: string, options?: SendOptions) => Promise<Answer>
 
 /**
- * Asks for what is not JSON: answers a success with its body unread, or throws a PurserError. The timeout ends when the answer
- * begins. What the answer may be is said in `headers.accept`.
+ * Sends a request for a response that is not JSON. Returns the success with its body unread, or throws a PurserError.
+ * The timeout ends when the response begins. `headers.accept` names the media type.
  */
 export type Open = (path: string, options?: Omit<RequestOptions, 'body'>) => Promise<Response>
 
 /**
- * Makes `send` and `open`. The API key goes to `baseUrl` and nowhere else: redirects are not followed, and paths are joined
- * to the base, never resolved against it.
+ * Returns `send` and `open`. The API key or the session is sent only to `baseUrl`: redirects are not followed, and paths are
+ * appended to the base, never resolved against it.
  */
 export function transport(settings: TransportSettings): { readonly send: Send; readonly open: Open } {
   return {
@@ -73,8 +76,8 @@ export function transport(settings: TransportSettings): { readonly send: Send; r
     },
     open: (path, options = {}) => {
       const url = settings.baseUrl + path + queryOf(options.query)
-      const headers = { ...options.headers, authorization: `Bearer ${settings.apiKey}` }
-      const request: RequestInit = { method: 'GET', headers, redirect: 'manual' }
+      const headers = { ...options.headers, ...settings.identity }
+      const request: RequestInit = { ...sameForAll(settings), method: 'GET', headers }
       return withRetries(settings, options, () => openOnce(settings, url, request, options))
     },
   }
@@ -99,17 +102,22 @@ async function withRetries<T>(
 }
 
 function requestOf(settings: TransportSettings, method: Method, options: SendOptions): RequestInit {
-  const headers: Record<string, string> = { ...options.headers, accept: 'application/json' }
-  headers.authorization = `Bearer ${settings.apiKey}`
+  const headers: Record<string, string> = { ...options.headers, accept: 'application/json', ...settings.identity }
+  const base = { ...sameForAll(settings), method, headers }
   const key = options.idempotencyKey ?? (options.keyless === true ? undefined : freshKey())
   if (method === 'POST' && key !== undefined) headers['idempotency-key'] = key
-  if (options.upload !== undefined) return uploading({ method, headers, redirect: 'manual' }, headers, options.upload)
-  if (options.body === undefined) return { method, headers, redirect: 'manual' }
-  headers['content-type'] = 'application/json'
-  return { method, headers, body: JSON.stringify(options.body), redirect: 'manual' }
+  if (options.upload !== undefined) return uploading(base, headers, options.upload)
+  // The service takes a write with a cookie as JSON only, also one without a body.
+  if (options.body !== undefined || (settings.credentials !== undefined && method !== 'GET'))
+    headers['content-type'] = 'application/json'
+  return options.body === undefined ? base : { ...base, body: JSON.stringify(options.body) }
 }
 
-/** Node asks for `duplex` beside a stream; no other engine minds it. */
+function sameForAll({ credentials }: TransportSettings): RequestInit {
+  return { redirect: 'manual', ...(credentials !== undefined && { credentials }) }
+}
+
+/** Node requires `duplex` with a stream body. Other engines ignore it. */
 function uploading(base: RequestInit, headers: Record<string, string>, { contentType, body }: Upload): RequestInit {
   headers['content-type'] = contentType
   return { ...base, headers, body, ...(body instanceof ReadableStream && { duplex: 'half' }) }
@@ -152,7 +160,7 @@ async function openOnce(
   }
 }
 
-/** The error to throw for whatever a request met; throws the caller's own reason where he ended it. */
+/** The error for a failed request. Throws the signal's reason if the caller aborted it. */
 function asPurserError(error: unknown, { signal }: CallOptions, isLate: boolean): PurserError {
   if (error instanceof PurserError) return error
   signal?.throwIfAborted()
@@ -195,7 +203,7 @@ function queryOf(query: Readonly<Record<string, QueryValue>> = {}): string {
   return search.size === 0 ? '' : `?${search}`
 }
 
-/** 128 random bits for each call: a key made from the request would let two equal requests share one answer. */
+/** 128 random bits per call. A key derived from the request would make two equal requests share one response. */
 function freshKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return `sdk-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`

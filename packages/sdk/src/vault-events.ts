@@ -7,16 +7,16 @@ import { type CallOptions, type Open, pause } from './transport.ts'
 import type { VaultEvent } from './vault-records.ts'
 
 export interface EventsQuery {
-  /** ISO 8601: begins with what happened after that; with what happens from now on when left out. */
+  /** ISO 8601. Starts after this time. Default: now. */
   readonly from?: string | undefined
-  /** Begins strictly after this event, in place of `from`. */
+  /** Starts after this event, instead of `from`. */
   readonly lastEventId?: string | undefined
 }
 
 /**
- * What happens in a vault, in order, each event once: from where the query says, or from now on. A connection that
- * breaks is opened again after the last event that came, for as long as the caller goes on reading. Ends after `vault.sealed`,
- * and when the vault is gone; throws what the service refuses, such as a key that was revoked.
+ * Yields the events of a vault in order, each once, from the position in the query or from now on. A broken
+ * connection is reopened after the last received event while the caller keeps reading. Ends after `vault.sealed`, and
+ * when the vault no longer exists. Throws refusals of the service, such as for a revoked key.
  */
 export async function* vaultEvents(
   open: Open,
@@ -39,7 +39,7 @@ export async function* vaultEvents(
       }
     } catch (error) {
       options.signal?.throwIfAborted()
-      // A vault that was there is gone: it expired, or was deleted.
+      // The vault existed and no longer does: it expired or was deleted.
       if (place.isBegun && error instanceof NotFoundError) return
       if (!isPassing(error)) throw error
     }
@@ -74,5 +74,5 @@ function eventIn(data: string): VaultEvent {
       }
     }
   }
-  throw new PurserError('The stream sent something that is no event.', { code: 'unreadable-answer', status: 200 })
+  throw new PurserError('The stream sent data that is not an event.', { code: 'unreadable-answer', status: 200 })
 }

@@ -1,4 +1,4 @@
-/** What a plan allows; a limit of -1 means that there is none. */
+/** Usage and limit of a plan. A limit of -1 means no limit. */
 export interface VaultFigure {
   readonly used: number
   readonly limit: number
@@ -12,7 +12,7 @@ export interface VaultQuota {
 
 export type VaultStatus = 'active' | 'sealed' | 'persisted'
 
-/** A vault. Times are ISO 8601; `ttl` is the moment from which it is gone, null once it is persisted. */
+/** A vault. Times are ISO 8601. `ttl` is the time at which it expires, null once it is persisted. */
 export interface Vault {
   readonly id: string
   readonly organisationId: string
@@ -25,11 +25,11 @@ export interface Vault {
   readonly summary: string | null
   readonly sealedAt: string | null
   readonly persistedAt: string | null
-  /** SHA-256 of the manifest in hex; null until the vault is sealed. */
+  /** SHA-256 of the manifest in hex. Null until the vault is sealed. */
   readonly manifestHash: string | null
 }
 
-/** `data` is left out of a vault's own record beyond 256 KiB in all; `documents.get` has it. */
+/** In a vault's own record, `data` is omitted beyond 256 KiB in total; `documents.get` returns it. */
 export interface VaultDocument {
   readonly id: string
   readonly name: string
@@ -39,7 +39,7 @@ export interface VaultDocument {
   readonly createdAt: string
 }
 
-/** `url` is a link that needs no key and expires. */
+/** `url` is an expiring link that needs no API key. */
 export interface VaultFile {
   readonly id: string
   readonly name: string
@@ -50,7 +50,10 @@ export interface VaultFile {
   readonly createdAt: string
 }
 
-/** A vault with all that it holds; `manifest` is what the seal froze, and before it what a seal would freeze, with `sealedAt` null. */
+/**
+ * A vault with its content. `manifest` is the sealed manifest, or, before sealing, the one that a seal would freeze,
+ * with `sealedAt` null.
+ */
 export interface VaultState extends Vault {
   readonly documents: readonly VaultDocument[]
   readonly files: readonly VaultFile[]
@@ -60,12 +63,12 @@ export interface VaultState extends Vault {
 
 export interface NewVault {
   readonly description?: string | undefined
-  /** `<n>m`, `<n>h` or `<n>d`; the plan's default when left out. */
+  /** `<n>m`, `<n>h` or `<n>d`. Default: that of the plan. */
   readonly ttl?: string | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** What is left out stays as it is; null takes the description away, and metadata takes the place of all that was there. */
+/** Omitted members do not change. A null description removes it. Metadata replaces all existing metadata. */
 export interface VaultChange {
   readonly description?: string | null | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
@@ -76,7 +79,7 @@ export interface NewDocument {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Something that happened in a vault: the service's own events and those that were emitted. */
+/** An event of a vault: one of the service, or one that was emitted. */
 export interface VaultEvent {
   readonly eventId: string
   readonly type: string
@@ -86,12 +89,12 @@ export interface VaultEvent {
 }
 
 export interface NewVaultEvent {
-  /** Up to 128 characters; the service's own names are taken. */
+  /** Up to 128 characters. Names of the service's events are reserved. */
   readonly event: string
   readonly payload?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Reads one vault, its files and its stream, and nothing else. A secret, shown in this answer alone. */
+/** A token that can only read one vault, its files and its stream. A secret that no later response shows. */
 export interface VaultToken {
   readonly token: string
   readonly vaultId: string
@@ -99,8 +102,8 @@ export interface VaultToken {
 }
 
 export interface NewVaultToken {
-  /** Seconds, or a duration such as `1h`: an hour when left out, a day at most. Not for a ticket. */
+  /** Seconds, or a duration such as `1h`, at most a day. Default: an hour. Not for a ticket. */
   readonly expiresIn?: number | string | undefined
-  /** `ticket`: opens one stream within a minute, for browsers that cannot send headers. */
+  /** `ticket`: valid for one stream, to be opened within a minute, for browsers that cannot send headers. */
   readonly kind?: 'token' | 'ticket' | undefined
 }

@@ -19,7 +19,7 @@ import type {
   VaultToken,
 } from './vault-records.ts'
 
-/** The operations on vaults, and on what is in them. */
+/** The operations on vaults and their content. */
 export function vaultsOf(send: Send, open: Open) {
   return {
     ...lifeOf(send),
@@ -31,7 +31,10 @@ export function vaultsOf(send: Send, open: Open) {
     },
     emit: (id: string, body: NewVaultEvent, options?: CallOptions): Promise<VaultEvent> =>
       callUntyped(send, 'POST', '/vaults/{id}/emit', { ...options, params: { id }, body }),
-    /** What happens in the vault from now on, or from where the query says, until it is sealed or gone; `for await` it, and break off when you like. */
+    /**
+     * Yields the events of the vault from now on, or from the position in the query, until it is sealed or no longer
+     * exists. Use with `for await`.
+     */
     events: (id: string, query?: EventsQuery, options?: CallOptions): AsyncIterable<VaultEvent> =>
       vaultEvents(open, id, query, options),
   }
@@ -50,16 +53,16 @@ function lifeOf(send: Send) {
       callUntyped(send, 'PATCH', '/vaults/{id}', { ...options, params: { id }, body }),
     delete: (id: string, options?: CallOptions): Promise<void> =>
       callUntyped(send, 'DELETE', '/vaults/{id}', { ...options, params: { id } }),
-    /** Lets it live for `ttl` from now. */
+    /** Sets the expiry to `ttl` from now. */
     extend: (id: string, body: { readonly ttl: string }, options?: CallOptions): Promise<Vault> =>
       callUntyped(send, 'POST', '/vaults/{id}/extend', { ...options, params: { id }, body }),
-    /** Keeps it until it is deleted. */
+    /** Keeps the vault until it is deleted. */
     persist: (id: string, options?: CallOptions): Promise<Vault> =>
       callUntyped(send, 'POST', '/vaults/{id}/persist', { ...options, params: { id } }),
-    /** Closes it to writes for ever and signs what it holds. */
+    /** Closes the vault to writes permanently and signs its content. */
     seal: (id: string, body: { readonly summary?: string | undefined } = {}, options?: CallOptions): Promise<Vault> =>
       callUntyped(send, 'POST', '/vaults/{id}/seal', { ...options, params: { id }, body }),
-    /** What the seal proves, or that one item is in it; checked offline by `@purser/sdk/seal`. */
+    /** Returns the proof of the seal, or of one item in it. `@purser/sdk/seal` checks it offline. */
     proof: (id: string, query?: { readonly item?: string | undefined }, options?: CallOptions): Promise<unknown> =>
       callUntyped(send, 'GET', '/vaults/{id}/proof', { ...options, params: { id }, query }),
   }
@@ -77,15 +80,15 @@ function documentsOf(send: Send) {
 function filesOf(send: Send, open: Open) {
   return {
     /**
-     * Uploads a file. A stream goes out as it comes and is sent once; everything else may be sent again when an answer is lost.
-     * The timeout (10 minutes when left out) is for the whole upload.
+     * Uploads a file. A stream is sent in chunks, and once only; anything else may be sent again if the response is
+     * lost. The timeout (default 10 minutes) covers the whole upload.
      */
     add: (id: string, file: FileSource, options: FileNaming & CallOptions = {}): Promise<VaultFile> => {
       const { name, mimeType, timeoutMs = uploadMsMax, ...others } = options
       const upload = fileForm(file, { name, mimeType })
       return callUntyped(send, 'POST', '/vaults/{id}/files', { ...others, timeoutMs, params: { id }, upload })
     },
-    /** The file as a response whose body is read as it comes; `headers: { range: 'bytes=0-99' }` asks for a part. */
+    /** Returns the file as a response with a streamed body. `headers: { range: 'bytes=0-99' }` requests a part. */
     get: (id: string, fileId: string, options: CallOptions = {}): Promise<Response> =>
       open(fill('/vaults/{id}/files/{fileId}', { id, fileId }), {
         ...options,

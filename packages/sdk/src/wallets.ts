@@ -19,7 +19,7 @@ export type ByoWallet = Answer<operations['wallets.byo.get']>
 export type RescanRequest = Body<operations['wallets.deposits.rescan']>
 export type RescanResult = Answer<operations['wallets.deposits.rescan']>
 
-/** The operations on wallets that the customer owns, and on those whose keys the service holds. */
+/** The operations on the customer's own wallets and on managed wallets. */
 export function walletsOf(send: Send) {
   return {
     master: masterWalletsOf(send),
@@ -43,7 +43,7 @@ export function walletsOf(send: Send) {
         list(send, '/wallet-infra/byo-wallets/{id}/transactions', { ...options, params: { id }, query }),
     },
     deposits: {
-      /** Looks for deposits in one transaction, also such as came before the wallet was registered. */
+      /** Scans one transaction for deposits, including deposits from before the wallet was registered. */
       rescan: (body: RescanRequest, options?: CallOptions): Promise<RescanResult> =>
         call(send, 'POST', '/wallet-infra/deposits/rescan', { ...options, body }),
     },
@@ -54,7 +54,7 @@ export type Chain = Item<operations['chains.list']>
 export type ChainName = Chain['name']
 export type Token = Item<operations['chains.tokens']>
 
-/** What the service knows of chains and their tokens. */
+/** The operations on chains and their tokens. */
 export function chainsOf(send: Send) {
   return {
     list: (query?: PageQuery, options?: CallOptions): Listing<Chain> =>

@@ -6,18 +6,18 @@ import { type ListenOptions, type ListenQuery, listen, type SignedDelivery } fro
 import type { CallOptions, Open, Send } from './transport.ts'
 
 export type NewWebhook = Body<operations['webhooks.create']>
-/** With the secret, this once. */
+/** A new webhook with its secret, which no later response shows. */
 export type CreatedWebhook = Answer<operations['webhooks.create']>
 export type Webhook = Answer<operations['webhooks.get']>
 export type WebhookChange = Body<operations['webhooks.update']>
 export type WebhookAttempt = Item<operations['webhooks.attempts.list']>
-/** One delivery by its id, or all that died since an instant. */
+/** One delivery by its id, or all deliveries that failed for good since a time. */
 export type ReplayRequest = Body<operations['webhooks.replay']>
 export type Replayed = Json<operations['webhooks.replay']['responses'][202]>
 export type TestedWebhook = Answer<operations['webhooks.test']>
 export type RotatedSecret = Answer<operations['webhooks.rotateSecret']>
 
-/** The operations on the addresses that events are delivered to. A receiver checks deliveries with `@purser/sdk/webhooks`. */
+/** The operations on webhooks. Receivers verify deliveries with `@purser/sdk/webhooks`. */
 export function webhooksOf(send: Send) {
   const at = (webhookId: string, options?: CallOptions) => ({ ...options, params: { webhookId } })
   return {
@@ -50,12 +50,12 @@ export type EventQuery = Query<operations['events.list']>
 export type EventSamples = Answer<operations['events.types']>
 export type TriggeredEvent = Answer<operations['events.trigger']>
 export type TriggerRequest = Body<operations['events.trigger']>
-/** To one webhook, or to all that it concerns and every listener. */
+/** A resend to one webhook, or to all subscribed webhooks and every listener. */
 export type ResendRequest = Body<operations['events.resend']>
 export type Resent = Json<operations['events.resend']['responses'][202]>
 export type ListenerSecret = Answer<operations['events.listener']>
 
-/** What happened in the organisation, for thirty days, and what happens. */
+/** The operations on events: those of the last thirty days, and the live stream. */
 export function eventsOf(send: Send, open: Open) {
   return {
     list: (query?: EventQuery, options?: CallOptions): Listing<RecordedEvent> =>

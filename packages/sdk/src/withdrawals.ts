@@ -5,13 +5,13 @@ import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewBankAccount = Body<operations['withdrawals.bankAccounts.create']>
-/** Without its details: they are never answered. */
+/** A bank account without its details, which are never returned. */
 export type BankAccount = Answer<operations['withdrawals.bankAccounts.get']>
 
 export type NewWithdrawal = Body<operations['withdrawals.create']>
 export type Withdrawal = Answer<operations['withdrawals.get']>
 
-/** Paying money out to a bank, and the bank accounts that it is paid out to. */
+/** The operations on withdrawals to banks, and on bank accounts. */
 export function withdrawalsOf(send: Send) {
   const at = (id: string, options?: CallOptions) => ({ ...options, params: { id } })
   return {

@@ -10,7 +10,7 @@ test.each([
   ['other lengths before it', 2, 'Goods é'],
   ['an emoji before it', 3, 'Goods 😀'],
   ['text that looks like an id', 2, `"challengeId":"${'x'.repeat(66)}"`],
-])('with %s each id stands in every offer, and nothing else changes', (_, count, description) => {
+])('with %s each id is in every offer, and nothing else changes', (_, count, description) => {
   const offers = Array.from({ length: count }, (_, index) => ({
     scheme: 'exact',
     amount: String(10 ** index),

@@ -176,7 +176,7 @@ test('a redirect is not followed, so the key goes to no other host', async () =>
   await elsewhere.stop()
 })
 
-test('a list is read page by page with for await, on our own host whatever the link says, and only as far as asked', async () => {
+test('a list is read page by page with for await, always from the configured host, and only as far as needed', async () => {
   const link = (cursor: string) => ({ link: `<http://evil.test/wallets?limit=2&cursor=${cursor}>; rel="next"` })
   fake.script('limit=2', { status: 200, body: [{ id: 'a' }, { id: 'b' }], headers: link('two') })
   fake.script('cursor=two', { status: 200, body: [{ id: 'c' }], headers: link('three') })
@@ -211,7 +211,7 @@ test('an id in a path is escaped and can not lead to another operation', async (
   expect(() => client().wallets.byo.get('..')).toThrow(TypeError)
 })
 
-test('settling tells apart what is settled from what is not known yet', async () => {
+test('settling distinguishes a final settlement from a pending one', async () => {
   fake.script('/settle', { status: 202, body: { status: 'settling', txHash: null } }, { status: 200, body: {} })
   const request = { paymentId: 'pay_01', settlementToken: 't' }
   expect(await client().payments.settle(request)).toEqual({ status: 'settling', txHash: null })

@@ -169,7 +169,7 @@ function challengeAnswer(body: Record<string, unknown>): Doing {
   return { status: 200, body: { ...shared, mpp: count === undefined ? mint() : Array.from({ length: count }, mint) } }
 }
 
-/** A price of zero cannot be asked for in x402. */
+/** x402 cannot express a price of zero. */
 function x402Offers({ acceptX402, price, resource }: Record<string, unknown>, challenge: number) {
   if (acceptX402 === false || price === '0') return { x402: null, x402V1: null }
   const extra = { challenge, name: 'USDC', version: '2' }

@@ -11,7 +11,7 @@ import { frameworks, header, stageOf } from './stage.ts'
 
 const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 
-/** The official EVM method, told of the token what it does not know of every one. */
+/** The official EVM method, with the token details that it does not know for every token. */
 const methods = () => evm({ account, maxAmount: '1', decimals: 6, authorization: { name: 'USDC', version: '2' } })
 
 /** A `fetch` that counts its calls; not one of them may carry two payments. */

@@ -92,7 +92,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     }
   })
 
-  test('an answer that another process may be serving is kept, and the payer is told to come again', async () => {
+  test('a response that another process may be serving is kept, and the payer gets a Retry-After', async () => {
     at.fake.script('/verify', good, duplicate)
     at.fake.script('/settle', { ...settledNow, body: { ...settledNow.body, redemptionRequested: true } })
     at.fake.script('/redeem', inProgress)

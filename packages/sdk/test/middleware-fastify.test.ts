@@ -25,7 +25,7 @@ async function buy(path = '/'): Promise<Response> {
   return fetch((url || app.listeningOrigin) + path, { headers: v2() })
 }
 
-test('a handler that takes the raw response for itself is held until it is paid for like any other', async () => {
+test('a handler that uses the raw response is buffered until payment like any other', async () => {
   app.get('/', paid, (_request, reply) => {
     reply.hijack()
     reply.raw.writeHead(200, { 'content-type': 'text/plain', 'cache-control': 'public' })
@@ -53,7 +53,7 @@ test('an answer withheld takes the headers of the handler with it and keeps thos
   expect(await response.json()).toEqual({ error: 'settlement_failed' })
 })
 
-test('hooks that change the answer on its way out run before it is held', async () => {
+test('hooks that change the response run before it is buffered', async () => {
   app.addHook('onSend', async (_request, reply, payload) => {
     reply.header('x-sent', 'yes')
     return `${payload}!`

@@ -36,7 +36,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     })
   })
 
-  test('each MPP offer stands in a header of its own where the framework can write that', async () => {
+  test('each MPP offer has its own header if the framework supports that', async () => {
     const asking = request(`${at.shop.url}/paid`)
     asking.end()
     const [response] = await once(asking, 'response')
@@ -104,7 +104,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     [0, 1, 2, 3].filter((right) => right > left).map((right) => [left, right]),
   )
   test.each(pairs)(
-    'payments in two headers (%i and %i) are 400, and Purser is not asked',
+    'payments in two headers (%i and %i) are 400, without a request to Purser',
     async (left = 0, right = 0) => {
       const response = await at.buy({ ...every()[left], ...every()[right] })
       expect(response.status).toBe(400)
@@ -220,8 +220,8 @@ describe.each(frameworks)('%s', (name, openShop) => {
     const texts = [await onEvm.text(), await onTempo.text()]
     for (const text of texts) expect(text).not.toMatch(/inside|127\.0\.0\.1|req_fake|purser|svc_test/i)
     // An evm/charge is settled after the handler. On Tempo verifying broadcasts, so that nobody knows whether it was sent.
-    expect(texts[0]).toMatch(/nothing was sent and nothing was charged/i)
-    expect(texts[1]).toMatch(/may still be/)
+    expect(texts[0]).toMatch(/nothing was served and nothing was charged/i)
+    expect(texts[1]).toMatch(/may still settle/)
     expect(at.shop.runs).toHaveLength(0)
     expect(at.shop.faults).toMatchObject([{ stage: 'verify' }, { stage: 'verify' }])
   })
@@ -234,7 +234,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
   })
 
   test.each(['/fails', '/throws', '/huge'])(
-    'a handler that fails at %s when the money has moved already: the provider is told whose it is',
+    'a handler that fails at %s after the money has moved is reported to the provider with the payment',
     async (path) => {
       await at.open({ pay: { bodyBytesMax: 1_000_000 } })
       at.fake.script('/verify', {
@@ -251,7 +251,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     },
   )
 
-  test('an MPP payment that could not be settled keeps the goods and is asked for again', async () => {
+  test('an MPP payment that could not be settled is not served, and gets a new challenge', async () => {
     at.fake.script('/settle', problem(409, 'settlement-failed'))
     const response = await pay(mpp())
     expect(response.status).toBe(402)
@@ -276,13 +276,13 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect(parseReceipt(header(response, 'payment-receipt'))).toMatchObject({ reference: txHash })
   })
 
-  test('a price of zero is asked for by MPP alone, and its proof buys with the challenge as reference', async () => {
-    const asked = await at.buy({}, '/paid?price=0')
-    expect(asked.status).toBe(402)
-    expect(asked.headers.has('payment-required')).toBe(false)
-    expect(header(asked, 'content-type')).toContain('application/problem+json')
-    expect(await asked.json()).toMatchObject({ type: `${problems}payment-required` })
-    const [offer] = offersOf(asked)
+  test('a price of zero is offered in MPP only, and its proof pays with the challenge as reference', async () => {
+    const requested = await at.buy({}, '/paid?price=0')
+    expect(requested.status).toBe(402)
+    expect(requested.headers.has('payment-required')).toBe(false)
+    expect(header(requested, 'content-type')).toContain('application/problem+json')
+    expect(await requested.json()).toMatchObject({ type: `${problems}payment-required` })
+    const [offer] = offersOf(requested)
     expect(offer?.method).toBe('tempo')
 
     const response = await pay(mpp('tempo', { price: '0' }), '/paid?price=0')
@@ -315,7 +315,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect(at.fake.calls('/challenge')[0]?.body).toMatchObject({ credentialHeader: 'Payment-Authorization' })
   })
 
-  test('with bindBody a payment is good for the body that it was asked for, and for no other', async () => {
+  test('with bindBody a payment is valid only for the body of its challenge', async () => {
     await at.open({ wallet: { challengeBatch: 3 }, bindsBody: true })
     const post = (body: string, headers: Record<string, string> = {}) =>
       fetch(`${at.shop.url}/paid`, { method: 'POST', body, headers: { 'content-type': 'text/plain', ...headers } })

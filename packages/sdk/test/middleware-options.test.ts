@@ -36,13 +36,13 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     for (const response of [await at.buy({}), await at.buy(v2())]) {
       const { status, body } = { status: response.status, body: await response.text() }
       expect([status, JSON.parse(body).code]).toEqual([500, 'payments-misconfigured'])
-      expect(body).not.toMatch(/inside|req_fake|purser|cannot be checked/i)
+      expect(body).not.toMatch(/inside|req_fake|purser|cannot be verified/i)
     }
     expect(at.shop.runs).toHaveLength(0)
     expect(at.shop.faults).toMatchObject([{ stage: 'challenge' }, { stage: 'verify' }])
   })
 
-  test('HEAD is sold like GET: unpaid it is asked to pay and runs nothing, paid it is settled', async () => {
+  test('HEAD is sold like GET: unpaid it gets a 402 and runs nothing, paid it is settled', async () => {
     const unpaid = await fetch(`${at.shop.url}/paid`, { method: 'HEAD' })
     expect(unpaid.status).toBe(402)
     expect(header(unpaid, 'payment-required')).not.toBe('')
@@ -75,7 +75,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(at.fake.calls('/challenge')[0]?.body.resource).toBe('https://api.example.com/v1/paid?q=1')
   })
 
-  test('an address longer than Purser takes is a fault of the caller: 400, and nobody is asked', async () => {
+  test('a URL longer than Purser accepts is 400, without a request to Purser', async () => {
     expect((await at.buy(v2(), `/paid?q=${'x'.repeat(2_100)}`)).status).toBe(400)
     expect(at.fake.seen).toHaveLength(0)
     expect(at.shop.faults).toHaveLength(0)
@@ -118,7 +118,7 @@ test.each([
   [{ ...wallet, otherWalletIds: ['mine'] }, /otherWalletIds is "mine"/],
   [{ ...wallet, publicUrl: 'api.example.com' }, /publicUrl is "api.example.com".*http/],
   [{ ...wallet, keptBytesMax: -1 }, /keptBytesMax is -1/],
-  [{ ...wallet, protocols: [] }, /protocols is \[\].*nobody could pay/],
+  [{ ...wallet, protocols: [] }, /protocols is \[\].*no payment is possible/],
 ])('a wallet option that no payment could be made with is refused where it is given: %j', (options, message) => {
   expect(() => checkWalletOptions(options)).toThrow(message)
 })

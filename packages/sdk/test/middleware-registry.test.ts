@@ -78,7 +78,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     if (doing !== 'hang') await expect.poll(() => at.shop.faults.map(({ stage }) => stage)).toEqual(['registry'])
   })
 
-  test('registry: false tells nobody', async () => {
+  test('registry: false sends no reports', async () => {
     await at.open({ wallet: { registry: false } })
     expect((await at.buy(v2())).status).toBe(200)
     await at.open(on)

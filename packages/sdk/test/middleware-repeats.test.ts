@@ -161,7 +161,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     const response = await at.buy(offered())
     const { code, detail } = await response.json()
     expect([response.status, code, header(response, 'payment-required')]).toEqual([409, 'answer-lost', ''])
-    expect(detail).toContain('Do not sign another one')
+    expect(detail).toContain('Do not sign another payment')
   })
 
   test('what settled after its payer was refused, and shows nothing but what the chain shows, is called charged and lost', async () => {

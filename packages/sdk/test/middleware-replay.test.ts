@@ -9,7 +9,7 @@ const newId = () => `pay_of_the_caller_${++serial}`
 describe.each(frameworks)('%s', (_name, openShop) => {
   const at = stageOf(openShop)
 
-  test('a payer who named his payment and lost the answer gets it once more, and pays once', async () => {
+  test('a payer with a payment identifier who lost the response gets it again, and pays once', async () => {
     const credential = named(newId())
     const first = await at.buy(credential)
     const again = await at.buy(credential)

@@ -59,7 +59,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(at.fake.calls('/challenge')[0]?.body).toMatchObject({ intent: 'session' })
   })
 
-  test('a session that is over is asked to pay, by a challenge of its own, and nothing runs', async () => {
+  test('an expired session gets a 402 with a fresh challenge, and nothing runs', async () => {
     await openWithSessions()
     for (const answer of [problem(402, 'session-not-found'), { status: 200, body: overSession() }]) {
       at.fake.script('/sessions/verify', answer)
@@ -76,7 +76,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     ['two sessions in one header', `${unknown}, ${unknown}`],
     ['a text that is none', 'let me in'],
     ['a very long text', `sess_${'a'.repeat(8_000)}`],
-  ])('%s is asked to pay, and Purser is not asked about it', async (_what, value) => {
+  ])('%s gets a 402, without a session check at Purser', async (_what, value) => {
     await openWithSessions()
     expect((await at.buy(withSession(value))).status).toBe(402)
     expect(at.fake.calls('/sessions/verify')).toHaveLength(0)
@@ -100,7 +100,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
   })
 
   test.each(silences.filter(([what]) => what !== 'valid: false with status 200'))(
-    'when Purser is asked about a session and there is %s, the route is closed: 503, and nothing runs',
+    'when a session check meets %s, the route fails closed with 503, and nothing runs',
     async (_what, doing) => {
       await openWithSessions(doing === 'hang' ? { timeoutMs: 1_000, maxRetries: 0 } : {})
       at.fake.script('/sessions/verify', doing)
@@ -115,7 +115,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
   )
 
   test.each(silences)(
-    'when opening the session meets %s, the goods leave without one, and the provider is told',
+    'when opening the session meets %s, the response is sent without one, and the fault is reported',
     async (_what, doing) => {
       await openWithSessions(doing === 'hang' ? { timeoutMs: 1_000, maxRetries: 0 } : {})
       at.fake.script('/sessions', doing)
@@ -202,13 +202,13 @@ test.each([
   expect(() => pay({ price: '0.01', acceptSessions: true, sessionTtl: '30d' })).toThrow(/sessionTtl/)
 })
 
-test('the same of all routes is thrown when the till is opened', () => {
+test('the same of all routes is thrown when the seller is opened', () => {
   const wallet = { apiKey: 'svc_test_sk_x', baseUrl: 'http://purser.test', walletId: 'byw_1' }
   expect(() => onExpress.walletMiddleware({ ...wallet, sessionTtl: 5 })).toThrow(/sessionTtl/)
 })
 
 test('only a request that is paid for has a vault to ask for', () => {
-  expect(() => onNext.vaultOf(new Request('http://shop.test'))).toThrow(/paid for/)
+  expect(() => onNext.vaultOf(new Request('http://shop.test'))).toThrow(/paid request/)
 })
 
 const vaultId = 'vlt_01h455vb4pex5vsknk084sn02q'

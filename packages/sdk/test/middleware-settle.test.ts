@@ -66,7 +66,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(await at.shop.faults[0]?.settleAgain?.()).toMatchObject({ status: 'settled', txHash })
   })
 
-  test('a settlement whose answer was lost is asked for again and the goods leave', async () => {
+  test('a settlement whose response was lost is requested again, and the response is sent', async () => {
     at.fake.script('/settle', 'reset', { status: 200, body: { txHash, settledAt: '2026-11-21T00:00:09.000Z' } })
     const response = await at.buy(v2())
     expect(await response.json()).toEqual(goods)

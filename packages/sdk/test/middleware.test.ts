@@ -25,8 +25,8 @@ describe.each(frameworks)('%s', (name, openShop) => {
       resource: { url: resource },
     })
     expect(await response.json()).toMatchObject({ x402Version: 1, accepts: [{ network: 'base-sepolia' }] })
-    const asked = { walletId: 'byw_1', resource, price: '0.01', description: 'Goods', mimeType: 'application/json' }
-    expect(at.fake.calls('/challenge').map(({ body }) => body)).toEqual([asked])
+    const requested = { walletId: 'byw_1', resource, price: '0.01', description: 'Goods', mimeType: 'application/json' }
+    expect(at.fake.calls('/challenge').map(({ body }) => body)).toEqual([requested])
     expect(at.shop.runs).toHaveLength(0)
   })
 
@@ -108,7 +108,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     ])
   })
 
-  test('two payment headers are 400, and Purser is not asked', async () => {
+  test('two payment headers are 400, without a request to Purser', async () => {
     const response = await at.buy({ ...v2(), ...v1() })
     expect(response.status).toBe(400)
     expect(header(response, 'content-type')).toContain('application/problem+json')
@@ -176,7 +176,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect(at.shop.faults).toMatchObject([{ stage: 'challenge' }])
   })
 
-  test('the official client reads our answers: asked to pay, settled, refused', async () => {
+  test('the official client reads the challenge, settlement and refusal responses', async () => {
     const client = new x402HTTPClient(new x402Client())
     expect(await client.processResponse(await at.buy({}))).toMatchObject({ paymentStatus: 'payment_required' })
     expect(await client.processResponse(await at.buy(v2()))).toMatchObject({ paymentStatus: 'settled', body: goods })

@@ -76,7 +76,7 @@ test('the client has no method that the document does not know', () => {
   expect(methodNames(recordingClient().purser).sort()).toEqual([...documented.map(({ id }) => id), ...own].sort())
 })
 
-/** Links and tickets are ways in without a key, and where a stream of events goes on is told in a header. */
+/** Links and tickets give access without a key. A header says where an event stream resumes. */
 const notOfTheClient = ['expires', 'signature', 'ticket', 'lastEventId']
 
 function queryNames(operation: Documented): string[] {

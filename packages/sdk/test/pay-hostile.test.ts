@@ -45,10 +45,10 @@ const unknown = (error: unknown): PaymentOutcomeUnknownError => {
   return error
 }
 
-test('a seller that asks for ever gets one signature, and its reason is told', async () => {
-  let asked = 0
+test('a seller that requests payment again and again gets one signature, and its reason is reported', async () => {
+  let requested = 0
   const url = await serve((_req, res) => {
-    asked += 1
+    requested += 1
     const error = 'insufficient_funds'
     res
       .writeHead(402, { ...cent, 'content-type': 'application/json' })
@@ -59,8 +59,8 @@ test('a seller that asks for ever gets one signature, and its reason is told', a
   expect(error).toBeInstanceOf(PaymentRejectedError)
   expect(error).toMatchObject({ status: 402, reason: 'insufficient_funds', detail: 'no money' })
   expect(error instanceof PaymentRejectedError && (await error.response.json())).toMatchObject({ detail: 'no money' })
-  expect(asked).toBe(2)
-  expect(signer.asked).toHaveLength(1)
+  expect(requested).toBe(2)
+  expect(signer.requested).toHaveLength(1)
   expect(records).toMatchObject([{ outcome: 'rejected', amountUsd: '0.01', status: 402 }])
 })
 
@@ -73,7 +73,7 @@ test('a seller that raises the price after the signature gets nothing more, and 
   expect(await errorOf(pay(url))).toBeInstanceOf(PaymentRejectedError)
   expect(await errorOf(pay(url))).toBeInstanceOf(PaymentRejectedError)
   expect(await errorOf(pay(url))).toMatchObject({ limit: 'perDay', spentUsd: '0.02' })
-  expect(signer.asked.map(({ message }) => message.value)).toEqual([10_000n, 10_000n])
+  expect(signer.requested.map(({ message }) => message.value)).toEqual([10_000n, 10_000n])
 })
 
 test('409 is a refusal too, and is not paid again', async () => {
@@ -83,11 +83,11 @@ test('409 is a refusal too, and is not paid again', async () => {
   })
   const { pay, signer } = stage()
   expect(await errorOf(pay(url))).toMatchObject({ code: 'payment-rejected', status: 409, reason: 'duplicate-payment' })
-  expect(signer.asked).toHaveLength(1)
+  expect(signer.requested).toHaveLength(1)
 })
 
 test.each(['a connection that breaks', '500', '503', 'settlement_pending'])(
-  'after %s nothing new is signed, and the same credential is sent again when asked',
+  'after %s nothing new is signed, and retry sends the same credential again',
   async (trouble) => {
     const seen: unknown[] = []
     const pending = { success: false, errorReason: 'settlement_pending', transaction: '0x1', network: 'eip155:84532' }
@@ -109,25 +109,25 @@ test.each(['a connection that breaks', '500', '503', 'settlement_pending'])(
     expect(await response.text()).toBe('goods')
     expect(paymentOf(response)).toMatchObject({ outcome: 'paid', reservationId: first.payment.reservationId })
     expect(seen).toEqual(Array(3).fill([first.credential?.value, 'question']))
-    expect(signer.asked).toHaveLength(1)
+    expect(signer.requested).toHaveLength(1)
     expect(records.map(({ outcome }) => outcome)).toEqual(['unknown', 'unknown', 'paid'])
   },
 )
 
-test('a caller who gives up while the seller has the credential can ask once more, past his own signal', async () => {
+test('a caller who aborts while the seller has the credential can retry without the aborted signal', async () => {
   const giveUp = new AbortController()
-  let held = 0
+  let sent = 0
   const url = await serve((req, res) => {
     if (req.headers['payment-signature'] === undefined) return void res.writeHead(402, cent).end()
-    held += 1
-    if (held === 1) giveUp.abort(new Error('too slow'))
+    sent += 1
+    if (sent === 1) giveUp.abort(new Error('too slow'))
     else res.end('goods')
   })
   const { pay, signer } = stage()
   const error = unknown(await errorOf(pay(url, { signal: giveUp.signal })))
   expect(error).toMatchObject({ status: undefined, cause: { message: 'too slow' } })
   expect(await (await error.retry()).text()).toBe('goods')
-  expect(signer.asked).toHaveLength(1)
+  expect(signer.requested).toHaveLength(1)
 })
 
 test('a caller who gives up before the signature has paid nothing', async () => {
@@ -139,7 +139,7 @@ test('a caller who gives up before the signature has paid nothing', async () => 
   const url = await serve((_req, res) => void res.writeHead(402, cent).end())
   const { pay, signer, records } = stage({ limits: { perCall: '1', confirmAbove: '0', confirm } })
   expect(await errorOf(pay(url, { signal: giveUp.signal }))).toMatchObject({ message: 'changed my mind' })
-  expect([signer.asked, records]).toEqual([[], []])
+  expect([signer.requested, records]).toEqual([[], []])
 })
 
 test('a credential is in no message, and not in what is printed of an error', async () => {
@@ -153,7 +153,7 @@ test('a credential is in no message, and not in what is printed of an error', as
     expect(printed).not.toContain(value.slice(0, 40))
 })
 
-test('a push that fails may have moved the money: it stays counted, and the caller is told', async () => {
+test('a failed push may have moved the money: it stays counted, and the caller gets an error', async () => {
   const { pay, records, signer } = stage({
     fetch: async () => new Response('', { status: 402, headers: { 'www-authenticate': tempoChallenge } }),
     signer: { ...listeningSigner(), sendTransaction: () => Promise.reject(new Error('timed out')) },
@@ -163,7 +163,7 @@ test('a push that fails may have moved the money: it stays counted, and the call
   expect(unknown(await errorOf(pay('https://s.test/')))).toBeInstanceOf(PaymentOutcomeUnknownError)
   expect(await errorOf(pay('https://s.test/'))).toMatchObject({ limit: 'perDay', spentUsd: '0.02' })
   expect(records.map(({ outcome }) => outcome)).toEqual(['unknown', 'unknown'])
-  expect(signer.asked).toEqual([])
+  expect(signer.requested).toEqual([])
 })
 
 test('a redirect to another host is not followed with the credential, before or after the payment', async () => {
@@ -179,7 +179,7 @@ test('a redirect to another host is not followed with the credential, before or 
   })
   const { pay, signer, records } = stage()
   expect(await errorOf(pay(`${url}/away`))).toMatchObject({ refusals: [{ offer: '*', reason: 'redirected' }] })
-  expect(signer.asked).toEqual([])
+  expect(signer.requested).toEqual([])
   const response = await pay(`${url}/later`)
   expect([response.status, response.headers.get('location')]).toEqual([307, `${thief}/`])
   expect(records).toMatchObject([{ outcome: 'unknown', status: 307 }])
@@ -264,7 +264,7 @@ test('a stream that is too long to keep is refused before anything is sent', asy
   const error = await errorOf(pay(url, { method: 'POST', body: endless }))
   expect(error).toBeInstanceOf(UnreplayableBodyError)
   expect(error).toMatchObject({ code: 'body-too-large', bytesMax: streamBytesMax })
-  expect([requests, signer.asked]).toEqual([0, []])
+  expect([requests, signer.requested]).toEqual([0, []])
 })
 
 test('a 402 whose body never ends is not read to its end', async () => {

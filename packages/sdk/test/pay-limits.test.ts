@@ -22,14 +22,14 @@ function stage(limits: PayLimits, options: Partial<PayingFetchOptions> = {}) {
   return { signer, fetch, pay: createPayingFetch({ signer, limits, fetch, now: () => noon, ...options }) }
 }
 
-test('without a limit per call nothing is paid, not even what is free, and the signer is not asked', async () => {
+test('without a limit per call nothing is paid, not even a free offer, and the signer is not called', async () => {
   const { pay, signer } = stage({ perDay: '100' })
   for (const price of ['0', '1', '10000']) {
     const error = await errorOf(pay(`${url}?price=${price}`))
     expect(error).toBeInstanceOf(LimitExceededError)
     expect(error).toMatchObject({ code: 'limit-exceeded', limit: 'perCall', limitUsd: undefined })
   }
-  expect(signer.asked).toEqual([])
+  expect(signer.requested).toEqual([])
 })
 
 test('a price is paid up to the limit per call exactly, and one unit above it is refused unsigned', async () => {
@@ -37,14 +37,14 @@ test('a price is paid up to the limit per call exactly, and one unit above it is
   expect(await (await pay(`${url}?price=10000`)).text()).toBe('goods')
   const error = await errorOf(pay(`${url}?price=10001`))
   expect(error).toMatchObject({ limit: 'perCall', limitUsd: '0.01', amountUsd: '0.010001', spentUsd: '0' })
-  expect(signer.asked).toHaveLength(1)
+  expect(signer.requested).toHaveLength(1)
 })
 
 test('fifty calls at once never sign for more than the day allows', async () => {
   const { pay, signer, fetch } = stage({ perCall: '0.01', perDay: '0.25' })
   const answers = await Promise.allSettled(Array.from({ length: 50 }, () => pay(url)))
   expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(25)
-  expect(signer.asked).toHaveLength(25)
+  expect(signer.requested).toHaveLength(25)
   expect(fetch.paid).toHaveLength(25)
   const refused = answers.find(({ status }) => status === 'rejected')
   expect(refused).toMatchObject({ reason: { limit: 'perDay', limitUsd: '0.25', amountUsd: '0.01', spentUsd: '0.25' } })
@@ -69,11 +69,11 @@ test('a cheaper offer is taken when the preferred one no longer fits in the day'
   const { pay, signer } = stage({ perCall: '1', perDay: '0.09' }, { fetch })
   await pay(url)
   await pay(url)
-  expect(signer.asked.map(({ message }) => message.value)).toEqual([40_000n, 40_000n])
+  expect(signer.requested.map(({ message }) => message.value)).toEqual([40_000n, 40_000n])
   expect(await errorOf(pay(url))).toMatchObject({ limit: 'perDay', amountUsd: '0.04' })
 })
 
-test('above the threshold the caller is asked first, with the price in dollars; at it, not', async () => {
+test('confirm is called with the price in dollars above the threshold, not at it', async () => {
   const confirm = vi.fn(async () => true)
   const { pay, signer } = stage({ perCall: '1', confirmAbove: '0.05', confirm })
   await pay(`${url}?price=50000`)
@@ -82,7 +82,7 @@ test('above the threshold the caller is asked first, with the price in dollars; 
   expect(confirm).toHaveBeenCalledExactlyOnceWith(
     expect.objectContaining({ host: 'api.seller.test', amountUsd: '0.050001', token: 'USDC', network: 'base-sepolia' }),
   )
-  expect(signer.asked).toHaveLength(2)
+  expect(signer.requested).toHaveLength(2)
 })
 
 test('what was declined is not signed and not counted', async () => {
@@ -92,16 +92,16 @@ test('what was declined is not signed and not counted', async () => {
   const { pay, signer } = stage({ perCall: '1', perDay: '0.01', confirmAbove: '0', confirm })
   expect(await errorOf(pay(url))).toBeInstanceOf(ConfirmationDeclinedError)
   expect(await errorOf(pay(url))).toMatchObject({ message: 'the operator is away' })
-  expect(signer.asked).toEqual([])
+  expect(signer.requested).toEqual([])
   expect((await pay(url)).status).toBe(200)
 })
 
 test('while the caller thinks about one payment, its money is not spent by another', async () => {
-  const asked = Promise.withResolvers<boolean>()
-  const { pay } = stage({ perCall: '1', perDay: '0.02', confirmAbove: '0.01', confirm: () => asked.promise })
+  const requested = Promise.withResolvers<boolean>()
+  const { pay } = stage({ perCall: '1', perDay: '0.02', confirmAbove: '0.01', confirm: () => requested.promise })
   const slow = pay(`${url}?price=20000`)
   await expect.poll(() => errorOf(pay(url))).toMatchObject({ limit: 'perDay', spentUsd: '0.02' })
-  asked.resolve(true)
+  requested.resolve(true)
   expect((await slow).status).toBe(200)
 })
 
@@ -121,7 +121,7 @@ test('a ledger that cannot be reached refuses the payment unsigned; one that fai
   }
   const { pay, signer } = stage({ perCall: '1' }, { ledger: { ...memoryLedger(), reserve: down } })
   expect(await errorOf(pay(url))).toMatchObject({ message: 'the ledger is down' })
-  expect(signer.asked).toEqual([])
+  expect(signer.requested).toEqual([])
 
   const onFault = vi.fn()
   const late = stage({ perCall: '1' }, { ledger: { ...memoryLedger(), commit: down }, onFault })

@@ -51,14 +51,20 @@ function stage(unpaid: HeadersInit, options: Partial<PayingFetchOptions> = {}) {
 const later = new Date(noon + 300_000).toISOString()
 
 function challenge(changes: Partial<MppChallenge> = {}): MppChallenge {
-  const asked = { amount: '10000', currency: usdc.address, recipient: payTo, chainId: baseSepolia.chainId, decimals: 6 }
-  const request = encodeMppJson(evmChargeRequest(asked))
+  const requested = {
+    amount: '10000',
+    currency: usdc.address,
+    recipient: payTo,
+    chainId: baseSepolia.chainId,
+    decimals: 6,
+  }
+  const request = encodeMppJson(evmChargeRequest(requested))
   return { id: 'ch_1', realm: 'api.seller.test', method: 'evm', intent: 'charge', request, expires: later, ...changes }
 }
 
 function tempoChallenge(amount: string, more: { feePayer?: boolean; supportedModes?: ('pull' | 'push')[] } = {}) {
-  const asked = { amount, currency: pathUsd.address, recipient: payTo, chainId: tempo.chainId, ...more }
-  return challenge({ method: 'tempo', request: encodeMppJson(tempoChargeRequest(asked)) })
+  const requested = { amount, currency: pathUsd.address, recipient: payTo, chainId: tempo.chainId, ...more }
+  return challenge({ method: 'tempo', request: encodeMppJson(tempoChargeRequest(requested)) })
 }
 
 const mpp = (...challenges: MppChallenge[]) => ({ 'WWW-Authenticate': formatChallenges(challenges) })
@@ -68,16 +74,16 @@ async function refusalsOf(unpaid: HeadersInit, options: Partial<PayingFetchOptio
   const { pay, signer } = stage(unpaid, options)
   const error = await errorOf(pay(url))
   expect(error).toBeInstanceOf(UnsupportedPaymentError)
-  expect(signer.asked).toEqual([])
+  expect(signer.requested).toEqual([])
   return error instanceof UnsupportedPaymentError ? error.refusals.map(({ reason }) => reason) : []
 }
 
 describe('x402', () => {
-  test('the signature is over exactly the price, to exactly the receiver, for as long as was asked, with a fresh nonce', async () => {
+  test('the signature has exactly the price, the receiver and the requested validity, with a fresh nonce', async () => {
     const { pay, signer, fetch } = stage(asks(offer(10_000n)))
     await pay(url)
     await pay(url)
-    const [first, second] = signer.asked
+    const [first, second] = signer.requested
     expect(first).toMatchObject({
       domain: { name: 'USDC', version: '2', chainId: 84532, verifyingContract: usdc.address },
       primaryType: 'TransferWithAuthorization',
@@ -97,7 +103,7 @@ describe('x402', () => {
   test('however long a seller asks for, a signature is good for an hour at most', async () => {
     const { pay, signer } = stage(asks(offer(10_000n, { maxTimeoutSeconds: 1e12 })))
     await pay(url)
-    expect(signer.asked[0]?.message.validBefore).toBe(BigInt(noon / 1_000 + 3_600))
+    expect(signer.requested[0]?.message.validBefore).toBe(BigInt(noon / 1_000 + 3_600))
   })
 
   test('the offer is echoed with every member that the seller wrote, and its extensions too', async () => {
@@ -131,7 +137,7 @@ describe('x402', () => {
     const unpaid = asks(offer(10n ** 16n, { asset: stranger, extra: { ...eip712, decimals: 6 } }))
     const { pay, signer } = stage(unpaid, { tokens: [{ ...token, network: 'base-sepolia', eip712 }] })
     expect(paymentOf(await pay(url))).toMatchObject({ amountUsd: '0.01', token: 'DAIX' })
-    expect(signer.asked[0]?.domain).toMatchObject({ name: 'Daix', verifyingContract: stranger })
+    expect(signer.requested[0]?.domain).toMatchObject({ name: 'Daix', verifyingContract: stranger })
   })
 
   test('two thirds of a version 1 challenge are no reason to pay, all of it is', async () => {
@@ -176,7 +182,7 @@ describe('MPP', () => {
         source: `did:pkh:eip155:84532:${account.address}`,
       },
     })
-    expect(signer.asked[0]?.domain).toMatchObject({ name: 'USDC', version: '2', chainId: 84532 })
+    expect(signer.requested[0]?.domain).toMatchObject({ name: 'USDC', version: '2', chainId: 84532 })
   })
 
   test('without an end of its own a challenge is paid for five minutes, with a far one for an hour', async () => {
@@ -186,7 +192,7 @@ describe('MPP', () => {
     ] as const) {
       const { pay, signer } = stage(mpp(challenge({ expires })))
       await pay(url)
-      expect(signer.asked[0]?.message.validBefore).toBe(BigInt(noon / 1_000 + seconds))
+      expect(signer.requested[0]?.message.validBefore).toBe(BigInt(noon / 1_000 + seconds))
     }
   })
 
@@ -214,14 +220,14 @@ describe('MPP', () => {
     ['a credential in the Content-Type header', challenge({ header: 'content-type' }), 'malformed'],
     ['a charge by Tempo on another network', { ...evm({}), method: 'tempo' }, 'unsupported-scheme'],
     ['a charge on Tempo that the signer cannot pay', tempoChallenge('10000'), 'signer-cannot'],
-  ])('%s is never signed for', async (_what, asked, reason) => {
-    expect(await refusalsOf(mpp(asked))).toEqual([reason])
+  ])('%s is never signed for', async (_what, requested, reason) => {
+    expect(await refusalsOf(mpp(requested))).toEqual([reason])
   })
 
   test('of an expired challenge and a dearer one that is not, the latter is paid', async () => {
     const { pay, signer } = stage(mpp(challenge({ expires: new Date(noon).toISOString() }), evm({ amount: '20000' })))
     await pay(url)
-    expect(signer.asked.map(({ message }) => message.value)).toEqual([20_000n])
+    expect(signer.requested.map(({ message }) => message.value)).toEqual([20_000n])
   })
 
   test('a challenge that expires while the caller thinks is not paid', async () => {
@@ -267,8 +273,8 @@ describe('MPP', () => {
     ],
     ['push, where the signer can do nothing else', tempoChallenge('1'), pushing, 'hash'],
     ['nothing costs a proof', tempoChallenge('0'), {}, 'proof'],
-  ])('on Tempo: %s', async (_what, asked, abilities, type) => {
-    const { pay, fetch } = stage(mpp(asked), { signer: { ...listeningSigner(), ...abilities } })
+  ])('on Tempo: %s', async (_what, requested, abilities, type) => {
+    const { pay, fetch } = stage(mpp(requested), { signer: { ...listeningSigner(), ...abilities } })
     await pay(url)
     expect(parseMppCredential(fetch.paid[0] ?? '')).toMatchObject({ value: { payload: { type } } })
   })
@@ -348,7 +354,7 @@ describe('answers that ask for nothing that is spoken here', () => {
       const pay = createPayingFetch({ signer, limits: { perCall: '1' }, fetch })
       expect((await pay(url, { headers: { [header]: 'Payment abc' } })).status).toBe(402)
     }
-    expect(signer.asked).toEqual([])
+    expect(signer.requested).toEqual([])
   })
 })
 

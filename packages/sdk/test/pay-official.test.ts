@@ -59,7 +59,7 @@ function officialFacilitator(): x402Facilitator {
     address: settler.address,
     getCode: (args) => reads.getCode(args),
     readContract: (args) => reads.readContract({ ...args, args: args.args ?? [] }),
-    verifyTypedData: () => Promise.reject(new Error('not asked for')),
+    verifyTypedData: () => Promise.reject(new Error('not expected')),
     writeContract: (args) => writes.writeContract(args),
     sendTransaction: (args) => writes.sendTransaction(args),
     waitForTransactionReceipt: (args) => reads.waitForTransactionReceipt(args),
@@ -157,13 +157,13 @@ function mppxServer(network: (typeof networks)[number]) {
         decimals: token.decimals,
         authorization: must(token.eip712),
         settle: async () => ({ reference }),
-        x402: { facilitator: { verify: neverAsked, settle: neverAsked } },
+        x402: { facilitator: { verify: neverRequested, settle: neverRequested } },
       }),
     ],
   })
 }
 
-async function neverAsked(): Promise<never> {
+async function neverRequested(): Promise<never> {
   throw new Error('no payment comes by x402 here')
 }
 
@@ -204,7 +204,7 @@ test('one 402 of the official mppx server, with both protocols in it, is paid by
   }
 })
 
-test('the official mppx server refuses the signature of another account, and its reason is told', async () => {
+test('the official mppx server refuses the signature of another account, and its reason is reported', async () => {
   const server = mppxServer(must(networks.find(({ name }) => name === 'base-sepolia')))
   const url = await selling(Mppx.toNodeListener(server.compose(['evm/charge', { amount: '0.01' }])))
   const signer = { address: payTo, signTypedData: account.signTypedData }

@@ -5,7 +5,7 @@ import { asks, listeningSigner, noon, offer, payTo } from './pay-stage.ts'
 const sessionHeader = 'x-service-session-id'
 const otherWallet = '0x1111111111111111111111111111111111111111'
 
-interface Asked {
+interface Requested {
   readonly url: string
   readonly session: string | null
   readonly isPaid: boolean
@@ -15,7 +15,7 @@ interface Asked {
 /** What a seller does with a request; an unpaid one of a route that has no session for it is a 402 that names the wallet. */
 interface Seller {
   readonly fetch: typeof globalThis.fetch
-  readonly asked: Asked[]
+  readonly requested: Requested[]
   readonly payments: () => number
 }
 
@@ -27,13 +27,13 @@ interface Rules {
 }
 
 function aSeller({ route = () => ({ payTo, takesSessions: true }), isGood = () => true, answer }: Rules = {}): Seller {
-  const asked: Asked[] = []
+  const requested: Requested[] = []
   let sold = 0
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init)
     const [url, session] = [new URL(request.url), request.headers.get(sessionHeader)]
     const isPaid = request.headers.has('payment-signature')
-    asked.push({ url: request.url, session, isPaid, redirect: request.redirect })
+    requested.push({ url: request.url, session, isPaid, redirect: request.redirect })
     const { payTo: wallet, takesSessions } = route(url.pathname)
     if (isPaid)
       return new Response('goods', takesSessions ? { headers: { [sessionHeader]: `${wallet}-${++sold}` } } : {})
@@ -41,7 +41,7 @@ function aSeller({ route = () => ({ payTo, takesSessions: true }), isGood = () =
     if (isLetIn || url.pathname === '/free') return answer?.(url, session) ?? new Response('goods')
     return new Response('{}', { status: 402, headers: asks(offer(10_000n, { payTo: wallet })) })
   }
-  return { fetch, asked, payments: () => asked.filter(({ isPaid }) => isPaid).length }
+  return { fetch, requested, payments: () => requested.filter(({ isPaid }) => isPaid).length }
 }
 
 function aFetch(seller: Seller, options: Partial<PayingFetchOptions> = {}) {
@@ -59,7 +59,7 @@ test('what one payment bought is shown in the next calls to the same origin, and
     expect([next.status, await next.text(), paymentOf(next)]).toEqual([200, 'goods', undefined])
   }
   expect(seller.payments()).toBe(1)
-  expect(seller.asked.map(({ session }) => session)).toEqual([null, null, `${payTo}-1`, `${payTo}-1`])
+  expect(seller.requested.map(({ session }) => session)).toEqual([null, null, `${payTo}-1`, `${payTo}-1`])
 })
 
 test('a session that is over is paid again, once, and the new one takes its place', async () => {
@@ -68,7 +68,7 @@ test('a session that is over is paid again, once, and the new one takes its plac
   const paying = aFetch(seller)
   for (let call = 0; call < 4; call++) expect((await paying('https://seller.test/a')).status).toBe(200)
   expect(seller.payments()).toBe(2)
-  expect(seller.asked.at(-1)?.session).toBe(`${payTo}-2`)
+  expect(seller.requested.at(-1)?.session).toBe(`${payTo}-2`)
 })
 
 test('a session does not go beside the payment that takes its place', async () => {
@@ -76,7 +76,7 @@ test('a session does not go beside the payment that takes its place', async () =
   const paying = aFetch(seller)
   await paying('https://seller.test/a')
   await paying('https://seller.test/a')
-  expect(seller.asked.filter(({ isPaid }) => isPaid).map(({ session }) => session)).toEqual([null, null])
+  expect(seller.requested.filter(({ isPaid }) => isPaid).map(({ session }) => session)).toEqual([null, null])
 })
 
 test.each(['https://seller.test:8443/a', 'http://seller.test/a', 'https://other.test/a', 'https://a.seller.test/a'])(
@@ -86,7 +86,10 @@ test.each(['https://seller.test:8443/a', 'http://seller.test/a', 'https://other.
     const paying = aFetch(seller, { allowInsecure: true })
     await paying('https://seller.test/a')
     await paying(url)
-    expect(seller.asked.filter((asked) => asked.url === url).map(({ session }) => session)).toEqual([null, null])
+    expect(seller.requested.filter((requested) => requested.url === url).map(({ session }) => session)).toEqual([
+      null,
+      null,
+    ])
   },
 )
 
@@ -96,8 +99,8 @@ test('a call with a session follows no redirect, so that the session stays where
   const paying = aFetch(seller)
   await paying('https://seller.test/a')
   const moved = await paying('https://seller.test/moved')
-  expect([moved.status, seller.asked.at(-1)?.redirect]).toEqual([302, 'manual'])
-  expect(seller.asked.some(({ url }) => url.startsWith('https://evil.test'))).toBe(false)
+  expect([moved.status, seller.requested.at(-1)?.redirect]).toEqual([302, 'manual'])
+  expect(seller.requested.some(({ url }) => url.startsWith('https://evil.test'))).toBe(false)
 })
 
 describe('at an origin where two wallets sell', () => {
@@ -116,7 +119,7 @@ describe('at an origin where two wallets sell', () => {
     const seller = aSeller({ route })
     const paying = aFetch(seller)
     for (const path of ['/a', '/each', '/a', '/each', '/a']) await paying(`https://seller.test${path}`)
-    expect(seller.asked.filter(({ isPaid }) => isPaid).map(({ url }) => new URL(url).pathname)).toEqual([
+    expect(seller.requested.filter(({ isPaid }) => isPaid).map(({ url }) => new URL(url).pathname)).toEqual([
       '/a',
       '/each',
       '/each',
@@ -128,7 +131,7 @@ test('with sessions turned off none is shown', async () => {
   const seller = aSeller()
   const paying = aFetch(seller, { sessions: false })
   for (let call = 0; call < 3; call++) await paying('https://seller.test/a')
-  expect([seller.payments(), seller.asked.some(({ session }) => session !== null)]).toEqual([3, false])
+  expect([seller.payments(), seller.requested.some(({ session }) => session !== null)]).toEqual([3, false])
 })
 
 test('a session is forgotten after a week', async () => {
@@ -139,7 +142,7 @@ test('a session is forgotten after a week', async () => {
   await paying('https://seller.test/a')
   now += 604_800_000
   await paying('https://seller.test/free')
-  expect(seller.asked.at(-1)?.session).toBeNull()
+  expect(seller.requested.at(-1)?.session).toBeNull()
 })
 
 test('a session of the caller’s own goes out as it is', async () => {
@@ -147,34 +150,34 @@ test('a session of the caller’s own goes out as it is', async () => {
   const paying = aFetch(seller)
   await paying('https://seller.test/a')
   await paying('https://seller.test/a', { headers: { [sessionHeader]: `${payTo}-own` } })
-  expect(seller.asked.at(-1)?.session).toBe(`${payTo}-own`)
+  expect(seller.requested.at(-1)?.session).toBe(`${payTo}-own`)
 })
 
 test.each(['x'.repeat(513), 'two words'])('a session that no header should carry is not kept: %s', async (token) => {
-  const asked: (string | null)[] = []
+  const requested: (string | null)[] = []
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init)
-    asked.push(request.headers.get(sessionHeader))
+    requested.push(request.headers.get(sessionHeader))
     if (request.headers.has('payment-signature')) return new Response('goods', { headers: { [sessionHeader]: token } })
     return new Response('{}', { status: 402, headers: asks(offer(10_000n)) })
   }
-  const paying = aFetch({ fetch, asked: [], payments: () => 0 })
+  const paying = aFetch({ fetch, requested: [], payments: () => 0 })
   await paying('https://seller.test/a')
   await paying('https://seller.test/a')
-  expect(asked).toEqual([null, null, null, null])
+  expect(requested).toEqual([null, null, null, null])
 })
 
 test('a refused payment leaves no session, whatever its answer carries', async () => {
   const headers = { [sessionHeader]: 'sess_of_a_thief' }
-  const asked: (string | null)[] = []
+  const requested: (string | null)[] = []
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init)
-    asked.push(request.headers.get(sessionHeader))
+    requested.push(request.headers.get(sessionHeader))
     const status = request.headers.has('payment-signature') ? 409 : 402
     return new Response('{}', { status, headers: { ...asks(offer(10_000n)), ...headers } })
   }
-  const paying = aFetch({ fetch, asked: [], payments: () => 0 })
+  const paying = aFetch({ fetch, requested: [], payments: () => 0 })
   await expect(paying('https://seller.test/a')).rejects.toMatchObject({ code: 'payment-rejected' })
   await expect(paying('https://seller.test/a')).rejects.toMatchObject({ code: 'payment-rejected' })
-  expect(asked).toEqual([null, null, null, null])
+  expect(requested).toEqual([null, null, null, null])
 })

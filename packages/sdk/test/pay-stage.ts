@@ -20,7 +20,7 @@ export const baseSepolia = must(networkByName('base-sepolia'))
 export const base = must(networkByName('base'))
 export const usdc = must(tokenBySymbol(baseSepolia, 'USDC'))
 
-/** A moment at which the clock of a test stands. */
+/** The fixed time of a test clock. */
 export const noon = Date.parse('2026-11-21T12:00:00Z')
 
 export function must<T>(value: T | undefined | null): T {
@@ -28,14 +28,14 @@ export function must<T>(value: T | undefined | null): T {
   return value
 }
 
-/** The account as a signer that keeps what it was asked to sign. */
-export function listeningSigner(): Signer & { readonly asked: TypedData[] } {
-  const asked: TypedData[] = []
+/** The account as a signer that records what it is requested to sign. */
+export function listeningSigner(): Signer & { readonly requested: TypedData[] } {
+  const requested: TypedData[] = []
   return {
     address: account.address,
-    asked,
+    requested,
     signTypedData: (typedData) => {
-      asked.push(typedData)
+      requested.push(typedData)
       return signAs(typedData)
     },
   }

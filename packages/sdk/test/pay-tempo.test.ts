@@ -37,7 +37,7 @@ const signTempoTransaction: NonNullable<Signer['signTempoTransaction']> = async 
   return signTransaction(client(), { ...sponsored, feePayer: true })
 }
 
-/** The same, sent by the payer, as a plain EIP-1559 transaction. */
+/** Pays by push: the payer sends a plain EIP-1559 transaction. */
 const sendTransaction: NonNullable<Signer['sendTransaction']> = async ({ to, data }) => {
   const wallet = createWalletClient({ account: payer, chain: tempoModerato, transport: http(chain.rpcUrl) })
   const hash = await wallet.sendTransaction({ to, data, type: 'eip1559' })
@@ -112,7 +112,7 @@ test('what costs nothing is paid by a proof, with no transaction', async () => {
   expect(paymentOf(response)).toMatchObject({ amountUsd: '0', outcome: 'paid' })
 })
 
-test('the official server refuses a transaction with another memo unbroadcast, and its reason is told', async () => {
+test('the official server refuses a transaction with another memo before broadcasting it, and its reason is reported', async () => {
   const url = await shop('0.05')
   const before = await balances()
   const forgetful: typeof signTempoTransaction = ({ calls, ...request }) => {

@@ -149,7 +149,7 @@ test('the account knows its organisations and its use, and what was done is in t
 test('a member is added by e-mail, given another role, and removed', async () => {
   const { members } = purser.organisations
   const { accountId } = await members.add({ email: 'new.member@example.com', role: 'viewer' })
-  expect(await members.update(accountId, { role: 'admin' })).toMatchObject({ accountId, role: 'admin' })
+  expect(await members.update(accountId, { role: 'member' })).toMatchObject({ accountId, role: 'member' })
   await members.remove(accountId)
   const left = await members.list().toArray({ limit: 10 })
   expect(left.map((member) => member.accountId)).not.toContain(accountId)

@@ -22,21 +22,21 @@ const payment = {
 const moved = { txHash, settledAt: '2026-11-21T00:00:02.000Z', pending: false }
 const sent = { protocol: 'mpp', value: mpp('evm') } as const
 
-function receipt(told: Record<string, unknown>) {
-  const [name, value] = receiptOf(sent, Object.assign({}, payment, told), moved)
+function receipt(reported: Record<string, unknown>) {
+  const [name, value] = receiptOf(sent, Object.assign({}, payment, reported), moved)
   return { name, ...parseReceipt(value) }
 }
 
-test('what Purser says of the payment stands in the receipt before what the credential says', () => {
-  const told = { challengeId: 'of-purser', method: 'tempo', network: 'eip155:42431' }
+test('the receipt prefers what Purser says about the payment to what the credential says', () => {
+  const reported = { challengeId: 'of-purser', method: 'tempo', network: 'eip155:42431' }
   const facts = { challengeId: 'of-purser', method: 'tempo', chainId: 42431, reference: txHash }
-  expect(receipt(told)).toMatchObject({ name: 'Payment-Receipt', status: 'success', ...facts })
+  expect(receipt(reported)).toMatchObject({ name: 'Payment-Receipt', status: 'success', ...facts })
 })
 
 test.each([{}, { challengeId: '', method: 7, network: 'solana:mainnet' }])(
   'where Purser says nothing of use (%j) the receipt names what was signed',
-  (told: Record<string, unknown>) => {
-    expect(receipt(told)).toMatchObject({ method: 'evm', chainId: 84532 })
-    expect(receipt(told).challengeId).toMatch(/^challenge-\d+$/)
+  (reported: Record<string, unknown>) => {
+    expect(receipt(reported)).toMatchObject({ method: 'evm', chainId: 84532 })
+    expect(receipt(reported).challengeId).toMatch(/^challenge-\d+$/)
   },
 )

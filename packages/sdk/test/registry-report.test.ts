@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createPurser } from '../src/index.ts'
-import { bodySeen, headersSeen, querySeen } from '../src/middleware/observed.ts'
 import type { Fault } from '../src/middleware/options.ts'
 import { openReports, type SoldCall } from '../src/middleware/registry-report.ts'
+import { bodySeen, headersSeen, querySeen } from '../src/middleware/request-shape.ts'
 import { apiKey, type FakePurser, problem, startFakePurser } from './fake-purser.ts'
 
 let fake: FakePurser
@@ -22,14 +22,17 @@ function reports() {
 
 function sold(
   path: string,
-  changes: Partial<SoldCall['sale']> = {},
+  changes: Partial<SoldCall['context']> = {},
   look: SoldCall['look'] = { headerNames: [] },
 ): SoldCall {
-  const sale = { method: 'GET', price: '0.01', resource: `https://shop.test${path}`, ...changes }
-  return { sale, protocol: 'x402', basePath: '', contentType: undefined, look }
+  const context = { method: 'GET', price: '0.01', resource: `https://shop.test${path}`, ...changes }
+  return { context, protocol: 'x402', basePath: '', contentType: undefined, look }
 }
 
-/** So many have arrived. They are sent one by one, in order: when the last one is the one asked for, there were no others. */
+/**
+ * Waits for this many reports. They are sent one by one, in order, so when the last one is the expected one, there
+ * were no others.
+ */
 async function arrived(count: number): Promise<Record<string, unknown>[]> {
   await expect.poll(() => fake.calls('/registry/snapshots').length).toBe(count)
   return fake.calls('/registry/snapshots').map(({ body }) => body)
@@ -80,7 +83,7 @@ test('of no more than a thousand routes an hour is anything remembered or said',
   expect(routes(await arrived(1_001)).slice(-2)).toEqual(['/route999', '/last'])
 })
 
-test('a failure is told once, is not tried again within the hour, and the next route is still reported', async () => {
+test('a failure is reported once and not retried within the hour, and the next route is still reported', async () => {
   fake.script('/registry/snapshots', problem(503, 'service-unavailable'), { status: 202, body: { accepted: true } })
   const report = reports()
   report(sold('/one'))
@@ -105,7 +108,7 @@ test('names and kinds are seen, and no value of a header, a query or a body', ()
 })
 
 test.each([
-  ['a value that stands where a name should', 'V1StGXR8_Z5jdHi6B-myTw'],
+  ['a value in place of a name', 'V1StGXR8_Z5jdHi6B-myTw'],
   ['a number', '4711'],
   ['an empty name', ''],
   ['a NUL', 'a\u0000'],
@@ -122,14 +125,14 @@ test.each([undefined, null, 'text', 7, [{ a: 1 }], new Uint8Array(4), new Map([[
   },
 )
 
-test('of a thousand names 32 are told', () => {
+test('of a thousand names 32 are reported', () => {
   const many = Array.from({ length: 1_000 }, (_, index) => `name${index}x`)
   expect(bodySeen(Object.fromEntries(many.map((name) => [name, 1])))).toHaveLength(32)
   expect(headersSeen(many)).toHaveLength(32)
   expect(querySeen(new URLSearchParams(many.map((name) => [name, '1'])))).toHaveLength(32)
 })
 
-test('a call that cannot be read is a fault to be told of and nothing else', async () => {
+test('a malformed call is reported as a fault and has no other effect', async () => {
   const report = reports()
   report(sold('', { resource: 'no address' }))
   expect(faults.map(({ stage }) => stage)).toEqual(['registry'])

@@ -26,7 +26,7 @@ test.each(kinds)(
   },
 )
 
-test('a file cut short is told by its length', async () => {
+test('a truncated file is detected by its length', async () => {
   const verdict = await verifyItem(songProof, { keys, content: song.subarray(0, 150_000) })
   expect(verdict).toMatchObject({ detail: 'The content has 150000 bytes; 200000 were sealed.' })
 })
@@ -58,7 +58,7 @@ test('content is not read for a proof that does not hold', async () => {
   expect(content.readableDidRead).toBe(false)
 })
 
-test('content too large for memory is not gathered; its size and hash prove it all the same', async () => {
+test('content too large for memory is not buffered; its size and hash suffice', async () => {
   const huge = { ...songItem, size: contentBytesMax + 1 }
   const proof = itemProof(sealedBy(sealer, [huge]), huge.id)
   const content = Readable.from([song])

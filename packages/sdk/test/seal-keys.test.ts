@@ -81,14 +81,14 @@ test('fetched keys carry the name of the service that they came from, and prove 
   expect(await verifySeal(posing, { keys })).toMatchObject({ ok: false, fault: 'key-unknown', claimedKid })
 })
 
-test('a service under a path is asked under it and named with it', async () => {
-  const asked: string[] = []
+test('a service under a path is requested under that path and named with it', async () => {
+  const requested: string[] = []
   const send: typeof fetch = async (input) => {
-    asked.push(String(input))
+    requested.push(String(input))
     return Response.json(sealer.jwks)
   }
   const keys = await fetchKeys('https://example.com/a b/purser/', { fetch: send })
-  expect(asked).toEqual(['https://example.com/a%20b/purser/.well-known/jwks.json'])
+  expect(requested).toEqual(['https://example.com/a%20b/purser/.well-known/jwks.json'])
   expect(keys.keys).toEqual([expect.objectContaining({ kid: 'did:web:example.com:a%2520b:purser#seal-1' })])
 })
 
@@ -106,7 +106,7 @@ test.each([
   'pay',
   '',
 ])('keys are not fetched from %s', async (baseUrl) => {
-  const never = () => Promise.reject(new Error('this was not to be asked'))
+  const never = () => Promise.reject(new Error('this should not be requested'))
   await expect(fetchKeys(baseUrl, { fetch: never })).rejects.toThrow(TypeError)
 })
 

@@ -11,7 +11,7 @@ import {
   utf8,
 } from '@purser/protocol'
 
-/** A service that seals, as far as a verifier can tell: its key, its name, and its key set as it shows it. */
+/** A service that seals, as a verifier sees it: its key, name and key set. */
 export interface Sealer {
   readonly kid: string
   readonly privateKey: KeyObject

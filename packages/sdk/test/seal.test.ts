@@ -16,7 +16,7 @@ test('the proof of a sealed vault holds, and says who signed what', async () => 
   })
 })
 
-test('no bit of a proof can change unseen, wherever it stands', async () => {
+test('a change of any bit of a proof is detected', async () => {
   const text = JSON.stringify({ manifest, statement })
   let changed = 0
   for (let at = 0; at < text.length; at++) {

@@ -44,7 +44,7 @@ interface Shop {
   readonly faults: Fault[]
 }
 
-/** A shop whose handler puts what was asked into the vault of the payment. */
+/** A shop whose handler stores the request in the vault of the payment. */
 async function aShop(): Promise<Shop> {
   const faults: Fault[] = []
   const app = express()
@@ -87,7 +87,7 @@ test('one payment on the chain covers three calls, and their vault holds what al
   expect(log).toMatchObject({ sessionId, vaultId, status: 'settled' })
 })
 
-test('a session of one shop is asked to pay at another, though both sell for one wallet', async () => {
+test('a session of one shop gets a 402 at another shop of the same wallet', async () => {
   const [here, there] = [await aShop(), await aShop()]
   const { paid, pay } = aPayer()
   const bought = await pay(`${here.url}/ask/Oslo`)

@@ -17,55 +17,55 @@ function sessionUntil(expiresAt: string) {
   return { sessionId: 'sess_1', vaultId: 'vlt_1', expiresAt, isExpired: false }
 }
 
-/** A gate whose Purser answers as told, once for each call, and whose clock stands until it is moved. */
+/** A gate with scripted responses of Purser, one per call, and a clock that the test moves. */
 function aGate(...answers: Response[]) {
   const clock = { now: noon }
-  const asked: unknown[] = []
+  const requested: unknown[] = []
   const answer: typeof fetch = async (_input, init) => {
-    asked.push(JSON.parse(String(init?.body)))
+    requested.push(JSON.parse(String(init?.body)))
     const next = answers.length > 1 ? answers.shift() : answers[0]
     return next?.clone() ?? new Response(null, { status: 500 })
   }
   const purser = createPurser({ apiKey, baseUrl: 'http://purser.test', fetch: answer, maxRetries: 0 })
-  return { gate: openGate(purser, { walletId: 'byw_1' }, () => clock.now), asked, clock }
+  return { gate: openGate(purser, { walletId: 'byw_1' }, () => clock.now), requested, clock }
 }
 
 const yes = () => Response.json(sessionUntil(inAnHour))
 const no = () => Response.json({ type: 'x/session-not-found', title: 'No', status: 402 }, { status: 402 })
 
 test('a yes is believed for five seconds and not for longer', async () => {
-  const { gate, asked, clock } = aGate(yes(), no())
+  const { gate, requested, clock } = aGate(yes(), no())
   expect(await gate.check(token, host)).toMatchObject({ sessionId: 'sess_1' })
   clock.now += 4_999
   expect(await gate.check(token, host)).toMatchObject({ sessionId: 'sess_1' })
-  expect(asked).toEqual([{ sessionToken: token, host, walletId: 'byw_1' }])
+  expect(requested).toEqual([{ sessionToken: token, host, walletId: 'byw_1' }])
   clock.now += 1
   expect(await gate.check(token, host)).toBeUndefined()
-  expect(asked).toHaveLength(2)
+  expect(requested).toHaveLength(2)
 })
 
 test('a yes is not believed beyond the end of the session', async () => {
-  const { gate, asked, clock } = aGate(Response.json(sessionUntil('2026-11-21T12:00:01.000Z')), no())
+  const { gate, requested, clock } = aGate(Response.json(sessionUntil('2026-11-21T12:00:01.000Z')), no())
   expect(await gate.check(token, host)).toBeDefined()
   clock.now += 1_000
   expect(await gate.check(token, host)).toBeUndefined()
-  expect(asked).toHaveLength(2)
+  expect(requested).toHaveLength(2)
 })
 
 test('a yes for one host or one token is none for another', async () => {
-  const { gate, asked } = aGate(yes(), no())
+  const { gate, requested } = aGate(yes(), no())
   expect(await gate.check(token, host)).toBeDefined()
   expect(await gate.check(token, 'other.test')).toBeUndefined()
   expect(await gate.check(tokenNumber(2), host)).toBeUndefined()
-  expect(asked).toHaveLength(3)
+  expect(requested).toHaveLength(3)
 })
 
-test('a no, and an answer that is none, are asked for again each time', async () => {
-  const { gate, asked } = aGate(no(), new Response('down', { status: 502 }), yes())
+test('a negative or malformed response is not cached', async () => {
+  const { gate, requested } = aGate(no(), new Response('down', { status: 502 }), yes())
   expect(await gate.check(token, host)).toBeUndefined()
   await expect(gate.check(token, host)).rejects.toMatchObject({ status: 502 })
   expect(await gate.check(token, host)).toBeDefined()
-  expect(asked).toHaveLength(3)
+  expect(requested).toHaveLength(3)
 })
 
 test('Purser keeps no answer to a look at a session: none is kept for tokens that strangers make up', async () => {
@@ -81,19 +81,19 @@ test('Purser keeps no answer to a look at a session: none is kept for tokens tha
 })
 
 test('a hundred calls at once ask once', async () => {
-  const { gate, asked } = aGate(yes())
+  const { gate, requested } = aGate(yes())
   const answers = await Promise.all(Array.from({ length: 100 }, () => gate.check(token, host)))
-  expect([answers.filter((session) => session?.sessionId === 'sess_1').length, asked.length]).toEqual([100, 1])
+  expect([answers.filter((session) => session?.sessionId === 'sess_1').length, requested.length]).toEqual([100, 1])
 })
 
-test('of more sessions than are remembered the oldest are asked for again, and none is let in unasked', async () => {
-  const { gate, asked } = aGate(yes())
+test('above the cache limit the oldest sessions are checked again, and none is admitted unchecked', async () => {
+  const { gate, requested } = aGate(yes())
   for (let number = 0; number <= 10_000; number++) await gate.check(tokenNumber(number), host)
-  expect(asked).toHaveLength(10_001)
+  expect(requested).toHaveLength(10_001)
   await gate.check(tokenNumber(10_000), host)
-  expect(asked).toHaveLength(10_001)
+  expect(requested).toHaveLength(10_001)
   await gate.check(tokenNumber(0), host)
-  expect(asked).toHaveLength(10_002)
+  expect(requested).toHaveLength(10_002)
 })
 
 test('the session of a payment is opened once, and again only when that failed', async () => {

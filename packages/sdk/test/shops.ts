@@ -39,11 +39,11 @@ const headers = { 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods', Vary
 function walletOf(fake: FakePurser, { faults }: Seen, options: ShopOptions): onExpress.WalletOptions {
   const retry = { delayMsFirst: 1, delayMsMax: 2 }
   const onFault = (fault: onExpress.Fault) => void faults.push(fault)
-  // What Purser is asked is told call by call in the tests; those of the registry turn it on.
+  // Off by default, because the tests list every request to Purser. The registry tests turn it on.
   return { apiKey, baseUrl: fake.baseUrl, walletId: 'byw_1', registry: false, retry, onFault, ...options.wallet }
 }
 
-/** The price stands in the query of the request's address, for tests alone. */
+/** The price is in the query of the URL, for tests only. */
 function payOf<R>(addressOf: (request: R) => string, bodyOf: (request: R) => Body, options: ShopOptions) {
   const price = (request: R) => new URL(addressOf(request), 'http://shop.test').searchParams.get('price') ?? '0.01'
   const bindBody = options.bindsBody === undefined ? undefined : bodyOf
@@ -90,7 +90,7 @@ export async function expressShop(fake: FakePurser, options: ShopOptions = {}): 
   return { url: await listen(server), ...seen, close: () => close(server) }
 }
 
-/** The same with Fastify. */
+/** A shop with Fastify. */
 export async function fastifyShop(fake: FakePurser, options: ShopOptions = {}): Promise<Shop> {
   const seen = nothingSeen()
   const app = Fastify()
@@ -124,7 +124,7 @@ export async function fastifyShop(fake: FakePurser, options: ShopOptions = {}): 
   return { url: await listen(app.server), ...seen, close: () => close(app.server) }
 }
 
-/** The same with Hono on Node. */
+/** A shop with Hono on Node. */
 export async function honoShop(fake: FakePurser, options: ShopOptions = {}): Promise<Shop> {
   const seen = nothingSeen()
   const app = new Hono()
@@ -160,7 +160,7 @@ export async function honoShop(fake: FakePurser, options: ShopOptions = {}): Pro
   return serve(seen, app.fetch)
 }
 
-/** The same with a route handler of Next's App Router, given Next's own request. */
+/** A shop with a route handler of Next's App Router, which gets Next's own request. */
 export async function nextShop(fake: FakePurser, options: ShopOptions = {}): Promise<Shop> {
   const seen = nothingSeen()
   const bodyOf = async (request: NextRequest) => new Uint8Array(await request.clone().arrayBuffer())
@@ -174,13 +174,13 @@ export async function nextShop(fake: FakePurser, options: ShopOptions = {}): Pro
   })
   return serve(seen, async (request) => {
     const { method, headers, body, signal } = request
-    const asked = new NextRequest(request.url, {
+    const requested = new NextRequest(request.url, {
       method,
       headers,
       signal,
       ...(body !== null && { body, duplex: 'half' }),
     })
-    return route(asked, undefined).catch(() => new Response('broke', { status: 500 }))
+    return route(requested, undefined).catch(() => new Response('broke', { status: 500 }))
   })
 }
 

@@ -23,15 +23,15 @@ type Answer = (res: ServerResponse, rest: readonly SignedDelivery[]) => void
 
 /** A stream as the service has it; each connection is answered in its own way, then in the last. */
 async function aStream(...answers: Answer[]) {
-  const asked: IncomingMessage[] = []
+  const requested: IncomingMessage[] = []
   const baseUrl = await serve((req, res) => {
-    asked.push(req)
+    requested.push(req)
     const after = history.findIndex(({ id }) => id === req.headers['last-event-id'])
     const answer = answers.length > 1 ? answers.shift() : answers[0]
     answer?.(res, history.slice(after + 1))
   })
   const { events } = createPurser({ apiKey, baseUrl, retry: { delayMsFirst: 1 } })
-  return { asked, events, places: () => asked.map(({ headers }) => headers['last-event-id']) }
+  return { requested, events, places: () => requested.map(({ headers }) => headers['last-event-id']) }
 }
 
 function begin(res: ServerResponse, text: string): ServerResponse {
@@ -59,14 +59,14 @@ async function take(
   return had
 }
 
-test('deliveries come with the headers and the raw body that are to be passed on, of the types that were asked for', async () => {
-  const { asked, events } = await aStream(whole)
+test('deliveries have the headers and the raw body to forward, and only the requested types', async () => {
+  const { requested, events } = await aStream(whole)
   const query: ListenQuery = { events: ['vault.sealed', 'vault.expired'], from: '2026-11-22T00:00:00Z' }
   expect(await take(events.stream(query), 5)).toEqual(history)
-  expect(asked.map(({ url }) => url)).toEqual([
+  expect(requested.map(({ url }) => url)).toEqual([
     '/events/stream?events=vault.sealed%2Cvault.expired&from=2026-11-22T00%3A00%3A00Z',
   ])
-  expect(asked[0]?.headers).toMatchObject({ accept: 'text/event-stream', authorization: `Bearer ${apiKey}` })
+  expect(requested[0]?.headers).toMatchObject({ accept: 'text/event-stream', authorization: `Bearer ${apiKey}` })
 })
 
 test.each([1, 2, 3, 4])(
@@ -89,7 +89,7 @@ test('one that was handed out and not done with when the loop ended is the one t
   expect(places()).toEqual([undefined, 'evt_1'])
 })
 
-test('a delivery whose signature grew old on the way is not handed out but asked for anew', async () => {
+test('a delivery whose signature is too old is not yielded but requested again', async () => {
   const late: Answer = (res) => void begin(res, [deliveryNumber(1), deliveryNumber(2, 61)].map(written).join(''))
   const { events, places } = await aStream(late, whole)
   expect(await take(events.stream(), 5)).toEqual(history)
@@ -100,21 +100,21 @@ test('a delivery whose signature grew old on the way is not handed out but asked
 
 test('what there is and no more ends by itself, also over a connection that broke', async () => {
   const two: Answer = (res, rest) => void begin(res, rest.slice(0, 2).map(written).join('')).end()
-  const { events, asked } = await aStream(two, two, two, nothing)
+  const { events, requested } = await aStream(two, two, two, nothing)
   expect(await take(events.stream({ follow: 'false' }))).toEqual(history)
-  expect(asked.map(({ url }) => url)).toEqual(Array(4).fill('/events/stream?follow=false'))
+  expect(requested.map(({ url }) => url)).toEqual(Array(4).fill('/events/stream?follow=false'))
 })
 
-test('whoever listens is told when the stream is open, when it broke and when it is open again', async () => {
-  const told: string[] = []
+test('callbacks report when the stream opens, breaks and reopens', async () => {
+  const reported: string[] = []
   const one: Answer = (res, rest) => void begin(res, rest.slice(0, 1).map(written).join('')).end()
   const { events } = await aStream(one, (res) => void res.socket?.destroy(), whole)
   const hooks = {
-    onOpen: () => told.push('open'),
-    onBreak: (error: unknown) => told.push(error === undefined ? 'ended' : 'broken'),
+    onOpen: () => reported.push('open'),
+    onBreak: (error: unknown) => reported.push(error === undefined ? 'ended' : 'broken'),
   }
   await take(events.stream({}, hooks), 3)
-  expect(told).toEqual(['open', 'ended', 'broken', 'open'])
+  expect(reported).toEqual(['open', 'ended', 'broken', 'open'])
 })
 
 test('a key that is revoked meanwhile is an error', async () => {
@@ -124,22 +124,22 @@ test('a key that is revoked meanwhile is an error', async () => {
 })
 
 test.each(['not json', '[]', '{"eventId":"evt_1"}', '{"eventId":"e","type":"t","headers":[],"body":7}'])(
-  'data that is no delivery is an error and not asked for again: %s',
+  'data that is not a delivery is an error and not requested again: %s',
   async (data) => {
-    const { asked, events } = await aStream((res) => void begin(res, `id: evt_1\ndata: ${data}\n\n`))
+    const { requested, events } = await aStream((res) => void begin(res, `id: evt_1\ndata: ${data}\n\n`))
     await expect(take(events.stream())).rejects.toMatchObject({ code: 'unreadable-answer' })
-    expect(asked).toHaveLength(1)
+    expect(requested).toHaveLength(1)
   },
 )
 
 test('a signal ends the listening with its reason, and the connection', async () => {
   const controller = new AbortController()
   const reason = new Error('enough')
-  const { asked, events } = await aStream(whole)
+  const { requested, events } = await aStream(whole)
   const listening = (async () => {
     for await (const { id } of events.stream({}, { signal: controller.signal }))
       if (id === 'evt_5') controller.abort(reason)
   })()
   await expect(listening).rejects.toBe(reason)
-  await expect.poll(() => asked[0]?.socket.destroyed).toBe(true)
+  await expect.poll(() => requested[0]?.socket.destroyed).toBe(true)
 })

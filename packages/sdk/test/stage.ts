@@ -26,13 +26,13 @@ export function v1(): { 'X-PAYMENT': string } {
   return { 'X-PAYMENT': encodeHeader(payment) }
 }
 
-/** A fresh MPP credential for a challenge on the method's chain; `asked` is what the challenge would be asked for with. */
+/** A fresh MPP credential for a challenge on the chain of the method, with the inputs of the challenge. */
 export function mpp(
   method: 'tempo' | 'evm' = 'evm',
-  asked: Record<string, unknown> = {},
+  requested: Record<string, unknown> = {},
   payload: Record<string, unknown> = { type: 'authorization' },
 ): string {
-  const offers = mppOffers({ resource: 'http://shop.test/paid', price: '0.01', ...asked })
+  const offers = mppOffers({ resource: 'http://shop.test/paid', price: '0.01', ...requested })
   const challenge = offers.find((offer) => offer.method === method)
   if (challenge === undefined) throw new Error('no such offer')
   return formatMppCredential({ challenge, payload: { ...payload, nonce: ++serial } })

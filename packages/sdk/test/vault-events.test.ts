@@ -26,15 +26,15 @@ type Answer = (res: ServerResponse, rest: readonly VaultEvent[]) => void
 
 /** A stream as the service has it: what comes after `Last-Event-ID`; each connection is answered in its own way, then in the last. */
 async function aStream(...answers: Answer[]) {
-  const asked: IncomingMessage[] = []
+  const requested: IncomingMessage[] = []
   const baseUrl = await serve((req, res) => {
-    asked.push(req)
+    requested.push(req)
     const after = history.findIndex(({ eventId }) => eventId === req.headers['last-event-id'])
     const answer = answers.length > 1 ? answers.shift() : answers[0]
     answer?.(res, history.slice(after + 1))
   })
   const { vaults } = createPurser({ apiKey, baseUrl, retry: { delayMsFirst: 1 } })
-  return { asked, vaults }
+  return { requested, vaults }
 }
 
 function begin(res: ServerResponse, text: string): ServerResponse {
@@ -56,10 +56,10 @@ async function all(events: AsyncIterable<VaultEvent>): Promise<VaultEvent[]> {
 }
 
 test('a vault is watched from its first event to its seal, and the iteration ends there by itself', async () => {
-  const { asked, vaults } = await aStream(whole)
+  const { requested, vaults } = await aStream(whole)
   expect(await all(vaults.events('vlt_1', { from: '2026-11-21T00:00:00Z' }))).toEqual(history)
-  expect(asked.map(({ url }) => url)).toEqual(['/vaults/vlt_1/events?from=2026-11-21T00%3A00%3A00Z'])
-  expect(asked[0]?.headers).toMatchObject({ accept: 'text/event-stream', authorization: `Bearer ${apiKey}` })
+  expect(requested.map(({ url }) => url)).toEqual(['/vaults/vlt_1/events?from=2026-11-21T00%3A00%3A00Z'])
+  expect(requested[0]?.headers).toMatchObject({ accept: 'text/event-stream', authorization: `Bearer ${apiKey}` })
 })
 
 test.each([1, 2, 3, 4])(
@@ -70,10 +70,10 @@ test.each([1, 2, 3, 4])(
       const half = rest[count] === undefined ? '' : written(rest[count]).slice(0, 30)
       begin(res, rest.slice(0, count).map(written).join('') + half).end()
     }
-    const { asked, vaults } = await aStream(some, whole)
+    const { requested, vaults } = await aStream(some, whole)
     expect(await all(vaults.events('vlt_1', { from: '2026-11-21T00:00:00Z' }))).toEqual(history)
-    expect(asked[1]?.headers['last-event-id']).toBe(`evt_${count}`)
-    expect(asked[1]?.url).toBe('/vaults/vlt_1/events')
+    expect(requested[1]?.headers['last-event-id']).toBe(`evt_${count}`)
+    expect(requested[1]?.url).toBe('/vaults/vlt_1/events')
   },
 )
 
@@ -89,9 +89,9 @@ test('a connection that is reset, and a service that is away for a while, are ou
 })
 
 test('a place that the service names before the first event is where a broken connection goes on', async () => {
-  const { asked, vaults } = await aStream((res) => void begin(res, 'id: evt_2\n\n').end(), whole)
+  const { requested, vaults } = await aStream((res) => void begin(res, 'id: evt_2\n\n').end(), whole)
   expect(await all(vaults.events('vlt_1'))).toEqual(history.slice(2))
-  expect(asked.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'evt_2'])
+  expect(requested.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'evt_2'])
 })
 
 test('a vault that is sealed, and seen to its end, ends without an event', async () => {
@@ -114,12 +114,12 @@ test('a key that is revoked meanwhile is an error', async () => {
 })
 
 test('breaking off the loop closes the connection', async () => {
-  const { asked, vaults } = await aStream(whole)
+  const { requested, vaults } = await aStream(whole)
   for await (const event of vaults.events('vlt_1')) {
     expect(event).toEqual(eventNumber(1))
     break
   }
-  await expect.poll(() => asked[0]?.socket.destroyed).toBe(true)
+  await expect.poll(() => requested[0]?.socket.destroyed).toBe(true)
 })
 
 test.each(['before the answer', 'in the stream', 'between two connections'])(
@@ -143,31 +143,31 @@ test.each(['before the answer', 'in the stream', 'between two connections'])(
 )
 
 test.each(['not json', '[]', '{"eventId":"evt_1"}', JSON.stringify({ ...eventNumber(1), payload: 7 })])(
-  'data that is no event is an error and not asked for again: %s',
+  'data that is not an event is an error and not requested again: %s',
   async (data) => {
-    const { asked, vaults } = await aStream((res) => void begin(res, `id: evt_1\ndata: ${data}\n\n`))
+    const { requested, vaults } = await aStream((res) => void begin(res, `id: evt_1\ndata: ${data}\n\n`))
     await expect(all(vaults.events('vlt_1'))).rejects.toMatchObject({ code: 'unreadable-answer' })
-    expect(asked).toHaveLength(1)
+    expect(requested).toHaveLength(1)
   },
 )
 
 test('a connection that keeps silent for 45 s is given up and opened again after the last event', async () => {
   vi.useFakeTimers()
-  const asked: (string | undefined)[] = []
+  const requested: (string | undefined)[] = []
   const open = async (
     _path: string,
     options: { readonly headers?: Readonly<Record<string, string>> | undefined } = {},
   ) => {
-    asked.push(options.headers?.['last-event-id'])
-    const text = asked.length === 1 ? written(eventNumber(1)) : history.slice(1).map(written).join('')
+    requested.push(options.headers?.['last-event-id'])
+    const text = requested.length === 1 ? written(eventNumber(1)) : history.slice(1).map(written).join('')
     const start = (controller: ReadableStreamDefaultController) => controller.enqueue(new TextEncoder().encode(text))
     return new Response(new ReadableStream({ start }))
   }
   const seen = all(vaultEvents(open, 'vlt_1'))
   await vi.advanceTimersByTimeAsync(44_999)
-  expect(asked).toEqual([undefined])
+  expect(requested).toEqual([undefined])
   await vi.advanceTimersByTimeAsync(300)
-  expect(asked).toEqual([undefined, 'evt_1'])
+  expect(requested).toEqual([undefined, 'evt_1'])
   expect(await seen).toEqual(history)
 })
 
@@ -196,7 +196,7 @@ describe('a stream of events is read as the standard says', () => {
     }
   })
 
-  test('lines of data are joined, an id is told alone and lasts until the next, and half an event at the end is dropped', async () => {
+  test('data lines are joined, an id may come alone and lasts until the next, and an incomplete event at the end is dropped', async () => {
     expect(await read('id: 1\ndata: a\ndata:\ndata:  b\n\ndata: c\n\nid: 2\ndata: d\n')).toEqual([
       { id: '1', data: 'a\n\n b' },
       { id: '1', data: 'c' },

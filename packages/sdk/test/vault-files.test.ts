@@ -112,7 +112,7 @@ test('a stream leaves while it is still being made', async () => {
   })
   async function* slowly() {
     yield new Uint8Array(131_072)
-    // Whoever gathers the stream before sending it waits here for ever.
+    // A sender that buffers the whole stream first waits here forever.
     await firstPiece
     yield new Uint8Array(131_072)
   }
@@ -121,9 +121,9 @@ test('a stream leaves while it is still being made', async () => {
 
 test('a fast source waits for a slow server', async () => {
   let made = 0
-  let goOn: () => void = () => {}
+  let advance: () => void = () => {}
   const stopped = new Promise<void>((resolve) => {
-    goOn = resolve
+    advance = resolve
   })
   const url = await serve(async (req, res) => {
     await stopped
@@ -138,7 +138,7 @@ test('a fast source waits for a slow server', async () => {
   const hasStopped = () => made > 0 && seen[seen.push(made) - 2] === made
   await expect.poll(hasStopped, { interval: 200, timeout: 60_000 }).toBe(true)
   expect(made).toBeLessThan(2_048)
-  goOn()
+  advance()
   await adding
   expect(made).toBe(4_096)
 })
@@ -168,7 +168,7 @@ test('a source that breaks is an error, and nothing is sent again', async () => 
   expect(received).toEqual([])
 })
 
-test('a file is read as it comes, in parts where they are asked for', async () => {
+test('a file is streamed, and a range is read if requested', async () => {
   const seen: IncomingMessage['headers'][] = []
   const url = await serve((req, res) => {
     seen.push(req.headers)

@@ -27,9 +27,9 @@ afterEach(() => {
 
 test.each(names)('%s accepts what is signed here, by either secret while they change', (name) => {
   const headers = { ...testHeaders(body, [secret, older], { eventId: 'evt_1' }) }
-  for (const held of [secret, older]) {
+  for (const known of [secret, older]) {
     for (const raw of [body, Buffer.from(body)])
-      expect(() => new official[name](held).verify(raw, headers)).not.toThrow()
+      expect(() => new official[name](known).verify(raw, headers)).not.toThrow()
   }
 })
 

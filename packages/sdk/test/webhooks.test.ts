@@ -25,6 +25,20 @@ const outcome = {
 
 const ofTransfer = { transactionId: 'wtx_1', walletId: 'mwt_1', route: 'direct' }
 
+const ofApproval = {
+  approvalId: 'apr_1',
+  kind: 'transfer',
+  transactionId: 'wtx_1',
+  withdrawalId: null,
+  walletId: 'mwt_1',
+  amount: '50',
+  token: 'USDC',
+  chain: 'base',
+  to: '0x00000000000000000000000000000000000000aa',
+  note: null,
+  requestedBy: 'key_1',
+}
+
 /** One payload of every type, as decisions.md writes them. */
 const samples: WebhookPayloads = {
   'payment.received': {
@@ -114,6 +128,20 @@ const samples: WebhookPayloads = {
     refundTxHash: null,
     refundedAt: '2026-11-23T00:00:00.000Z',
   },
+  'approval.requested': {
+    ...ofApproval,
+    approvalAbove: '20',
+    expiresAt: '2026-11-24T00:00:00.000Z',
+    requestedAt: '2026-11-23T00:00:00.000Z',
+  },
+  'approval.granted': { ...ofApproval, decidedBy: 'acc_1', grantedAt: '2026-11-23T00:00:00.000Z' },
+  'approval.refused': {
+    ...ofApproval,
+    status: 'expired',
+    decidedBy: null,
+    reason: null,
+    refusedAt: '2026-11-23T00:00:00.000Z',
+  },
   'withdrawal.updated': {
     withdrawalId: 'wdr_1',
     walletId: 'mwt_1',
@@ -183,7 +211,7 @@ test('every type has a sample here', () => {
   expect(Object.keys(samples).sort()).toEqual([...webhookEventTypes].sort())
 })
 
-test('the type of an event tells the type of its payload', () => {
+test('the type of an event determines the type of its payload', () => {
   const event = unwrapText(bodyOf('vault.sealed', samples['vault.sealed']))
   expect(event.type === 'vault.sealed' && event.payload.manifestHash).toBe('ab')
   if (event.type === 'deposit.success') expectTypeOf(event.payload.rawAmount).toEqualTypeOf<string>()
@@ -214,7 +242,7 @@ test('text and bytes, Fetch headers and Node headers in any case are the same de
 test("the document's own headers are enough, and are judged where the others are missing", () => {
   const { 'x-service-signature': signature, 'x-service-timestamp': timestamp } = testHeaders(body, [secret, older], at)
   const headers = { 'x-service-signature': signature, 'x-service-timestamp': timestamp }
-  for (const held of [secret, older, [older, secret]]) expect(unwrap(body, headers, held, at).eventId).toBe('evt_1')
+  for (const known of [secret, older, [older, secret]]) expect(unwrap(body, headers, known, at).eventId).toBe('evt_1')
   expect(refusalOf(() => unwrap(`${body} `, headers, secret, at))).toBe('signature-mismatch')
   expect(refusalOf(() => unwrap(body, { 'x-service-signature': signature }, secret, at))).toBe('header-missing')
   expect(refusalOf(() => unwrap(body, { 'x-service-timestamp': timestamp }, secret, at))).toBe('header-missing')
@@ -225,7 +253,7 @@ test('good headers of one kind do not save bad ones of the other', () => {
   expect(refusalOf(() => unwrap(body, headers, secret, at))).toBe('signature-mismatch')
 })
 
-test('a header that is missing or stands twice is refused', () => {
+test('a header that is missing or occurs twice is refused', () => {
   const headers = { ...testHeaders(body, secret, at) }
   for (const name of ['webhook-id', 'webhook-timestamp']) {
     expect(refusalOf(() => unwrap(body, { ...headers, [name]: undefined }, secret, at))).toBe('header-missing')
@@ -259,7 +287,7 @@ test('what is signed and is no event is refused as that', () => {
     ).toBe('event-malformed')
 })
 
-test('what only the receiver can have wrong is told as its own fault', () => {
+test('a fault of the receiving program is not reported as a fault of the delivery', () => {
   const headers = { ...testHeaders(body, secret, at) }
   expect(() => unwrap(body, headers, 'whsec_short', at)).toThrow(RangeError)
   expect(() => unwrap(body, headers, [], at)).toThrow(RangeError)

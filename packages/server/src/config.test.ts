@@ -14,7 +14,7 @@ function ttls(more: Record<string, string>) {
   return 'faults' in config ? faultsAsText(config.faults) : config.vaultTtls
 }
 
-test('how long vaults of a plan live is the configuration’s word where it has one', () => {
+test('the configuration overrides how long vaults of a plan live', () => {
   expect(ttls({ VAULT_TTL_HOBBY: '30m/24h', VAULT_TTL_ENTERPRISE: '7d/unlimited' })).toEqual({
     hobby: { secondsDefault: 1_800, secondsMax: 86_400 },
     enterprise: { secondsDefault: 604_800, secondsMax: -1 },
@@ -23,7 +23,7 @@ test('how long vaults of a plan live is the configuration’s word where it has 
 })
 
 test.each(['24h', '24h/', '/24h', '2d/1d', '1w/2w', 'unlimited/unlimited', '24h/7d/9d', '0m/1h'])(
-  'vault times of %j are a fault and not a guess',
+  'vault times of %j are a fault, and no default replaces them',
   (value) => {
     expect(ttls({ VAULT_TTL_PRO: value })).toContain('VAULT_TTL_PRO: is not usable')
   },

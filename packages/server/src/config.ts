@@ -6,25 +6,33 @@ import type { S3Settings } from './files/index.ts'
 import { readKeySettings } from './key-settings.ts'
 import { type PartnerSettings, readPartners } from './partner-config.ts'
 import type { Environment } from './platform/ctx.ts'
+import type { Pooler } from './platform/db/db.ts'
+import { parseAddress } from './platform/db/hosts.ts'
+import { parseProxies } from './proxies.ts'
+import { readSignIn, type SignInSettings } from './sign-in-config.ts'
 
 export type Role = 'all' | 'api' | 'work'
 
-/** Everything that the environment decides, checked. Nothing else reads `process.env`. */
+/** The whole environment configuration, validated. No other code reads `process.env`. */
 export interface Config {
   readonly role: Role
   readonly databaseUrl: string
   readonly databaseConnectionsMax: number
+  /** What is between the service and PostgreSQL; default `none`. */
+  readonly databasePooler?: Pooler
   readonly host: string
   readonly port: number
   readonly metricsPort: number | undefined
   readonly baseUrl: string
   readonly dashboardUrl: string
+  /** How people sign in; left out: with one-time links, passkeys and passwords, for accounts that exist. */
+  readonly signIn?: SignInSettings
   readonly environments: readonly Environment[]
-  /** The key-encryption key: in a database in which nothing is sealed yet it becomes the one that seals. */
+  /** The key-encryption key. In a database without sealed data it becomes the key that seals. */
   readonly keyEncryption: KeySource
-  /** Keys that open what was sealed before, while a rotation lasts. */
+  /** Keys that open data sealed earlier, while a rotation is in progress. */
   readonly keyEncryptionAlso?: readonly KeySource[]
-  /** Whether a missing key-encryption key may be made: only `npm start` says yes. */
+  /** Whether a missing key-encryption key may be created: only under `npm start`. */
   readonly createKeyEncryptionKey: boolean
   /** JSON-RPC addresses per network name, tried in order. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
@@ -33,45 +41,53 @@ export interface Config {
   readonly logLevel: string
   readonly keyLimit: { readonly perSecond: number; readonly burst: number }
   readonly addressLimit: { readonly perSecond: number; readonly burst: number }
-  readonly trustProxy: boolean
-  /** Longest that a settle call waits for the outcome before it answers 202. */
+  /** For all keys of an organisation together. */
+  readonly organisationLimit?: { readonly perSecond: number; readonly burst: number }
+  /** The number of proxies before the service, or their networks; false if callers connect directly. */
+  readonly trustProxy: false | number | readonly string[]
+  readonly connectionsMax?: number
+  readonly connectionsPerAddressMax?: number
+  readonly bodiesBytesMax?: number
+  /** Longest that a settle call waits for the outcome before it responds 202. */
   readonly settleWaitMs: number
-  /** How long a transfer waits for its block before it is answered as pending. */
+  /** How long a transfer waits for its block before the response is `pending`. */
   readonly transferWaitMs: number
   /**
-   * Longest that the facilitator's settle waits before it answers `settlement_pending`, or withdraws what was never sent; the official
-   * clients in Python and Go give up after 30 s.
+   * Longest that the facilitator's settle waits before it responds `settlement_pending`, or cancels a payment that was never sent. The
+   * official clients in Python and Go time out after 30 s.
    */
   readonly facilitatorWaitMs: number
-  /** How long the work of a process that went away waits for another. */
+  /** How long another process waits before it takes over the work of a process that stopped. */
   readonly leaseMs?: number
+  /** How long a stopping process serves on while `/readyz` is 503, so that proxies stop sending to it first. */
+  readonly stopDelayMs?: number
   /** Smallest payment that is settled on chain, in millionths of a US dollar. */
   readonly settleMicroUsdMin: bigint
-  /** What one organisation may cost the operator in gas per network and UTC day, in billionths of a US dollar. */
+  /** Most gas that one organisation may cost the operator per network and UTC day, in billionths of a US dollar. */
   readonly settleNanoUsdPerDayMax: bigint
-  /** What gas coins are worth; left out: what the build ships. */
+  /** Prices of gas coins; defaults to the prices in the build. */
   readonly coinPrices?: CoinPrices
   /** How long a verified payment waits to be settled before it is voided. */
   readonly verifiedSecondsMax: number
-  /** Whether the settler pays payers' fees on Tempo, within the same budget; it must then hold pathUSD there. */
+  /** Whether the settler pays payers' fees on Tempo, within the same budget; it then needs pathUSD there. */
   readonly sponsorTempoFees: boolean
   /** Whether anvil is behind the RPC addresses: only the banner of `npm start` differs. */
   readonly challengesPerCallerMax: number
-  /** Whether URLs that customers give may be plain HTTP and lead into the deployment's own networks: for development alone. */
+  /** Whether URLs of customers may be plain HTTP and lead into the deployment's own networks: for development only. */
   readonly webhooksAllowPrivate: boolean
-  /** Of the account that gives away test money, 32 bytes in hex; left out where none does. */
+  /** Key of the account that gives away test money, 32 bytes in hex; undefined without a faucet. */
   readonly testFaucetKey?: string | undefined
   /** The partners that this deployment has an account with. */
   readonly partners?: PartnerSettings
-  /** Where the sanctions list is fetched from daily; left out where the operator brings it by hand. */
+  /** URL of the sanctions list, fetched daily; undefined if the operator loads the list by hand. */
   readonly sanctionsListUrl?: string | undefined
-  /** Whether screening answers test keys at once, with documented test addresses. */
+  /** Whether screening answers test keys immediately, with documented test addresses. */
   readonly sandboxScreening: boolean
-  /** Where the bytes of files are: a directory that every process of the deployment shares, or an S3-compatible storage. */
+  /** Where the bytes of files are: a directory that all processes of the deployment share, or S3-compatible storage. */
   readonly files: { readonly directory: string } | { readonly s3: S3Settings }
-  /** Where the marks of the witness are, that a restore of the database must not reach; left out: where the files are. */
+  /** Where the marks of the witness are, out of reach of a database restore; defaults to the place of the files. */
   readonly witness?: Config['files']
-  /** How long vaults of a plan live by default and at most, where that is not what the plan says; -1 for without end. */
+  /** Default and maximum life of vaults per plan, where they override the plan; -1 means without end. */
   readonly vaultTtls?: Readonly<
     Partial<Record<PlanName, { readonly secondsDefault: number; readonly secondsMax: number }>>
   >
@@ -83,6 +99,8 @@ export interface ConfigFault {
   readonly how: string
 }
 
+const poolers: readonly Pooler[] = ['none', 'session', 'transaction']
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -92,7 +110,7 @@ export function rpcVariable(network: string): string {
   return `RPC_URL_${network.toUpperCase().replaceAll('-', '_')}`
 }
 
-/** Reads the whole configuration of `purser serve` and reports every fault at once, each with how to mend it. */
+/** Reads the whole configuration of `purser serve` and reports all faults together, each with how to fix it. */
 export function readConfig(
   env: Env,
   args: readonly string[],
@@ -109,6 +127,7 @@ export function readConfig(
       isPostgresUrl,
     ),
     databaseConnectionsMax: read.integer('DATABASE_CONNECTIONS_MAX', 16, 2, 500),
+    databasePooler: poolers.find((pooler) => pooler === read.oneOf('DATABASE_POOLER', poolers, 'none')) ?? 'none',
     host: env.HOST || '0.0.0.0',
     port: read.integer('PORT', 4100, 0, 65_535),
     metricsPort: env.METRICS_PORT === undefined ? 9464 : read.integer('METRICS_PORT', 9464, 0, 65_535),
@@ -118,6 +137,7 @@ export function readConfig(
     dashboardUrl: read
       .required('DASHBOARD_URL', 'the address of the dashboard, such as https://app.example.com', isWebUrl)
       .replace(/\/+$/, ''),
+    signIn: readSignIn(env, faults),
     environments: readEnvironments(env, faults),
     keyEncryption: keys.first,
     keyEncryptionAlso: keys.also,
@@ -137,11 +157,19 @@ export function readConfig(
       perSecond: read.integer('ADDRESS_RATE_LIMIT_PER_SECOND', 20, 1, 1_000_000),
       burst: read.integer('ADDRESS_RATE_LIMIT_BURST', 60, 1, 1_000_000),
     },
-    trustProxy: read.oneOf('TRUST_PROXY', ['true', 'false'], 'false') === 'true',
+    organisationLimit: {
+      perSecond: read.integer('ORGANISATION_RATE_LIMIT_PER_SECOND', 400, 1, 1_000_000),
+      burst: read.integer('ORGANISATION_RATE_LIMIT_BURST', 800, 1, 1_000_000),
+    },
+    trustProxy: readProxies(env.TRUST_PROXY, faults),
+    connectionsMax: read.integer('CONNECTIONS_MAX', 30_000, 100, 1_000_000),
+    connectionsPerAddressMax: read.integer('ADDRESS_CONNECTIONS_MAX', 1_000, 1, 1_000_000),
+    bodiesBytesMax: read.integer('BODIES_MEGABYTES_MAX', 64, 16, 65_536) * 1_048_576,
     settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
     transferWaitMs: read.integer('TRANSFER_WAIT_MS', 30_000, 0, 50_000),
     facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 1_000, 80_000),
     leaseMs: read.integer('LEASE_MS', 6_000, 1_000, 10_000),
+    stopDelayMs: read.integer('STOP_DELAY_MS', 5_000, 0, 60_000),
     settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
     settleNanoUsdPerDayMax:
       BigInt(read.integer('SETTLE_MICRO_USD_PER_DAY_MAX', 50_000_000, 0, 1_000_000_000_000)) * 1_000n,
@@ -153,7 +181,7 @@ export function readConfig(
     partners: readPartners(env, faults),
     testFaucetKey: read.optional(
       'TEST_FAUCET_KEY',
-      'a private key, 0x and 64 hexadecimal digits, that holds test money alone',
+      'a private key, 0x and 64 hexadecimal digits, of an account with test money only',
       isPrivateKey,
     ),
     sandboxScreening: read.oneOf('SANDBOX_SCREENING', ['true', 'false'], 'false') === 'true',
@@ -177,7 +205,7 @@ function isPrivateKey(text: string): boolean {
   return /^0x[0-9a-fA-F]{64}$/.test(text) && !/^0x0+$/.test(text)
 }
 
-/** The list of faults as an operator reads it. */
+/** The list of faults as text for an operator. */
 export function faultsAsText(faults: readonly ConfigFault[]): string {
   return `The configuration has ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n${faults
     .map(({ name, fault, how }) => `  ${name}: ${fault}\n    ${how}`)
@@ -220,7 +248,7 @@ function createReader(env: Env, faults: ConfigFault[]) {
   }
 }
 
-/** The role, from `--role` or `ROLE`. Any other argument is a fault: a mistyped one must not start something else than was meant. */
+/** The role, from `--role` or `ROLE`. Any other argument is a fault, so that a typing error does not start another role. */
 function readRole(args: readonly string[], env: Env, faults: ConfigFault[]): Role {
   let role = env.ROLE || 'all'
   for (let index = 0; index < args.length; index++) {
@@ -269,7 +297,7 @@ function readVaultTtls(env: Env, faults: ConfigFault[]): NonNullable<Config['vau
   return Object.fromEntries(bounds)
 }
 
-/** S3 where its endpoint is named, a directory otherwise: an operator says which, since files in a place by default are lost with it. */
+/** S3 if its endpoint is set, otherwise a directory. There is no default directory, since files in one would be lost with it. */
 function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['files'] {
   if ((env.FILES_S3_ENDPOINT ?? '') === '') {
     const how =
@@ -291,7 +319,7 @@ function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['fil
   return { s3 }
 }
 
-/** Where the marks of the witness are, by the same variables as for serving; undefined where they do not say it well. */
+/** Where the marks of the witness are, from the variables that serving uses; undefined if they are missing or invalid. */
 export function readWitnessPlace(env: Env): Config['files'] | undefined {
   const faults: ConfigFault[] = []
   const read = createReader(env, faults)
@@ -300,7 +328,7 @@ export function readWitnessPlace(env: Env): Config['files'] | undefined {
 }
 
 function readWitness(read: ReturnType<typeof createReader>): Pick<Config, 'witness'> {
-  const how = 'an absolute directory that no restore of the database reaches'
+  const how = 'an absolute directory that a database restore does not reach'
   const directory = read.optional('WITNESS_DIR', how, (value) => path.isAbsolute(value))
   return directory === undefined ? {} : { witness: { directory } }
 }
@@ -334,10 +362,19 @@ function readRpcUrls(env: Env, networks: readonly string[], faults: ConfigFault[
   return urls
 }
 
+function readProxies(text: string | undefined, faults: ConfigFault[]): Config['trustProxy'] {
+  const proxies = parseProxies(text ?? '')
+  if (proxies !== undefined) return proxies
+  const how =
+    'set it to the number of proxies before the service, such as 1, or to their networks, such as 10.0.0.0/8,fd00::/8'
+  faults.push({ name: 'TRUST_PROXY', fault: 'is not usable', how })
+  return false
+}
+
 function isWebUrl(value: string): boolean {
   return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 }
 
 function isPostgresUrl(value: string): boolean {
-  return /^postgres(ql)?:\/\//.test(value)
+  return !('fault' in parseAddress(value))
 }

@@ -13,6 +13,7 @@ import {
   paymentRecount,
   sealReceipt,
 } from './features/payments/index.ts'
+import { listEndedSessions } from './features/people/index.ts'
 import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './features/plans/index.ts'
 import { publicRoutes } from './features/registry/index.ts'
 import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
@@ -30,14 +31,16 @@ import { openScreening } from './partners/screening/index.ts'
 import type { ListState, Screening } from './partners/screening/port.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
-import { openDb } from './platform/db/db.ts'
+import { openDb, openPool } from './platform/db/db.ts'
+import { createFairDb } from './platform/db/fair-db.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { createGuardedFetch } from './platform/guarded-fetch.ts'
 import { createLog, type Log } from './platform/log.ts'
 import { createMetrics, type Metrics } from './platform/metrics.ts'
 import { createOutbound } from './platform/outbound.ts'
 import { type Random, systemRandom } from './platform/random.ts'
-import { createTurns } from './platform/turns.ts'
+import { endedReaders } from './platform/reader.ts'
+import { createSemaphores } from './platform/semaphores.ts'
 import { createWitness, nameDeployment } from './platform/witness/witness.ts'
 
 export interface Overrides {
@@ -46,11 +49,14 @@ export interface Overrides {
   readonly log?: Log
   readonly screening?: Screening
   readonly gasPrices?: GasPrices
-  /** Puts others in the place of the partners that the configuration opened. */
+  /** Replaces the partners that the configuration opened. */
   readonly routing?: (opened: RoutingPartners) => RoutingPartners
 }
 
-/** Builds the real ports and wires them; the only file that names them all. */
+/** Sign-ins are few; what each request asks of a session goes through the service's own connections. */
+const signInConnectionsMax = 2
+
+/** Creates the real ports and wires them; the only file that names them all. */
 export async function buildDeps(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock
   const random = overrides.random ?? systemRandom
@@ -60,19 +66,16 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
   let stopScreening = (): Promise<void> => Promise.resolve()
   const marks = await openMarks(config.witness ?? config.files, { random })
   const witness = createWitness({ marks, clock, log })
-  const db = openDb({
-    url: config.databaseUrl,
-    connectionsMax: config.databaseConnectionsMax,
-    log,
-    onConnect: witness.compare,
-  })
+  const pooler = config.databasePooler ?? 'none'
+  const database = { url: config.databaseUrl, log, pooler, onConnect: witness.compare }
+  const db = openDb({ ...database, connectionsMax: config.databaseConnectionsMax })
   witness.open(db)
   try {
     await migrate(db)
     await nameDeployment(db, random)
     const signatures = await createSignatures()
     if (signatures.engine !== 'native')
-      log.warn('the native curve is not there; signatures are recovered in WebAssembly, four times slower')
+      log.warn('the native curve library is missing; signatures are recovered in WebAssembly, four times slower')
     const custody = await openCustody({
       db,
       clock,
@@ -114,7 +117,8 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const guardedFetch = createGuardedFetch({ reach: customerReach })
     const floor = {
       db,
-      turns: createTurns(config.databaseConnectionsMax),
+      fairDb: createFairDb(config.databaseConnectionsMax),
+      withSemaphores: createSemaphores(config.databaseConnectionsMax),
       clock,
       random,
       log,
@@ -130,19 +134,24 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     }
     const { testFaucetKey = '' } = config
     const faucet = isHex(testFaucetKey) ? createFaucetSigner(testFaucetKey, signatures) : undefined
-    const vaultStreams = new VaultStreams({ db, clock, log, metrics, revokedKeys: keys.revokedKeys })
+    const ended = endedReaders({
+      keys: keys.revokedKeys,
+      sessions: (sessions) => listEndedSessions(db, sessions, clock.now()),
+    })
+    const vaultStreams = new VaultStreams({ db, clock, log, metrics, endedReaders: ended })
     const listeners = new Listeners({
       db,
       clock,
       log,
       metrics,
       serviceSeal: custody.seal,
-      revokedKeys: keys.revokedKeys,
+      endedReaders: ended,
     })
     const deps: Deps = {
       ...floor,
       ...partners,
       routingPartners: overrides.routing?.(partners.routingPartners) ?? partners.routingPartners,
+      lookUpKey: () => keys.findKey(new Uint8Array(32)),
       readinessDetails: async () => ({
         screening: {
           ...shownList(await screening.list()),
@@ -208,6 +217,9 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     return {
       deps,
       keys,
+      signInSecret: custody.signInSecret,
+      /** Connections for better-auth, which writes its own statements. */
+      openSignInPool: () => openPool({ ...database, connectionsMax: signInConnectionsMax }),
       settlerAddress: custody.settler.address,
       onSettlementWanted(wake: () => void) {
         settlementWanted = wake
@@ -236,7 +248,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
   }
 }
 
-/** 1 for a node that is used, 0 for one that is behind, rests or is refused; nothing while its chain is not known. */
+/** Sets the gauge of a node to 1 if it is used and 0 if it is behind, paused or refused; nothing until its chain is known. */
 function showNode(metrics: Metrics, network: Network, { place, state }: { place: number; state: string }): void {
   if (state === 'unchecked') return
   metrics
@@ -252,7 +264,7 @@ function shownList({ isStale, listDate, asOf, version }: ListState) {
   return { list: isStale ? 'stale' : 'fresh', listDate, asOf: asOf.toISOString(), listVersion: Number(version) }
 }
 
-/** Where files go, as the operator chose, and how to let go of it. */
+/** Opens the file storage that the operator configured; returns it and a function that closes it. */
 async function openFiles(
   files: Config['files'],
   own: { readonly clock: Clock; readonly random: Random },

@@ -1,16 +1,23 @@
 import { compareLanes } from './chain/index.ts'
+import { expireApprovals } from './features/approvals/index.ts'
 import { pruneReservations } from './features/funds/index.ts'
 import { followRefunds, followTransactions, sweepCallers, voidUnsettled } from './features/payments/index.ts'
+import { sweepSignIns } from './features/people/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
 import { screeningRecurring, walletSweeps } from './features/wallets/index.ts'
 import { sweepEvents } from './features/webhooks/index.ts'
-import { followWithdrawals, removePayoutAccounts, sweepPayoutHints } from './features/withdrawals/index.ts'
+import {
+  applyWithdrawalDecisions,
+  followWithdrawals,
+  removePayoutAccounts,
+  sweepPayoutHints,
+} from './features/withdrawals/index.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Recurring } from './platform/job.ts'
 
-/** Forgets answers kept for Idempotency-Keys after a day. Deleting what is deleted changes nothing. */
+/** Deletes responses stored for Idempotency-Keys after a day. Idempotent. */
 const sweepIdempotency: Recurring = {
   name: 'platform.sweep-idempotency-keys',
   everyMs: 600_000,
@@ -19,7 +26,7 @@ const sweepIdempotency: Recurring = {
   },
 }
 
-/** Every piece of work that is due again and again. */
+/** All recurring work. */
 export const recurring: readonly Recurring[] = [
   sweepIdempotency,
   compareLanes,
@@ -27,6 +34,7 @@ export const recurring: readonly Recurring[] = [
   voidUnsettled,
   sweepCallers,
   ...sessionRecurring,
+  sweepSignIns,
   followTransactions,
   followRefunds,
   followVaults,
@@ -34,7 +42,9 @@ export const recurring: readonly Recurring[] = [
   sweepVaultTokens,
   sweepEvents,
   sweepPayoutHints,
+  expireApprovals,
   followWithdrawals,
+  applyWithdrawalDecisions,
   removePayoutAccounts,
   ...screeningRecurring,
   ...walletSweeps,

@@ -25,11 +25,11 @@ test.each([
     { KEY_ENCRYPTION: 'gcp-kms', GCP_KMS_KEY: gcp, GCP_CREDENTIALS_FILE: '/keys/account.json' },
     { gcpKms: { key: gcp, credentialsFile: '/keys/account.json' } },
   ],
-])('%j names one key', (env, first) => {
+])('%j configures one key', (env, first) => {
   expect(read(env)).toEqual({ first, also: [] })
 })
 
-test('keys that still open what was sealed before may be of any kind', () => {
+test('keys that open data sealed earlier may be of any kind', () => {
   const env = {
     KEY_ENCRYPTION_KEY: key,
     KEY_ENCRYPTION_ALSO: `file:/keys/old, base64:${key},aws-kms:${arn},gcp-kms:${gcp}`,
@@ -50,11 +50,11 @@ test.each([
   [{ KEY_ENCRYPTION: 'gcp-kms', GCP_KMS_KEY: `${gcp}/cryptoKeyVersions/1` }, 'GCP_KMS_KEY: is not usable'],
   [{ KEY_ENCRYPTION_KEY: key, KEY_ENCRYPTION_ALSO: '/keys/old' }, 'KEY_ENCRYPTION_ALSO: is not usable'],
   [{ KEY_ENCRYPTION_KEY: key, KEY_ENCRYPTION_ALSO: 'aws-kms:alias/purser' }, 'KEY_ENCRYPTION_ALSO: is not usable'],
-])('%j is a fault with how to mend it, and no guess', (env, fault) => {
+])('%j is a fault with a remedy, and no default replaces it', (env, fault) => {
   expect(read(env as Record<string, string>)).toContain(fault)
 })
 
-test('faults are told all at once, and none repeats a value, which may be a key', () => {
+test('all faults are reported together, and none repeats a value, which may be a key', () => {
   const secret = Buffer.alloc(31, 7).toString('base64')
   const said = read({ KEY_ENCRYPTION_KEY: secret, KEY_ENCRYPTION_ALSO: `base64:${secret}` })
   expect(said).toContain('2 faults')

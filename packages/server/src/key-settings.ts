@@ -5,11 +5,11 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const kinds = ['file', 'aws-kms', 'gcp-kms']
 const makeOne =
-  'name a file of 32 random bytes, mode 0600 (head -c 32 /dev/urandom > kek; chmod 600 kek), or set KEY_ENCRYPTION_KEY to their base64; keep a copy, since without it no key opens again'
+  'name a file of 32 random bytes, mode 0600 (head -c 32 /dev/urandom > kek; chmod 600 kek), or set KEY_ENCRYPTION_KEY to their base64; keep a copy, since no sealed key can be opened without it'
 
 /**
- * Reads where the key-encryption keys are, for `serve` and for the operator's commands alike. `KEY_ENCRYPTION` says of what kind the
- * first is, and may be left out for a file; `KEY_ENCRYPTION_ALSO` lists those that still open what was sealed before.
+ * Reads where the key-encryption keys are, for `serve` and for operator commands. `KEY_ENCRYPTION` is the kind of the first key, and may be
+ * omitted for a file; `KEY_ENCRYPTION_ALSO` lists those that open data sealed earlier.
  */
 export function readKeySettings(env: Env, faults: ConfigFault[]): KeySources {
   return { first: readFirst(env, faults), also: readAlso(env, faults) }
@@ -43,7 +43,7 @@ interface ServiceVariable {
 
 const awsVariable: ServiceVariable = {
   name: 'AWS_KMS_KEY_ARN',
-  how: 'set it to the ARN of a symmetric key, such as arn:aws:kms:eu-central-1:111122223333:key/1234abcd-…; an alias may come to mean another key',
+  how: 'set it to the ARN of a symmetric key, such as arn:aws:kms:eu-central-1:111122223333:key/1234abcd-…; an alias may be moved to another key',
   read: (value, env) =>
     /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/.test(value)
       ? { awsKms: { keyArn: value, endpoint: env.AWS_KMS_ENDPOINT || undefined } }
@@ -73,7 +73,7 @@ function named(env: Env, faults: ConfigFault[], { name, how, read }: ServiceVari
   return { base64: '' }
 }
 
-/** `file:…`, `base64:…`, `aws-kms:…` and `gcp-kms:…`, separated by commas. A fault never repeats the value: it may be a key. */
+/** Parses `file:…`, `base64:…`, `aws-kms:…` and `gcp-kms:…`, separated by commas. A fault never repeats the value: it may be a key. */
 function readAlso(env: Env, faults: ConfigFault[]): readonly KeySource[] {
   const listed = (env.KEY_ENCRYPTION_ALSO ?? '')
     .split(',')

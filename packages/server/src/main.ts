@@ -16,14 +16,14 @@ if ('faults' in config) {
   process.exit(2)
 }
 
-// Before the start and not after it: whoever is told to stop as soon as it says that it is up must know how.
-const told = Promise.withResolvers<NodeJS.Signals>()
-let isTold = false
+// Installed before the start, so that a signal sent as soon as the process reports that it is up is handled.
+const reported = Promise.withResolvers<NodeJS.Signals>()
+let isReported = false
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
-    if (isTold && !isUp) process.exit(1)
-    isTold = true
-    told.resolve(signal)
+    if (isReported && !isUp) process.exit(1)
+    isReported = true
+    reported.resolve(signal)
   })
 }
 
@@ -33,11 +33,11 @@ const server = await bootServer(config).catch((error: unknown) => {
   process.exit(1)
 })
 isUp = true
-// Now and not at the end, which a process that is killed never comes to; only where a cache is named (NODE_COMPILE_CACHE).
+// Flushed now, since a killed process never reaches its end; only if a cache is configured (NODE_COMPILE_CACHE).
 flushCompileCache()
 giveBackStartMemory()
 
-const signal = await told.promise
+const signal = await reported.promise
 server.log.info({ signal }, 'stopping')
 await server.stop().catch((error: unknown) => {
   server.log.error({ err: error }, 'stopping failed')
@@ -45,7 +45,9 @@ await server.stop().catch((error: unknown) => {
 })
 process.exit(0)
 
-/** A refused connection to a name with several addresses is an error without words around those that have them. */
+/**
+ * The message of an error. A refused connection to a name with several addresses has no message itself, so those of its causes are joined.
+ */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
   if (error instanceof Problem && error.cause !== undefined) return `${error.message} ${reasonOf(error.cause)}`

@@ -1,8 +1,10 @@
 import { accountOperations } from './features/account/index.ts'
+import { approvalOperations } from './features/approvals/index.ts'
 import { billingOperations } from './features/billing/index.ts'
 import { chainOperations } from './features/chains/index.ts'
 import { organisationOperations } from './features/organisations/index.ts'
 import { facilitatorOperations, paymentOperations } from './features/payments/index.ts'
+import { peopleOperations } from './features/people/index.ts'
 import { registryOperations } from './features/registry/index.ts'
 import { sessionOperations } from './features/sessions/index.ts'
 import { testOperations } from './features/testing/index.ts'
@@ -19,7 +21,7 @@ import { bankAccountOperations, withdrawalOperations } from './features/withdraw
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
 
-/** Every public API call. */
+/** All public API operations. */
 export const operations: readonly Operation[] = [
   ...paymentOperations,
   ...facilitatorOperations,
@@ -28,11 +30,13 @@ export const operations: readonly Operation[] = [
   ...testOperations,
   ...transferOperations,
   ...legacyWithdrawOperations,
+  ...approvalOperations,
   ...bankAccountOperations,
   ...withdrawalOperations,
   ...chainOperations,
   ...organisationOperations,
   ...accountOperations,
+  ...peopleOperations,
   ...billingOperations,
   ...registryOperations,
   ...sessionOperations,

@@ -2,14 +2,14 @@ import { createPublicKey } from 'node:crypto'
 import { type Address, parseAddress } from '@purser/protocol'
 import type { ConfigFault } from './config.ts'
 
-/** What the environment says of the service's partners. One that is left out is not there: whatever needs it is 503 `partner-unavailable`. */
+/** Settings of the service's partners. An omitted partner is unavailable: operations that need it return 503 `partner-unavailable`. */
 export interface PartnerSettings {
   readonly bridge?: {
     readonly baseUrl: string
     readonly apiKey: string
     readonly webhookPublicKey: string | undefined
   }
-  /** Circle's attestation service; it asks for no key, so it is there unless said otherwise. */
+  /** Circle's attestation service; it needs no key, so it is enabled unless disabled. */
   readonly cctp?: { readonly baseUrl: string }
   readonly relay?: KeyedApi
   readonly lifi?: KeyedApi
@@ -24,7 +24,10 @@ export interface KeyedApi {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Reads the partners and adds every fault. A setting without the key that it belongs to is one: somebody believes that the partner is on. */
+/**
+ * Reads the partner settings and adds every fault. A setting without its key is a fault, since the operator believes that the partner is
+ * enabled.
+ */
 export function readPartners(env: Env, faults: ConfigFault[]): PartnerSettings {
   const bridge = readBridge(env, faults)
   const relay = readKeyed(env, faults, { name: 'RELAY', baseUrl: 'https://api.relay.link' })
@@ -57,7 +60,7 @@ function readSandbox(env: Env, faults: ConfigFault[]): PartnerSettings['sandbox'
   const [pool, bridge] = [parseAddress(poolText), parseAddress(bridgeText)]
   for (const [name, address] of [[names[0], pool] as const, [names[1], bridge] as const])
     if (address === undefined)
-      faults.push({ name, fault: 'is not an address', how: 'set it to where the contract is, or leave both out' })
+      faults.push({ name, fault: 'is not an address', how: "set it to the contract's address, or leave both out" })
   return pool === undefined || bridge === undefined ? undefined : { pool, bridge }
 }
 
@@ -77,12 +80,12 @@ function readKeyed(
     faults.push({
       name: keyName,
       fault: 'is not usable',
-      how: 'set it to the key as the partner gave it, without spaces',
+      how: 'set it to the key as the partner issued it, without spaces',
     })
   return { apiKey, baseUrl: url }
 }
 
-/** Without a slash at its end. */
+/** Reads a URL, without a trailing slash. */
 function readUrl(
   env: Env,
   faults: ConfigFault[],

@@ -3,7 +3,7 @@ import { operations } from './operations.ts'
 import { type ErrorEntry, failPlatform } from './platform/errors.ts'
 import { allErrors, errorsOf } from './platform/http/refusals.ts'
 
-/** One refusal, and the operations whose own table has it. A code may have two: 404 named in a path, 422 in a body. */
+/** One error, and the operations whose own table has it. A code may have two: 404 if named in a path, 422 if named in a body. */
 interface Refusal {
   readonly code: string
   readonly entry: ErrorEntry
@@ -21,7 +21,7 @@ Every refusal is a problem record (RFC 9457), \`application/problem+json\`:
   "type": "https://pay.example.com/problems/duplicate-payment",
   "title": "Duplicate Payment",
   "status": 409,
-  "detail": "This credential has already bought something. Each buys once.",
+  "detail": "This credential was already used. Each credential pays once.",
   "requestId": "req_01m7yt7rkmennbfhq2tbv5qtak"
 }
 \`\`\`
@@ -46,7 +46,7 @@ const text = errorsPage()
 if (process.argv.includes('--check')) {
   const committed = await readFile(file, 'utf8').catch(() => '')
   if (committed !== text) {
-    console.error('docs/errors.md is not what the operations say. Run: npm run errors')
+    console.error('docs/errors.md is out of date. Run: npm run errors')
     process.exitCode = 1
   }
 } else {
@@ -71,7 +71,7 @@ function errorsPage(): string {
   ].join('\n')
 }
 
-/** The refusals that operations name themselves, beside those that every operation has. */
+/** Errors of single operations, in addition to those that every operation has. */
 function ownRefusals(): Refusal[] {
   const found = new Map<string, Refusal>()
   for (const operation of operations) {

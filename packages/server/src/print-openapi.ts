@@ -7,7 +7,7 @@ const text = `${JSON.stringify(openApi, null, 2)}\n`
 if (process.argv.includes('--check')) {
   const committed = await readFile(file, 'utf8').catch(() => '')
   if (committed !== text) {
-    console.error('openapi.json is not what the operations say. Run: npm run openapi')
+    console.error('openapi.json is out of date. Run: npm run openapi')
     process.exitCode = 1
   }
 } else {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../src/operations.ts'
 import { bodyBytesMax } from '../src/platform/http/server.ts'
 import type { Operation } from '../src/platform/operation.ts'
-import { type Asked, asKey, askRaw, asSent } from './ask.ts'
+import { asKey, askRaw, asSent, type Requested } from './ask.ts'
 import { type WireAnswer, whyNotDeclared } from './declared.ts'
 import { makeResources, type Resources, samplesOf } from './samples.ts'
 import { aWorld, type Org, type World } from './world.ts'
@@ -28,7 +28,7 @@ afterAll(async () => {
 const each = operations.map((operation) => [operation.id, operation] as const)
 const withMethodOfBodies = each.filter(([, { method }]) => method !== 'GET')
 
-function send(base: string, operation: Operation, changes: Asked = {}): Promise<WireAnswer> {
+function send(base: string, operation: Operation, changes: Requested = {}): Promise<WireAnswer> {
   return askRaw(base, operation, {
     ...asSent(operation, org.testKey, samplesOf(ids)[operation.id]?.() ?? {}),
     ...changes,
@@ -36,43 +36,43 @@ function send(base: string, operation: Operation, changes: Asked = {}): Promise<
 }
 
 /** Status and code of a problem, and why it is not declared, if it is not. */
-function told(operation: Operation, answer: WireAnswer): readonly unknown[] {
+function reported(operation: Operation, answer: WireAnswer): readonly unknown[] {
   const { type } = JSON.parse(answer.text)
   return [answer.status, String(type).replace(/.*\//, ''), whyNotDeclared(operation, answer)]
 }
 
 test.each(withMethodOfBodies)(
-  '%s declares what it says of a body that is too large, and of one of no type',
+  '%s declares its problems for a body that is too large, and for one without a type',
   async (_, operation) => {
     const largest = operation.bodyBytesMax ?? bodyBytesMax
     const tooLarge = await send(world.base, operation, { body: 'x'.repeat(largest + 1), headers: asKey(org.testKey) })
-    // What reads its body as it comes has looked at the type first.
+    // An operation that streams its body has checked the type first.
     if (operation.streamsInput === undefined)
-      expect(told(operation, tooLarge)).toEqual([413, 'payload-too-large', undefined])
+      expect(reported(operation, tooLarge)).toEqual([413, 'payload-too-large', undefined])
     const odd = await send(world.base, operation, {
       body: '{}',
       headers: { ...asKey(org.testKey), 'content-type': ';' },
     })
-    expect(told(operation, odd)).toEqual([415, 'unsupported-media-type', undefined])
+    expect(reported(operation, odd)).toEqual([415, 'unsupported-media-type', undefined])
   },
 )
 
 test.each(each.filter(([, { path }]) => path.includes('{')))(
-  '%s declares that a name in its path that is no text, or longer than any, is nowhere',
+  '%s declares its answer to a path name that is no text, or longer than any id',
   async (_, operation) => {
     for (const name of ['%zz', 'x'.repeat(600)]) {
       const params = Object.fromEntries([...operation.path.matchAll(/\{(\w+)\}/g)].map(([, param]) => [param, name]))
-      expect(told(operation, await send(world.base, operation, { params }))).toEqual([404, 'not-found', undefined])
+      expect(reported(operation, await send(world.base, operation, { params }))).toEqual([404, 'not-found', undefined])
     }
   },
 )
 
-test('every operation declares that a key had its share, and each says when to come again', async () => {
+test('every operation declares its rate limit error, with Retry-After', async () => {
   const { base, server } = await world.another({ keyLimit: { perSecond: 0.001, burst: 1 } })
   await send(base, operations.find(({ id }) => id === 'account.get') ?? expect.unreachable(), {})
   for (const [, operation] of each) {
     const answer = await send(base, operation)
-    expect(told(operation, answer)).toEqual([429, 'rate-limit-exceeded', undefined])
+    expect(reported(operation, answer)).toEqual([429, 'rate-limit-exceeded', undefined])
     expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
     expect(answer.headers.get('ratelimit')).toMatch(/^"default";r=0;t=[1-9]\d*$/)
     expect(answer.headers.get('ratelimit-policy')).toMatch(/^"default";q=1;w=\d+$/)
@@ -80,19 +80,19 @@ test('every operation declares that a key had its share, and each says when to c
   await server.stop()
 })
 
-test('every operation declares that the database is gone, and each says when to come again', async () => {
+test('every operation declares the error for an unreachable database, with Retry-After', async () => {
   const way = await wayTo(world.config.databaseUrl)
   const { base, server } = await world.another({ databaseUrl: way.url, role: 'api' })
   way.close()
   for (const [, operation] of each) {
     const answer = await send(base, operation)
-    expect(told(operation, answer)).toEqual([503, 'service-unavailable', undefined])
+    expect(reported(operation, answer)).toEqual([503, 'service-unavailable', undefined])
     expect(answer.headers.get('retry-after')).toBe('1')
   }
   await server.stop()
 })
 
-/** The same database behind a door of its own, which can be shut. The run's PostgreSQL listens on a socket in a directory. */
+/** A proxy in front of the database, which can be closed. The run's PostgreSQL listens on a socket in a directory. */
 async function wayTo(url: string): Promise<{ readonly url: string; close(): void }> {
   const directory = mkdtempSync(path.join(tmpdir(), 'purser-door-'))
   const hosts = new URLSearchParams(url.slice(url.indexOf('?')))
@@ -117,8 +117,8 @@ async function wayTo(url: string): Promise<{ readonly url: string; close(): void
   }
 }
 
-/** What no test here can bring about at each address: a body that drips, a header without end, a fault of our own. */
-test.each(each)('%s declares what the server may say of any request at all', (_, operation) => {
+/** What no test here can cause at each address: a slow body, an endless header, an internal error. */
+test.each(each)('%s declares the answers that the server may give to any request', (_, operation) => {
   for (const [status, code] of [
     [400, 'bad-request'],
     [408, 'request-timeout'],
@@ -137,7 +137,7 @@ test.each(each)('%s declares what the server may say of any request at all', (_,
   }
 })
 
-test('an answer with a status, a code or a header field that no one declared is said to be undeclared', async () => {
+test('an answer with an undeclared status, code or header field is reported as undeclared', async () => {
   const operation = operations.find(({ id }) => id === 'account.get') ?? expect.unreachable()
   const good = await send(world.base, operation)
   expect(whyNotDeclared(operation, good)).toBeUndefined()

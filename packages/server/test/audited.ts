@@ -7,7 +7,7 @@ const Row = z.object({
   details: z.record(z.string(), z.unknown()),
 })
 
-/** What the audit logs say of one thing, in the order in which it was written. */
+/** The audit records of a target, in the order of writing. */
 export function auditedOf(db: Queryable, target: unknown): Promise<z.output<typeof Row>[]> {
   return db.many(
     Row,
@@ -15,7 +15,7 @@ export function auditedOf(db: Queryable, target: unknown): Promise<z.output<type
   )
 }
 
-/** The same, of each record `<action> <who>`. */
+/** The audit records of a target, each as `<action> <who>`. */
 export async function auditedActions(db: Queryable, target: unknown): Promise<string[]> {
   return (await auditedOf(db, target)).map(({ action, actor }) => `${action} ${actor.kind}`)
 }

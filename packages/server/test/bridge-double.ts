@@ -2,9 +2,9 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import type { Address } from '@purser/protocol'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
-import { type Asked, aPartner, type PartnerDouble, type Told } from './partner-double.ts'
+import { aPartner, type PartnerDouble, type PartnerRequest, type PartnerResponse } from './partner-double.ts'
 
-/** A transfer as bridge.xyz keeps it, in the shape of its published answers. */
+/** A transfer in the form of bridge.xyz's published answers. */
 export interface BridgeTransfer {
   readonly id: string
   readonly amount: string
@@ -13,22 +13,22 @@ export interface BridgeTransfer {
   state: string
 }
 
-/** A bank account that a customer has at bridge.xyz; `key` names the request that made it. */
+/** A bank account of a customer at bridge.xyz; `key` is the idempotency key of the request that made it. */
 export interface BridgeAccount {
   readonly id: string
   readonly customerId: string
   readonly key: string
 }
 
-/** bridge.xyz, whose transfers stand where the test puts them, and whose deliveries it can sign. */
+/** A double of bridge.xyz. The test sets the state of its transfers, and it can sign deliveries. */
 export interface BridgeDouble extends PartnerDouble {
   readonly webhookPublicKey: string
   readonly transfers: readonly BridgeTransfer[]
-  /** Those that are not deleted. */
+  /** The accounts that are not deleted. */
   readonly accounts: readonly BridgeAccount[]
-  /** In place of the answer that it would give; undefined for that one. */
-  instead: (asked: Asked) => Told | undefined
-  /** Header and body of a delivery about a transfer; of another age or signed over other bytes where a test lies. */
+  /** Replaces an answer; undefined gives the usual one. */
+  instead: (requested: PartnerRequest) => PartnerResponse | undefined
+  /** Header and body of a delivery about a transfer. `changes` can make it old, or sign other bytes. */
   delivery(transfer: BridgeTransfer, changes?: { readonly ageMs?: number; readonly signed?: string }): Delivery
 }
 
@@ -44,11 +44,16 @@ const NewTransfer = z.object({
 })
 type NewTransfer = z.output<typeof NewTransfer>
 
-/** Asked again under the same name, it answers the account that is there. Another customer's account is not found. */
+/** Returns the existing account for a repeated idempotency key. Another customer's account is not found. */
 function answerOfAccounts(
   accounts: BridgeAccount[],
-  { method, headers, customerId, id }: Asked & { readonly customerId: string; readonly id: string | undefined },
-): Told {
+  {
+    method,
+    headers,
+    customerId,
+    id,
+  }: PartnerRequest & { readonly customerId: string; readonly id: string | undefined },
+): PartnerResponse {
   if (method === 'DELETE') {
     const at = accounts.findIndex((one) => one.id === id && one.customerId === customerId)
     if (at < 0) return { status: 404, json: { code: 'not_found' } }
@@ -64,27 +69,33 @@ function answerOfAccounts(
 
 export async function aBridge(): Promise<BridgeDouble> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
-  const transfers: (BridgeTransfer & { readonly asked: NewTransfer })[] = []
+  const transfers: (BridgeTransfer & { readonly requested: NewTransfer })[] = []
   const accounts: BridgeAccount[] = []
   const now: Pick<BridgeDouble, 'instead'> = { instead: () => undefined }
-  const shown = ({ id, state, amount, toAddress, asked }: BridgeTransfer & { readonly asked: NewTransfer }) => ({
-    ...{ id, state, on_behalf_of: 'cust_alice', developer_fee: '0.5', ...asked },
-    source_deposit_instructions: { ...asked.source, amount: `${amount}.0`, to_address: toAddress },
+  const shown = ({
+    id,
+    state,
+    amount,
+    toAddress,
+    requested,
+  }: BridgeTransfer & { readonly requested: NewTransfer }) => ({
+    ...{ id, state, on_behalf_of: 'cust_alice', developer_fee: '0.5', ...requested },
+    source_deposit_instructions: { ...requested.source, amount: `${amount}.0`, to_address: toAddress },
     receipt: {
       ...{ initial_amount: amount, developer_fee: '0.5', exchange_fee: '0.0' },
       ...{ final_amount: String(Number(amount) - 0.5), exchange_rate: '1.0' },
     },
   })
-  const answer = (asked: Asked): Told => {
-    const { method, path, headers } = asked
-    const other = now.instead(asked)
+  const answer = (requested: PartnerRequest): PartnerResponse => {
+    const { method, path, headers } = requested
+    const other = now.instead(requested)
     if (other !== undefined) return other
     const customer = /^\/customers\/([^/]+)\/external_accounts(?:\/(.+))?$/.exec(path)
     if (customer !== null)
-      return answerOfAccounts(accounts, { ...asked, customerId: customer[1] ?? '', id: customer[2] })
+      return answerOfAccounts(accounts, { ...requested, customerId: customer[1] ?? '', id: customer[2] })
     const key = headers['idempotency-key'] ?? ''
     if (method === 'POST') {
-      const body = NewTransfer.parse(asked.body)
+      const body = NewTransfer.parse(requested.body)
       const toAddress = privateKeyToAddress(generatePrivateKey())
       const made = {
         id: `transfer_${transfers.length}`,
@@ -92,7 +103,7 @@ export async function aBridge(): Promise<BridgeDouble> {
         toAddress,
         key,
         state: 'awaiting_funds',
-        asked: body,
+        requested: body,
       }
       const known = transfers.find((one) => one.key === key)
       if (known === undefined) transfers.push(made)

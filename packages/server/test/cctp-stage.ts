@@ -12,24 +12,24 @@ import { encodeReceiveMessage } from '../src/partners/routing/cctp-calls.ts'
 import { cctpContracts, cctpDomainOf } from '../src/partners/routing/cctp-contracts.ts'
 import { anIris, type Burnt, type Iris } from './iris.ts'
 import { aLiveStage, type LiveStage, nodeOf, type TestNode } from './live-stage.ts'
-import type { Told } from './partner-double.ts'
+import type { PartnerResponse } from './partner-double.ts'
 import type { Managed } from './partner-stage.ts'
 import { untilBooked } from './transfer-stage.ts'
 
-/** Circle's own contracts on two chains; the service of its attesters is the test's. */
+/** Circle's own contracts on two chains. The test provides the attestation service. */
 export interface CctpStage extends LiveStage {
   readonly base: DevChain
   readonly ethereum: DevChain
   readonly onBase: TestNode
   readonly onEthereum: TestNode
   readonly iris: Iris
-  /** Fees and words as they usually are: one hundredth of a percent, and everything attested at once. */
+  /** Resets fees and answers to the usual ones: a fee of one hundredth of a percent, and everything attested at once. */
   renew(): void
-  /** A master with 100 USDC on Base, and gas on both chains unless told otherwise. */
+  /** Returns a master with 100 USDC on Base, and by default with gas on both chains. */
   aTraveller(weiOnEthereum?: bigint): Promise<Managed>
-  /** As anybody may: the dev account delivers the message of a burn. */
+  /** Delivers the message of a burn from the dev account, as anybody may. */
   claimAsStranger(burnt: Burnt): Promise<void>
-  /** How many claims a master has signed. */
+  /** The number of claims that a master has signed. */
   claimsOf(master: Managed): Promise<number>
   usdcOn(chain: DevChain, address: Address): Promise<bigint>
 }
@@ -38,7 +38,7 @@ const fees = [
   { finalityThreshold: 1_000, minimumFee: 1 },
   { finalityThreshold: 2_000, minimumFee: 0 },
 ]
-/** Of 50 USDC, which is what the stories send. */
+/** The fee of 50 USDC, the amount in the tests. */
 export const usualFee = { rawFee: 5_000n } as const
 
 export async function aCctpStage(): Promise<CctpStage> {
@@ -85,8 +85,8 @@ interface Deliverable {
   readonly attestation: `0x${string}`
 }
 
-function onlyMessage(told: Told): Deliverable {
-  const { messages } = (told as { json: { messages: Deliverable[] } }).json
+function onlyMessage(reported: PartnerResponse): Deliverable {
+  const { messages } = (reported as { json: { messages: Deliverable[] } }).json
   const [message] = messages
   if (message === undefined) throw new Error('nothing is attested')
   return message

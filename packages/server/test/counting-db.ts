@@ -1,6 +1,6 @@
 import type { Db, Queryable, Sql } from '../src/platform/db/db.ts'
 
-/** A database that counts the messages to it: statements, and the begin and the end of each transaction. */
+/** A database that counts round trips: statements, and the begin and the end of each transaction. */
 export function counting(db: Db): { readonly db: Db; readonly statements: string[] } {
   const statements: string[] = []
   const counted = <Q extends Queryable>(own: Q): Q => {

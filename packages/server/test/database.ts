@@ -16,7 +16,12 @@ export async function freshDatabase(options: { readonly connectionsMax?: number 
   return createDatabase(inject('postgresUrl'), `template ${template}`, options)
 }
 
-/** A new migrated database that sorts text as an English dictionary does: `a` before `B`. */
+/** A new database without any table. */
+export function anEmptyDatabase(): Promise<TestDatabase> {
+  return createDatabase(inject('postgresUrl'), 'template template0')
+}
+
+/** A new migrated database with an English dictionary collation: `a` before `B`. */
 export async function aDictionaryDatabase(): Promise<TestDatabase> {
   const database = await createDatabase(
     inject('postgresUrl'),

@@ -6,7 +6,7 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true
 ajv.addSchema({ ...openApi, $id: 'openapi' })
 const compiled = new Map<string, ValidateFunction>()
 
-/** An answer as it came over the wire, before anything in it is believed. */
+/** A raw answer, before validation. */
 export interface WireAnswer {
   readonly status: number
   readonly headers: Headers
@@ -14,8 +14,8 @@ export interface WireAnswer {
 }
 
 /**
- * Why the committed `openapi.json` does not allow this answer to the operation, or undefined when it does: status, media
- * type and body, and the request id that every answer carries.
+ * Returns why the committed `openapi.json` does not allow this answer to the operation, or undefined when it does.
+ * Checks status, media type and body, and the request id that every answer has.
  */
 export function whyNotDeclared(
   operation: { readonly method: string; readonly path: string },
@@ -45,17 +45,17 @@ export function whyNotDeclared(
   return validate(body) ? undefined : `${status} ${ajv.errorsText(validate.errors)}: ${text.slice(0, 300)}`
 }
 
-/** The same for whatever operation is at an address as it was asked for; an address of none declares nothing. */
+/** As `whyNotDeclared`, for the operation at a requested address. An address without an operation declares nothing. */
 export function whyNotDeclaredAt(
-  asked: { readonly method: string; readonly path: string },
+  requested: { readonly method: string; readonly path: string },
   answer: WireAnswer,
 ): string | undefined {
-  const [path = ''] = asked.path.split('?')
-  const operation = templates.find(({ method, pattern }) => method === asked.method && pattern.test(path))
+  const [path = ''] = requested.path.split('?')
+  const operation = templates.find(({ method, pattern }) => method === requested.method && pattern.test(path))
   return operation === undefined ? undefined : whyNotDeclared(operation, answer)
 }
 
-/** Those without a name in the path first, as the router has it. */
+/** Paths without parameters first, as in the router. */
 const templates = Object.entries(openApi.paths)
   .sort(([left], [right]) => left.split('{').length - right.split('{').length)
   .flatMap(([path, methods]) => {
@@ -74,7 +74,7 @@ function isHeaderDeclared(response: unknown, name: string): boolean {
   return ofHttp.test(name) || declared.some((header) => header.toLowerCase() === name)
 }
 
-/** The place that is meant: another one where a reference stands there. */
+/** Resolves a reference at this place to the place that it names. */
 function referredFrom(place: readonly string[]): readonly string[] {
   const reference = memberOf(openApi, ...place, '$ref')
   return typeof reference === 'string' ? reference.replace(/^#\//, '').split('/') : place
@@ -89,7 +89,7 @@ function validatorOf(place: readonly string[]): ValidateFunction {
   return validate
 }
 
-/** What stands at a place in the document, or undefined. */
+/** The value at a place in the document, or undefined. */
 export function memberOf(value: unknown, ...place: readonly string[]): unknown {
   return place.reduce(
     (at: unknown, name) => (typeof at === 'object' && at !== null ? Reflect.get(at, name) : undefined),

@@ -8,7 +8,7 @@ import {
   type World,
 } from './world.ts'
 
-/** What an x402 server of any make sends to its facilitator. */
+/** What any x402 server sends to its facilitator. */
 export interface FacilitatorBody {
   readonly x402Version: number
   readonly paymentPayload: Record<string, unknown>
@@ -24,17 +24,17 @@ export interface Purchase {
   readonly changes?: CredentialChanges
 }
 
-/** A payment of version 2 as the official client makes it, with the requirements that it answers. */
+/** A version 2 payment by the official client, with the requirements that it fulfills. */
 export async function aPaymentBody(world: World, org: Org, purchase: Purchase): Promise<FacilitatorBody> {
-  const asked = { walletId: purchase.wallet.id, resource: soldAt, price: purchase.price ?? '0.01' }
-  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', asked)
+  const requested = { walletId: purchase.wallet.id, resource: soldAt, price: purchase.price ?? '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', requested)
   const credential = await purchase.payer.credential(challenge, purchase.changes)
   const payload: V2Payload = JSON.parse(Buffer.from(credential, 'base64').toString('utf8'))
   const paymentPayload = { ...payload, resource: { url: soldAt, description: 'Weather', mimeType: 'text/plain' } }
   return { x402Version: 2, paymentPayload, paymentRequirements: { ...payload.accepted } }
 }
 
-/** The same payment as version 1 writes it; the signature does not know the version. */
+/** The payment in version 1; its signature is independent of the version. */
 export function asV1({ paymentPayload, paymentRequirements }: FacilitatorBody): FacilitatorBody {
   const { amount, network: _, ...rest } = paymentRequirements
   const network = 'base-sepolia'
@@ -50,7 +50,7 @@ export function asV1({ paymentPayload, paymentRequirements }: FacilitatorBody): 
   return { x402Version: 1, paymentPayload: payload, paymentRequirements: requirements }
 }
 
-/** The same requirements with members of them changed, `extra` in depth. */
+/** The body with changed members of its requirements; `extra` is merged. */
 export function withRequirements(body: FacilitatorBody, change: Readonly<Record<string, unknown>>): FacilitatorBody {
   const extra = { ...Object(body.paymentRequirements.extra), ...Object(change.extra) }
   return { ...body, paymentRequirements: { ...body.paymentRequirements, ...change, extra } }
@@ -61,7 +61,7 @@ export interface Facilitator {
   settle(body: unknown, headers?: Record<string, string>): Promise<Answer>
 }
 
-/** The facilitator of a process, asked with a key. */
+/** The facilitator client of a process, with a key. */
 export function facilitatorOf(base: string, key: string): Facilitator {
   const ask = (verb: string, body: unknown, headers: Record<string, string> = {}) =>
     request(base, { key, method: 'POST', path: `/facilitator/${verb}`, body, headers })

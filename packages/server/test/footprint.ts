@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { type Db, sql } from '../src/platform/db/db.ts'
 
-/** What recording a payment leaves behind, of every tenant: the same text twice says that nothing was written down in between. */
+/**
+ * Everything that recording a payment writes, of every tenant. Two equal texts mean that nothing was written in between.
+ */
 export async function footprintOf(db: Db): Promise<string> {
   const { trace } = await db.one(
     z.object({ trace: z.string() }),

@@ -12,8 +12,8 @@ declare module 'vitest' {
 }
 
 /**
- * Nothing here outlives the run, and no test kills this server: those that do start one of their own, with everything on.
- * So it never waits for the disk. What one session sees of another is not changed by any of these settings.
+ * No data outlives the run, and no test kills this server: tests that do start a separate one, with every safety on. So
+ * it never waits for the disk. These settings do not change what one session sees of another.
  */
 const settings = {
   fsync: 'off',

@@ -14,7 +14,7 @@ import { aWorld, unreachableMain } from './world.ts'
 
 export const listed: Screened = { result: 'flagged', reason: 'listed', oracle: 'clean' }
 export const clean: Screened = { result: 'clear', reason: 'clean', oracle: 'clean' }
-/** The list is stale and the oracle fails. */
+/** The screening result when the list is stale and the oracle fails. */
 export const noSource: Screened = { result: 'pending', reason: 'list-stale', oracle: 'failed' }
 
 export interface Wallet {
@@ -32,12 +32,12 @@ export interface Movement {
   readonly from: Address
   readonly to: Address
   readonly raw: bigint
-  /** The next block when left out. */
+  /** Default: the next block. */
   readonly block?: bigint
   readonly logIndex?: number
 }
 
-/** A deployment without background work, where a test books movements and says when screening runs. */
+/** A deployment without background work. A test books movements and runs screening. */
 export async function aHoldStage(environment: 'test' | 'live' = 'test') {
   const clock = new ShiftedClock()
   const screening = createFakeScreening(() => clock.now())
@@ -95,19 +95,19 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     stop: () => world.stop(),
     master: () => made('/wallet-infra/master-wallets', { chain: 'base', supportedTokens: ['USDC'] }),
     child: (master: Wallet) => made(`/wallet-infra/master-wallets/${master.id}/child-addresses`, {}),
-    /** The newest block that anything was booked in. */
+    /** The newest block with a booked movement. */
     newestBlock: () => newest,
     bookIn,
     book,
     booked: (from: Address, to: Wallet, raw: bigint) => book({ from, to: to.address, raw }),
-    /** Withdraws what stands above a block, as a reorganisation does. */
+    /** Withdraws the movements above a block, as a reorganization does. */
     reorganise: (above: bigint) =>
       deps.db.tx(async (tx) => withdraw(deps, tx, await lockRowsAbove(tx, network.name, above))),
     onHold,
     frozen: async (...wallets: readonly Wallet[]): Promise<bigint[]> =>
       (await Promise.all(wallets.map(onHold))).map((amount) => amount.frozen),
     screenWhatIsDue,
-    /** From now on screening says this of the addresses, and a new list has them screened again. */
+    /** Sets the screening result of the addresses; a new list version triggers their re-screening. */
     async nowIs(screened: Screened, ...addresses: readonly Address[]): Promise<void> {
       for (const address of addresses) screening.say(address, screened)
       screening.swapList(addresses.map(lower))
@@ -117,7 +117,7 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
       const { list } = await world.call(key, 'GET', `/events?type=${type}&limit=500`)
       return list.map(({ payload }) => payload)
     },
-    /** The deposits of a wallet that stand, in the order of the chain. */
+    /** The deposits of a wallet that are not withdrawn, in the chain's order. */
     deposits: ({ id }: Wallet) =>
       db.many(
         Deposit,

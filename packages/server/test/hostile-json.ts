@@ -40,8 +40,8 @@ const hostileValues: readonly unknown[] = [
 ]
 
 /**
- * Bodies for an operation: good ones with a member or two spoilt, so that many get past validation; some that only the schema
- * made, of `knownTexts` where it says string; some with members missing or unknown, and some of no shape at all.
+ * Bodies for an operation: valid ones with one or two bad members, so that many pass validation; some generated from the
+ * schema alone, with `knownTexts` as strings; some with missing or unknown members, and some of arbitrary form.
  */
 export function hostileBodies(
   schema: unknown,
@@ -174,7 +174,7 @@ function textOf(schema: unknown, knownTexts: readonly string[]): fc.Arbitrary<un
   )
 }
 
-/** Texts of the pattern, where fast-check can make them (no look-around). */
+/** Texts that match the pattern, where fast-check can generate them (no look-around). */
 function matching(pattern: string): fc.Arbitrary<string> | undefined {
   try {
     return fc.stringMatching(new RegExp(pattern))

@@ -13,7 +13,7 @@ const files: readonly SourceFile[] = readdirSync(source, { recursive: true, enco
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
   .map((name) => ({ name, text: readFileSync(path.join(source, name), 'utf8') }))
 
-/** Words that one file owns, and who may say them. */
+/** Terms that belong to one file, and the files that may use them. */
 const owned: readonly (readonly [RegExp, readonly string[]])[] = [
   [/\bnew Date\(/, ['platform/clock.ts']],
   [/\bDate\.now\(/, ['platform/clock.ts']],
@@ -24,23 +24,26 @@ const owned: readonly (readonly [RegExp, readonly string[]])[] = [
   [/\bpg_notify\b|\bnotify\s+\w+\s*,/i, []],
 ]
 
-test.each(owned)('%s stands only in the file that wraps it', (word, owners) => {
+test.each(owned)('%s occurs only in the file that wraps it', (word, owners) => {
   expect(files.filter(({ name, text }) => word.test(text) && !owners.includes(name)).map(({ name }) => name)).toEqual(
     [],
   )
 })
 
-test('SQL stands only in stores, migrations and the floor', () => {
+test('SQL occurs only in stores, migrations and the platform', () => {
   const speaking = files.filter(
     ({ name, text }) => /\bsql`/.test(text) && !/(^|[-/])store\.ts$/.test(name) && !name.startsWith('platform/'),
   )
   expect(speaking.map(({ name }) => name)).toEqual([])
 })
 
-/** Ask whose an address is, for who sends every tenant's transactions, and move every tenant's indices after a restore. */
+/**
+ * These find the owner of an address for the process that sends every tenant's transactions, and advance every tenant's
+ * indices after a restore.
+ */
 const ofNoTenant = ['features/wallets/managed/source-store.ts', 'features/wallets/restore-store.ts']
 
-test("every statement on a tenant's table in a feature names the organisation", () => {
+test("every statement on a tenant's table in a feature names the organization", () => {
   const statements = files
     .filter(({ name }) => /^features\/(wallets|account)\/.*store\.ts$/.test(name))
     .flatMap(({ name, text }) => (text.match(/sql`[^`]*`/g) ?? []).map((statement) => ({ name, statement })))
@@ -53,7 +56,7 @@ test("every statement on a tenant's table in a feature names the organisation", 
   ).toEqual([])
 })
 
-test('no file is a heap', () => {
+test('no file is too long', () => {
   expect(files.filter(({ text }) => text.split('\n').length > 400).map(({ name }) => name)).toEqual([])
   expect(
     files

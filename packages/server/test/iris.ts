@@ -1,19 +1,19 @@
 import type { Address } from '@purser/protocol'
 import { decodeAbiParameters, type Hex, hexToBytes, keccak256, type PublicClient, pad, slice, toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { type Asked, aPartner, type PartnerDouble, type Told } from './partner-double.ts'
+import { aPartner, type PartnerDouble, type PartnerRequest, type PartnerResponse } from './partner-double.ts'
 
-/** What Circle's attesters put into a message before they sign it. */
+/** The values that Circle's attesters fill in before they sign. */
 export interface Attested {
   readonly nonce?: Hex
   readonly threshold?: 1_000 | 2_000
   readonly rawFee?: bigint
   readonly expirationBlock?: bigint
-  /** For lies: another recipient and amount than were burnt. */
+  /** For lies: another recipient and amount than were burned. */
   readonly recipient?: Address
   readonly depositor?: Address
   readonly rawAmount?: bigint
-  /** Whether a stranger signs in place of the attester. */
+  /** Whether another key signs in place of the attester's. */
   readonly isForged?: boolean
 }
 
@@ -21,18 +21,18 @@ export interface Attested {
 export interface Iris extends PartnerDouble {
   readonly attester: Address
   fees: readonly { readonly finalityThreshold: number; readonly minimumFee: number }[]
-  /** What it says of a burn that is in a block. */
-  says: (burnt: Burnt) => Told | Promise<Told>
+  /** The answer for a burn that is in a block. */
+  says: (burnt: Burnt) => PartnerResponse | Promise<PartnerResponse>
   reattested: number
 }
 
 export interface Burnt {
   readonly txHash: Hex
-  /** As the chain sent it: without nonce, fee and expiry. */
+  /** As the chain emitted it: without nonce, fee and expiry. */
   readonly sent: Hex
-  /** The message as it is attested, complete. */
-  complete(changes?: Attested): Promise<Told>
-  pending(delayReason?: string): Told
+  /** The complete, attested message. */
+  complete(changes?: Attested): Promise<PartnerResponse>
+  pending(delayReason?: string): PartnerResponse
 }
 
 const messageSent = keccak256(toHex('MessageSent(bytes)'))
@@ -41,7 +41,7 @@ const usual = [
   { finalityThreshold: 2_000, minimumFee: 0 },
 ]
 
-/** A burn that no block has is 404, as there. */
+/** The double answers 404 for a burn that is in no block, as Circle's service does. */
 export async function anIris(source: Pick<PublicClient, 'getTransactionReceipt'>): Promise<Iris> {
   const attester = privateKeyToAccount(generatePrivateKey())
   const stranger = privateKeyToAccount(generatePrivateKey())
@@ -64,12 +64,12 @@ export async function anIris(source: Pick<PublicClient, 'getTransactionReceipt'>
         const message = attestedOf(sent, { nonce, ...changes })
         const signer = changes.isForged === true ? stranger : attester
         const attestation = await signer.sign({ hash: keccak256(message) })
-        const told = { message, attestation, cctpVersion: 2, status: 'complete', delayReason: null }
-        return { json: { messages: [{ ...told, eventNonce: changes.nonce ?? nonce }] } }
+        const reported = { message, attestation, cctpVersion: 2, status: 'complete', delayReason: null }
+        return { json: { messages: [{ ...reported, eventNonce: changes.nonce ?? nonce }] } }
       },
     }
   }
-  const answer = async ({ method, path, query }: Asked): Promise<Told> => {
+  const answer = async ({ method, path, query }: PartnerRequest): Promise<PartnerResponse> => {
     if (path.startsWith('/v2/burn/USDC/fees/')) return { json: now.fees }
     if (method === 'POST' && path.startsWith('/v2/reattest/')) {
       now.reattested += 1
@@ -95,11 +95,11 @@ function messageIn(topics: readonly Hex[], data: Hex): Hex[] {
 
 /** Fills in what the chain leaves open (circlefin/evm-cctp-contracts, MessageV2 and BurnMessageV2). */
 function attestedOf(sent: Hex, { nonce, threshold, rawFee, expirationBlock, ...lie }: Attested): Hex {
-  const asked = slice(sent, 140, 144)
+  const requested = slice(sent, 140, 144)
   const word = (value: bigint) => toHex(value, { size: 32 })
   const parts: [number, Hex | undefined][] = [
     [12, nonce],
-    [144, threshold === undefined ? asked : toHex(threshold, { size: 4 })],
+    [144, threshold === undefined ? requested : toHex(threshold, { size: 4 })],
     [148 + 36, lie.recipient && pad(lie.recipient)],
     [148 + 68, lie.rawAmount === undefined ? undefined : word(lie.rawAmount)],
     [148 + 100, lie.depositor && pad(lie.depositor)],

@@ -15,7 +15,7 @@ import { createAccountSigner, createSigner } from '../src/custody/signer.ts'
 import type { WalletSigner } from '../src/custody/wallet-keys.ts'
 import { type Clock, systemClock } from '../src/platform/clock.ts'
 import { type Db, sql, type Tx } from '../src/platform/db/db.ts'
-import { type HeldLeases, insertShares, takeLeases } from '../src/platform/leases/store.ts'
+import { insertShares, type LeaseSet, takeLeases } from '../src/platform/leases/store.ts'
 import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { createOutbound, type Outbound } from '../src/platform/outbound.ts'
@@ -23,13 +23,16 @@ import { systemRandom } from '../src/platform/random.ts'
 import { steadyWitness } from './steady-witness.ts'
 
 export const purpose = 'stage.pay'
-/** Longest that a lane is driven: where anvil loses one of several transactions, more is offered for it after some twelve seconds. */
+/**
+ * The longest time a lane runs: where anvil loses one of several transactions, a replacement follows after some twelve
+ * seconds.
+ */
 export const laneMsMax = 120_000
 
 export interface StageOptions {
   readonly db: Db
   readonly dev: DevChain
-  /** Other addresses of the node than its own, such as a fault proxy's. */
+  /** Other addresses of the node, such as a fault proxy's. */
   readonly rpcUrls?: readonly string[]
   readonly confirmationDepth?: number
   readonly clock?: Clock
@@ -38,7 +41,10 @@ export interface StageOptions {
   readonly leaseMs?: number
 }
 
-/** One sender with its lane on a local chain; each planned transaction pays 1 wei to an account of its own, so doubles show. */
+/**
+ * One sender with its lane on a local chain. Each planned transaction pays 1 wei to its own recipient, so duplicates
+ * show.
+ */
 export async function aLane(options: StageOptions) {
   const known = networkByName(options.dev.network)
   if (known === undefined) throw new Error('no such network')
@@ -70,7 +76,7 @@ export async function aLane(options: StageOptions) {
     chain: chains.on(network),
     signerOf: () => signer,
     handlers: new Map([[purpose, handler]]),
-    held: await takeAllLeases(options.db, network.name),
+    leased: await takeAllLeases(options.db, network.name),
     usedSince: new Map(),
   }
   const lane = { network: network.name, sender: signer.address }
@@ -79,8 +85,8 @@ export async function aLane(options: StageOptions) {
 
 export type Stage = Awaited<ReturnType<typeof aLane>>
 
-/** Leases all lanes of a network for a test that drives them by hand, whoever had them. */
-export async function takeAllLeases(db: Db, network: string, leaseMs = 600_000): Promise<HeldLeases> {
+/** Leases all lanes of a network for a test that runs them step by step, whoever had them. */
+export async function takeAllLeases(db: Db, network: string, leaseMs = 600_000): Promise<LeaseSet> {
   const shares = sharesOf(network)
   const ownerToken = Buffer.from(systemRandom.bytes(16)).toString('hex')
   await insertShares(db, shares)
@@ -89,18 +95,18 @@ export async function takeAllLeases(db: Db, network: string, leaseMs = 600_000):
   return { scope: scopeOf(network), ownerToken, leaseMs, leases }
 }
 
-/** Leaves all leases to whoever wants them. */
+/** Releases all leases. */
 export async function freeLeases(db: Db): Promise<void> {
   await db.run(sql`update leases set until = '-infinity'`)
 }
 
-/** Has the service itself drive the lanes of a stage. */
+/** Lets the service itself run the lanes of a stage. */
 export async function startLanes({ db, lanes, handler }: Pick<Stage, 'db' | 'lanes' | 'handler'>): Promise<void> {
   await freeLeases(db)
   lanes.start([handler])
 }
 
-/** One turn over a lane that was leased and resumed: sends, then follows. Returns how many transactions are still open. */
+/** One pass over a leased and resumed lane: sends, then follows. Returns how many transactions are still open. */
 export async function passLane(parts: LaneParts, { sender }: LaneKey): Promise<number> {
   await sendLanes(parts, [sender])
   return followLanes(parts, [sender])
@@ -111,7 +117,7 @@ export async function aSigner(): Promise<Signer> {
   return createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
 }
 
-/** An account that also signs Tempo's own transactions, as a managed wallet's does. */
+/** An account that can also sign Tempo's own transactions, like a managed wallet. */
 export async function anAccount(): Promise<WalletSigner> {
   const signatures = await createSignatures()
   const privateKey = systemRandom.bytes(32)
@@ -135,7 +141,7 @@ export function planWith({ lanes, network, lane }: Pick<Stage, 'lanes' | 'networ
   return (tx: Tx) => lanes.plan(tx, lane.sender, { network, to, data: '0x', value: 1n, gasLimit: 30_000n, purpose })
 }
 
-/** What a fresh process does: resumes the lane, then passes over it until it is empty, or `until` says so. */
+/** Does what a new process does: resumes the lane, then runs passes until it is empty or `until` returns true. */
 export async function runLane(
   stage: Pick<Stage, 'parts' | 'lane'>,
   until: () => Promise<boolean> = async () => false,
@@ -145,10 +151,10 @@ export async function runLane(
   while (performance.now() < end) {
     if ((await passLane(stage.parts, stage.lane)) === 0 || (await until())) return
   }
-  throw new Error('the lane did not come to rest')
+  throw new Error('the lane did not become empty')
 }
 
-/** Effects of handlers are rows written in the lane's own transactions, so that a repeated one would be seen. */
+/** Handlers record their effects as rows in the lane's own transactions, so that a repeated effect would show. */
 async function recordingHandler(db: Db): Promise<LaneHandler> {
   await db.run(sql`create table if not exists effects (number bigserial, transaction_id text, step text, hash text)`)
   const record = (step: string) => async (tx: Tx, transactions: readonly LaneTransaction[]) => {
@@ -182,7 +188,7 @@ export async function statusOf(db: Db, id: ChainTransactionId): Promise<string> 
     .status
 }
 
-/** What a handler is told of a transaction with these signed forms. */
+/** The steps that a handler sees for a transaction with these signed forms. */
 export function stepsOf(attempts: readonly unknown[]): string[] {
   return [...attempts.map(() => 'sent'), 'mined', 'final']
 }
@@ -195,7 +201,7 @@ export async function attemptsOf(db: Db, id: ChainTransactionId) {
   )
 }
 
-/** What the account holds, in wei, as the chain itself says. */
+/** The account's balance in wei, read from the chain. */
 export async function weiOf(stage: Pick<Stage, 'outbound' | 'dev'>, account: Address): Promise<bigint> {
   return BigInt(String(await rpc(stage.outbound, stage.dev.rpcUrl, 'eth_getBalance', [account, 'latest'])))
 }
@@ -214,7 +220,7 @@ export async function rpc(
   return answer.result
 }
 
-/** A clock that stands still until told. */
+/** A clock that moves only when a test moves it. */
 export function aStillClock(): Clock & { forward(ms: number): void } {
   let now = Date.now()
   return {

@@ -13,27 +13,30 @@ import { type Managed, masters, path } from './partner-stage.ts'
 import { countAtNode, untilBooked } from './transfer-stage.ts'
 import { type Answer, aWorld, type Org, type World } from './world.ts'
 
-/** Local chains that are shaped as the main networks, and a service whose real partners are at addresses of the test's. */
+/**
+ * Local chains with the properties of the main networks, and a service whose partners are doubles at the test's
+ * addresses.
+ */
 export interface LiveStage {
   readonly world: World
   readonly org: Org
-  /** Every line that the service has logged, at the most talkative level. */
+  /** Every line that the service has logged, at the most verbose level. */
   readonly lines: readonly string[]
-  /** A managed wallet on Base with gas there and, unless told otherwise, 100 USDC. */
+  /** A managed wallet on Base with gas and, by default, 100 USDC. */
   aMaster(rawUsdc?: bigint): Promise<Managed>
   send(body: Record<string, unknown>): Promise<Answer>
   get(transfer: Answer): Promise<Record<string, unknown>>
-  /** As it is once it is pending no more; blocks are made meanwhile. */
+  /** Returns the transfer once it is no longer pending. Makes blocks meanwhile. */
   ended(transfer: Answer): Promise<Record<string, unknown>>
-  /** Makes blocks until the partner's last word is this one. */
-  untilSaid(transfer: Answer, partnerStatus: string): Promise<void>
+  /** Makes blocks until the partner's latest status is this one. */
+  untilPartnerStatus(transfer: Answer, partnerStatus: string): Promise<void>
   mine(blocks?: number): Promise<void>
   eventsOf(transfer: Answer): Promise<{ type: string; payload: Record<string, unknown> }[]>
-  /** Until the node was given so many transactions of an account on Base. */
+  /** Waits until the node has received this many transactions of an account on Base. */
   untilBroadcast(address: Address, count: number): Promise<void>
-  /** Has a withdrawal looked at now, as if its time had come. */
+  /** Makes a withdrawal due for polling now. */
   hurry(withdrawal: Answer): Promise<void>
-  /** How many transactions an account signed on a network. */
+  /** The number of transactions that an account signed on a network. */
   countOf(address: Address, network: string): Promise<number>
   stop(): Promise<void>
 }
@@ -53,7 +56,7 @@ export async function aLiveStage(
   const world = await aWorld({
     chains,
     config: { transferWaitMs: 20_000, partners, ...changes },
-    // With live keys a stale list stops money from going out, and the bundled list is stale by design.
+    // With live keys a stale list blocks transfers, and the bundled list is stale by design.
     boot: { log, screening: createFakeScreening(() => new Date()) },
   })
   const org = await world.organisation()
@@ -90,7 +93,7 @@ export async function aLiveStage(
       await expect.poll(status, { timeout: 60_000, interval: 100 }).not.toBe('pending')
       return get(transfer)
     },
-    async untilSaid(transfer, partnerStatus) {
+    async untilPartnerStatus(transfer, partnerStatus) {
       await expect.poll(() => statusOf(transfer), { timeout: 60_000, interval: 100 }).toBe(partnerStatus)
     },
     eventsOf: ({ body }) =>

@@ -6,7 +6,7 @@ import { inLockOrder } from '../src/platform/db/lock-order.ts'
 import { aDictionaryDatabase, type TestDatabase } from './database.ts'
 
 const network = 'base-sepolia'
-/** By their code points `B` is before `a`; in a dictionary it is behind. */
+/** By code points `B` is before `a`; in a dictionary it is after it. */
 const senders = [`0xB${'0'.repeat(39)}`, `0xa${'0'.repeat(39)}`] as const
 const Sender = z.object({ sender: z.string() })
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-test('accounts whose nonces are taken together are locked in the order of their code points, however the database sorts', async () => {
+test('accounts whose nonces are taken together are locked in code point order, whatever the collation of the database', async () => {
   const { db } = database
   const sorted = await db.many(
     Sender,
@@ -25,7 +25,7 @@ test('accounts whose nonces are taken together are locked in the order of their 
   )
   expect(
     sorted.map(({ sender }) => sender),
-    'the database sorts as a dictionary',
+    'the database has a dictionary collation',
   ).toEqual(senders.toReversed())
   for (const sender of senders)
     await db.run(sql`insert into lanes (network, sender, next_nonce) values (${network}, ${sender}, 0)`)
@@ -40,7 +40,7 @@ test('accounts whose nonces are taken together are locked in the order of their 
     taking = db.tx((other) => takeNonces(other, wanted))
     await expect.poll(isWaiting, { interval: 20 }).toBe(true)
     const free = await db.many(Sender, sql`select sender from lanes for update skip locked`)
-    expect(free, 'what comes behind is not held yet').toEqual([{ sender: senders[1] }])
+    expect(free, 'the later account is not locked yet').toEqual([{ sender: senders[1] }])
   })
   expect(await taking).toHaveLength(2)
 })
@@ -56,8 +56,8 @@ test('groups are locked in the same order by the code and by SQL', async () => {
     'org_1/live',
     'org_10/live',
   ]
-  const asked = sql`select name from unnest(${names}::text[]) as given (name) order by name collate "C"`
-  const sorted = await database.db.many(z.object({ name: z.string() }), asked)
+  const requested = sql`select name from unnest(${names}::text[]) as given (name) order by name collate "C"`
+  const sorted = await database.db.many(z.object({ name: z.string() }), requested)
   expect(inLockOrder(new Map(names.map((name) => [name, name]))).map(([name]) => name)).toEqual(
     sorted.map(({ name }) => name),
   )

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { createLog, type Log } from '../src/platform/log.ts'
 
-/** A log whose every line is kept, at the most talkative level. */
+/** A log that keeps every line, at the most verbose level. */
 export function aKeptLog(): { readonly lines: readonly string[]; readonly log: Log } {
   const lines: string[] = []
   const destination = new PassThrough()

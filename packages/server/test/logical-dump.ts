@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** What `pg_dump` takes of a database in use: every row as of one moment, and where the sequences are. */
+/** What `pg_dump` takes of a database in use: every row at one moment, and the sequences' values. */
 export interface LogicalDump {
   readonly tables: ReadonlyMap<string, string>
   readonly sequences: readonly { readonly name: string; readonly value: string }[]
@@ -37,7 +37,7 @@ export function takeDump(url: string): Promise<LogicalDump> {
   })
 }
 
-/** Puts a dump in the place of all that is there. Nobody may be connected who minds. */
+/** Replaces all data with a dump. Requires that no client depends on the old data. */
 export function loadDump(url: string, { tables, sequences }: LogicalDump): Promise<void> {
   return withClient(url, async (client) => {
     await client.query(`begin; set local session_replication_role = replica`)

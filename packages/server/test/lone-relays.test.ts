@@ -41,14 +41,17 @@ beforeEach(async () => {
   const chance = { ...chanceOf(1), happens: (share: number) => share > 0 }
   chain = aChain(stage, chance, BigInt(nowMs / 1_000))
   const liar = liarAbout(chain, chance, () => [])
-  node = new SimNode(0, { chain, chainId: network.chainId, settler: signer.address, chance, liar })
+  node = new SimNode(0, { chain, chainId: network.chainId, chance, liar })
   gate = new Gate(chance, stage.countLocked, () => undefined)
   const log = createLog({ level: 'silent' })
   const ground = { db, deps, network, signer, nodes: [node], gate, chance, log, nowMs: () => nowMs }
   process = new SimProcess(ground, 'process', 0)
 })
 
-/** Stores signatures, of contract accounts unless `isPlain`, which travel alone: so many of each of these payers. */
+/**
+ * Stores relays that cannot share a transaction, of contract accounts unless `isPlain`: this many for each of these
+ * payers.
+ */
 async function put(
   organisation: number,
   payers: readonly Address[],
@@ -84,7 +87,7 @@ async function put(
 const payer = (name: string, index = 0): Address => `0x${name.repeat(8)}${index.toString(16).padStart(32, '0')}`
 const many = (name: string, count: number) => Array.from({ length: count }, (_, index) => payer(name, index))
 
-/** A turn of the relayer, and blocks until what it sent is final. */
+/** One pass of the relayer, then blocks until its transactions are final. */
 async function pass(): Promise<void> {
   const turnLanes = () => process.turnLanes()
   for (const work of [mine, () => process.passRelays(), turnLanes, mine, turnLanes])
@@ -98,7 +101,7 @@ async function mine(): Promise<void> {
   node.sync()
 }
 
-/** The states of a payer's relays, each once. */
+/** The distinct states of a payer's relays. */
 async function statesOf(signer: Address): Promise<string[]> {
   const rows = await stage.db.many(
     z.object({ state: z.string() }),
@@ -107,7 +110,7 @@ async function statesOf(signer: Address): Promise<string[]> {
   return rows.map(({ state }) => state)
 }
 
-/** In how many turns a payer's relay is on chain. */
+/** The number of passes until a payer's relay is on chain. */
 async function turnsOf(signer: Address, most: number): Promise<number> {
   for (let turn = 1; turn <= most; turn += 1) {
     await pass()
@@ -116,19 +119,19 @@ async function turnsOf(signer: Address, most: number): Promise<number> {
   return Number.POSITIVE_INFINITY
 }
 
-test('two hundred signatures of one organization’s contracts let another’s go in the second turn', async () => {
+test('with two hundred signatures of one organization’s contracts, another’s is sent in the second pass', async () => {
   await put(0, many('a', 20), { each: 10 })
   await put(1, [payer('b')])
   expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
 }, 60_000)
 
-test('two hundred signatures of one payer let another payer of the organization go in the second turn', async () => {
+test('with two hundred signatures of one payer, another payer of the organization is sent in the second pass', async () => {
   await put(0, [payer('a')], { each: 200 })
   await put(0, [payer('b')])
   expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
 }, 60_000)
 
-test('each of two organizations that wait has every second slot', async () => {
+test('each of two organizations with waiting signatures gets every second slot', async () => {
   await put(0, many('a', 10), { each: 10 })
   await put(1, many('b', 10), { each: 10 })
   for (let turn = 0; turn < 8; turn += 1) await pass()
@@ -139,7 +142,7 @@ test('each of two organizations that wait has every second slot', async () => {
   expect(sent.map((row) => row.sent)).toEqual([4n, 4n])
 }, 60_000)
 
-test('a contract about which the node fails every time is put off by itself', async () => {
+test('a contract for which the node fails every time is delayed separately', async () => {
   const truth = node.answer.bind(node)
   let failures = 0
   node.answer = (method, params) => {
@@ -154,8 +157,8 @@ test('a contract about which the node fails every time is put off by itself', as
   expect(await statesOf(payer('a'))).toEqual(['waiting'])
 }, 60_000)
 
-test('a signature whose sending fails in the database is put off by itself', async () => {
-  // Of no sweep: looking for it fails.
+test('a signature whose sending fails in the database is delayed separately', async () => {
+  // Without sweep rows, so looking them up fails.
   await put(0, many('a', 8), { each: 25, purpose: 'wallets.sweeps' })
   await put(1, [payer('b')])
   expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
@@ -166,7 +169,7 @@ test('a signature whose sending fails in the database is put off by itself', asy
   expect(postponed).toBeGreaterThan(0n)
 }, 60_000)
 
-test('signatures that share a transaction and whose sending fails in the database are put off by themselves', async () => {
+test('signatures that share a transaction and whose sending fails in the database are delayed separately', async () => {
   await put(0, many('a', 8), { each: 5, purpose: 'wallets.sweeps', isPlain: true })
   await put(1, [payer('b')], { isPlain: true })
   expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)

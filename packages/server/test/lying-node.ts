@@ -6,49 +6,52 @@ import { z } from 'zod'
 const Call = z.object({ id: z.number(), method: z.string(), params: z.array(z.unknown()).default([]) })
 type Call = z.output<typeof Call>
 
-/** What a node says to one call. */
-export type Said =
+/** A node's answer to one call. */
+export type NodeAnswer =
   | { readonly result: unknown }
   | { readonly error: { readonly code: number; readonly message: string; readonly data?: string } }
 
-/** Answers a call in the node's stead; `truth` asks the real node, as often as it is called. */
-export type Lie = (asked: { readonly params: readonly unknown[]; truth(): Promise<Said> }) => Promise<Said> | Said
+/** Answers a call instead of the node; `truth` calls the real node each time. */
+export type Lie = (requested: {
+  readonly params: readonly unknown[]
+  truth(): Promise<NodeAnswer>
+}) => Promise<NodeAnswer> | NodeAnswer
 
 export interface LyingNode {
   readonly url: string
-  /** How often a method was asked for. */
-  asked(method: string): number
-  /** From now on, until it tells the truth again. */
+  /** The number of calls of a method. */
+  requested(method: string): number
+  /** Lies from now on, until `tellTheTruth`. */
   lie(method: string, lie: Lie): void
   /**
-   * From now on answers as of the present head, well-formed and in time, and keeps transactions to itself: what a node does that has lost its
-   * peers.
+   * From now on answers with the present head, well-formed and in time, and does not forward transactions, like a node
+   * that has lost its peers.
    */
   freeze(): Promise<void>
-  /** Answers every request with this many bytes of JSON that is none of an answer. */
+  /** Answers every request with this many bytes of JSON that is not a valid answer. */
   flood(bytes: number): void
-  /** No lies any more. */
+  /** Removes all lies. */
   tellTheTruth(): void
   stop(): Promise<void>
 }
 
 interface State {
   readonly lies: Map<string, Lie>
-  readonly asked: Map<string, number>
+  readonly requested: Map<string, number>
   floodBytes: number
   frozenAt: bigint | undefined
 }
 
-/** A real node behind one that answers some of the calls as a test says: well-formed, of the right shape, and untrue. */
+/** A proxy of a real node that answers some calls as a test says: well-formed, of the right type, and false. */
 export async function startLyingNode(realUrl: string): Promise<LyingNode> {
-  const state: State = { lies: new Map(), asked: new Map(), floodBytes: 0, frozenAt: undefined }
+  const state: State = { lies: new Map(), requested: new Map(), floodBytes: 0, frozenAt: undefined }
   const server = createServer((incoming, response) => {
     respond(incoming, response, { realUrl, state }).catch(() => response.destroy())
   })
   const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}`,
-    asked: (method) => state.asked.get(method) ?? 0,
+    requested: (method) => state.requested.get(method) ?? 0,
     lie: (method, lie) => void state.lies.set(method, lie),
     async freeze() {
       const said = await ask(realUrl, { id: 1, method: 'eth_blockNumber', params: [] })
@@ -77,23 +80,23 @@ async function respond(
   const body: unknown = JSON.parse(await readAll(incoming))
   response.writeHead(200, { 'content-type': 'application/json' })
   if (state.floodBytes > 0) return flood(response, state.floodBytes)
-  const answer = async (asked: unknown): Promise<unknown> => {
-    const call = Call.parse(asked)
-    state.asked.set(call.method, (state.asked.get(call.method) ?? 0) + 1)
+  const answer = async (requested: unknown): Promise<unknown> => {
+    const call = Call.parse(requested)
+    state.requested.set(call.method, (state.requested.get(call.method) ?? 0) + 1)
     const { frozenAt } = state
-    const truth = (): Promise<Said> =>
-      frozenAt === undefined ? ask(realUrl, call) : askFrozen(realUrl, call, frozenAt)
+    const truth = (): Promise<NodeAnswer> =>
+      frozenAt === undefined ? ask(realUrl, call) : queryFrozen(realUrl, call, frozenAt)
     const said = await (state.lies.get(call.method)?.({ params: call.params, truth }) ?? truth())
     return { jsonrpc: '2.0', id: call.id, ...said }
   }
   if (!Array.isArray(body)) return void response.end(JSON.stringify(await answer(body)))
   const answers: unknown[] = []
-  for (const asked of body) answers.push(await answer(asked))
+  for (const requested of body) answers.push(await answer(requested))
   response.end(JSON.stringify(answers))
 }
 
-/** What the node said of the call when its head had this number. */
-async function askFrozen(realUrl: string, call: Call, head: bigint): Promise<Said> {
+/** The node's answer to the call at the time when its head had this number. */
+async function queryFrozen(realUrl: string, call: Call, head: bigint): Promise<NodeAnswer> {
   const headNumber = `0x${head.toString(16)}`
   const [first] = call.params
   if (call.method === 'eth_blockNumber') return { result: headNumber }
@@ -120,7 +123,7 @@ async function isLater(realUrl: string, params: readonly unknown[], head: bigint
   return !('result' in said) || (numberNamed(Object(said.result).number) ?? head + 1n) > head
 }
 
-/** One piece after the other, so that whoever stops reading is noticed. */
+/** Writes one piece after the other, so that it notices when the client stops reading. */
 async function flood(response: ServerResponse, bytes: number): Promise<void> {
   const piece = Buffer.alloc(65_536, ' ')
   for (let sent = 0; sent < bytes && !response.destroyed; sent += piece.length) {
@@ -131,11 +134,11 @@ async function flood(response: ServerResponse, bytes: number): Promise<void> {
 
 const Answered = z.object({ result: z.unknown(), error: z.unknown() }).partial()
 
-async function ask(url: string, call: Call): Promise<Said> {
+async function ask(url: string, call: Call): Promise<NodeAnswer> {
   const headers = { 'content-type': 'application/json' }
   const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...call }) })
   const { result, error } = Answered.parse(await answer.json())
-  return error === undefined ? { result } : { error: error as Extract<Said, { error: unknown }>['error'] }
+  return error === undefined ? { result } : { error: error as Extract<NodeAnswer, { error: unknown }>['error'] }
 }
 
 async function readAll(stream: IncomingMessage): Promise<string> {

@@ -1,20 +1,20 @@
 import type { Db } from '../src/platform/db/db.ts'
 
-/** What a process throws that is gone. */
+/** Thrown by a process that has died. */
 export class Death extends Error {}
 
 export interface Life {
-  /** Does it as a step of this process: it may be gone before it, and after it. */
+  /** Runs it as a step of this process, which may die before it and after it. */
   around<T>(doing: () => Promise<T>): Promise<T>
   isDead(): boolean
 }
 
-/** At its n-th step everything fails, and goes on failing, as for a process that is gone. */
+/** From its n-th step on everything fails, as for a process that has died. */
 export function lifeOf(lifetime: number): Life {
   let steps = 0
   const step = (): void => {
     steps += 1
-    if (steps >= lifetime) throw new Death('this process is gone')
+    if (steps >= lifetime) throw new Death('this process has died')
   }
   return {
     async around(doing) {
@@ -27,7 +27,7 @@ export function lifeOf(lifetime: number): Life {
   }
 }
 
-/** A database of whose statements and transactions each is a step. */
+/** A database whose every statement and transaction is a step. */
 export function mortalDb(db: Db, { around }: Life): Db {
   return {
     ...db,

@@ -13,7 +13,7 @@ import {
 import type { LocalAccount } from 'viem'
 import type { Answer, Authorization } from './world.ts'
 
-/** What a test changes: of the authorisation before it is signed, and of the finished credential after it. */
+/** A test's changes: to the authorization before it is signed, and to the finished credential. */
 export interface MppChanges {
   readonly sign?: Partial<Authorization>
   readonly after?: (credential: EchoedCredential) => void
@@ -25,7 +25,7 @@ export interface EchoedCredential {
   source?: unknown
 }
 
-/** The offers of a challenge answer, or of one of those that `count` gives. */
+/** The offers of a challenge response, or of one of those that `count` gives. */
 export function offersOf(answer: Pick<Answer, 'body'> | Record<string, unknown>): MppChallenge[] {
   const body: object =
     'body' in answer && typeof answer.body === 'object' && answer.body !== null ? answer.body : answer
@@ -38,14 +38,14 @@ export function offerOf(answer: Pick<Answer, 'body'> | Record<string, unknown>):
   return offer
 }
 
-/** What an offer asks for. */
+/** The decoded request of an offer. */
 export function requestOf(offer: MppChallenge): JsonObject {
   const request = decodeMppJson(offer.request)
   if (request === undefined) throw new Error('the request cannot be read')
   return request
 }
 
-/** Pays an `evm/charge` as an official client does, with an EIP-3009 authorisation whose nonce is the challenge's. */
+/** Pays an `evm/charge` as an official client does, with an EIP-3009 authorization whose nonce comes from the challenge. */
 export async function payByEvmCharge(
   account: LocalAccount,
   offer: MppChallenge,
@@ -56,7 +56,7 @@ export async function payByEvmCharge(
   return credentialOf(account, offer, payload, changes)
 }
 
-/** Answers a price of zero with a proof of the account. */
+/** Pays a price of zero with a proof of the account. */
 export async function payByProof(
   account: LocalAccount,
   offer: MppChallenge,
@@ -85,7 +85,7 @@ function signed(account: LocalAccount, offer: MppChallenge, authorization: Autho
   const request = parseEvmChargeRequest(requestOf(offer))
   const network = networkByCaip2(`eip155:${request?.chainId}`)
   const token = network && tokenByAddress(network, request?.currency ?? '')
-  if (network === undefined || token?.eip712 == null) throw new Error('the token signs nothing')
+  if (network === undefined || token?.eip712 == null) throw new Error('the token takes no signatures')
   return account.signTypedData({
     domain: { ...token.eip712, chainId: network.chainId, verifyingContract: token.address },
     types: {

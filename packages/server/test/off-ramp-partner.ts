@@ -2,43 +2,43 @@ import type { Address } from '@purser/protocol'
 import type { OffRamp, Payout } from '../src/partners/offramp/port.ts'
 import type { Deps } from '../src/platform/ctx.ts'
 
-/** A partner that the test directs, and counts. */
+/** A partner that the test controls. It counts its calls. */
 export function aPartner(says: { payout?: () => Partial<Payout>; fails?: () => boolean } = {}) {
   const payouts = new Map<string, Payout>()
-  const asked = { payouts: 0 }
-  const told = (payout: Payout): Payout => ({ ...payout, ...says.payout?.() })
+  const requested = { payouts: 0 }
+  const reported = (payout: Payout): Payout => ({ ...payout, ...says.payout?.() })
   const partner: OffRamp = {
     name: 'sandbox',
     hasCustomers: false,
     deleteAccount: async () => undefined,
     createAccount: async ({ key }) => ({ ok: true, value: { accountId: key, isActive: true } }),
     async createPayout({ key, rawAmount }) {
-      asked.payouts += 1
-      const address = `0x${(asked.payouts + 4096 * Date.now()).toString(16).padStart(40, '1')}` as Address
+      requested.payouts += 1
+      const address = `0x${(requested.payouts + 4096 * Date.now()).toString(16).padStart(40, '1')}` as Address
       const state = { state: 'pending_conversion', partnerState: 'waiting', awaitsDeposit: true } as const
       const known = payouts.get(key) ?? { payoutId: `p-${key}`, deposit: { address, rawAmount }, ...state }
       payouts.set(key, known)
       if (says.fails?.() === true) throw new Error('the answer was lost')
-      return { ok: true, value: told(known) }
+      return { ok: true, value: reported(known) }
     },
     async readPayout(payoutId) {
       const known = payouts.get(payoutId.slice(2))
-      return known === undefined ? undefined : told(known)
+      return known === undefined ? undefined : reported(known)
     },
   }
-  return { partner, asked, payouts }
+  return { partner, requested, payouts }
 }
 
-/** What a process that is gone fails with. */
+/** Thrown by a process that has died. */
 export class Death extends Error {}
 
-/** The same process, at whose n-th step everything fails and goes on failing, as for one that is gone. */
+/** The deps of a process whose n-th step and every later one fail, as for one that has died. */
 export function mortal(deps: Deps, lifetime: number): Deps {
   let steps = 0
   const around = async <T>(doing: () => Promise<T>): Promise<T> => {
-    if (++steps >= lifetime) throw new Death('this process is gone')
+    if (++steps >= lifetime) throw new Death('this process has died')
     const result = await doing()
-    if (++steps >= lifetime) throw new Death('this process is gone')
+    if (++steps >= lifetime) throw new Death('this process has died')
     return result
   }
   const { db, offRamps } = deps
@@ -57,9 +57,9 @@ export function mortal(deps: Deps, lifetime: number): Deps {
       ...offRamps,
       test: ramp && {
         ...ramp,
-        createAccount: (asked) => around(() => ramp.createAccount(asked)),
-        createPayout: (asked) => around(() => ramp.createPayout(asked)),
-        readPayout: (asked) => around(() => ramp.readPayout(asked)),
+        createAccount: (requested) => around(() => ramp.createAccount(requested)),
+        createPayout: (requested) => around(() => ramp.createPayout(requested)),
+        readPayout: (requested) => around(() => ramp.readPayout(requested)),
       },
     },
   }

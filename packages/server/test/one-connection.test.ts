@@ -9,7 +9,10 @@ let world: World
 let org: Org
 let ids: Resources
 
-/** A verb that wants a second connection while it holds one works alone, and stands still when as many run at once as there are connections. */
+/**
+ * An operation that needs a second connection while it has one works alone, and deadlocks when as many run at once as
+ * there are connections.
+ */
 beforeAll(async () => {
   world = await aWorld({ config: { databaseConnectionsMax: 1, role: 'api' } })
   org = await world.organisation()
@@ -22,14 +25,14 @@ afterAll(async () => {
 const posts = operations.filter(({ method, streamsInput }) => method === 'POST' && streamsInput === undefined)
 
 test.each(posts.map((operation) => [operation.id, operation] as const))(
-  '%s with an Idempotency-Key needs no second database connection while it holds one',
+  '%s with an Idempotency-Key needs no second database connection while it has one',
   async (id, operation) => {
     const { params, body } = samplesOf(ids)[id]?.() ?? {}
     const headers = { ...asKey(org.testKey), 'idempotency-key': randomUUID() }
     const text = body === undefined ? undefined : JSON.stringify(body)
     const began = performance.now()
     const answer = await askRaw(world.base, operation, { headers, params: params ?? {}, body: text })
-    // These worlds have no chain; what asks one is told so after its own work on the database.
+    // These worlds have no chain. Operations that need one are refused after their own work on the database.
     const isAnswered = answer.status < 500 || answer.text.includes('/problems/chain-not-configured')
     expect(isAnswered, answer.text).toBe(true)
     // The pool gives up after ten seconds.

@@ -63,7 +63,7 @@ export function aSwap({ from, to, rawAmount }: RouteRequest, changes: Partial<Sw
   }
 }
 
-/** LI.FI's fee taken first, then the exchange: what most of its answers are. */
+/** LI.FI's fee first, then the exchange, as in most of its answers. */
 export function swapsWithFee(request: RouteRequest, last: Partial<Swap> = {}): readonly Swap[] {
   const fee = aSwap(request, { receivingAssetId: request.from.token.address, callTo: stranger, approveTo: stranger })
   const fromAmount = (request.rawAmount * 9_975n) / 10_000n
@@ -128,7 +128,7 @@ export function bridging(request: RouteRequest, changes: Bridging = {}): Hex {
   return encodeFunctionData({ abi: lifiAbi, functionName: 'startBridgeTokensViaAcrossV4', args: [bridge, across] })
 }
 
-/** LI.FI's fee first, then Across, which pays out 99.98 % of what is left. */
+/** LI.FI's fee first, then Across, which pays out 99.98 % of the rest. */
 export function swappingAndBridging(request: RouteRequest, changes: Bridging = {}): Hex {
   const token = request.from.token.address
   const swaps = changes.swaps ?? [aSwap(request, { receivingAssetId: token, callTo: stranger, approveTo: stranger })]
@@ -204,7 +204,7 @@ interface OrderChanges {
 
 type Ordered = Pick<RouteRequest, 'from' | 'to' | 'rawAmount' | 'fromAddress' | 'toAddress'>
 
-/** An order of Relay's for a request, as its API tells it, and the number of its deposit. */
+/** A Relay order for a request, as its API returns it, and its deposit id. */
 export function relayOrder(request: Ordered, changes: OrderChanges = {}) {
   const data = orderData(request, changes)
   return { data, id: hashStruct({ types: orderTypes, primaryType: 'Order', data: raised(data) }) }
@@ -252,7 +252,7 @@ function orderData(request: Ordered, changes: OrderChanges) {
   }
 }
 
-/** Numbers as viem wants them. */
+/** Numbers as viem requires them. */
 function raised(order: ReturnType<typeof orderData>) {
   const payments = order.output.payments.map((one) => ({
     ...one,

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** One request as a partner would see it. */
-export interface Asked {
+/** One request as a partner receives it. */
+export interface PartnerRequest {
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
@@ -11,8 +11,8 @@ export interface Asked {
   readonly body: unknown
 }
 
-/** What it answers: JSON, raw text, nothing for ever, or a connection cut in the middle. */
-export type Told =
+/** Its answer: JSON, raw text, no answer at all, or a connection cut in the middle. */
+export type PartnerResponse =
   | { readonly status?: number; readonly json: unknown; readonly headers?: Readonly<Record<string, string>> }
   | { readonly status?: number; readonly text: string }
   | 'silence'
@@ -20,24 +20,26 @@ export type Told =
 
 export interface PartnerDouble {
   readonly url: string
-  readonly asked: readonly Asked[]
+  readonly requested: readonly PartnerRequest[]
   stop(): Promise<void>
 }
 
-/** A partner's HTTP API on this machine, which remembers what it was asked. */
-export async function aPartner(answer: (asked: Asked) => Told | Promise<Told>): Promise<PartnerDouble> {
-  const asked: Asked[] = []
+/** A partner's HTTP API on this machine, which records its requests. */
+export async function aPartner(
+  answer: (requested: PartnerRequest) => PartnerResponse | Promise<PartnerResponse>,
+): Promise<PartnerDouble> {
+  const requested: PartnerRequest[] = []
   const server = createServer((request, response) => {
     void read(request).then(async (one) => {
-      asked.push(one)
-      tell(response, await answer(one))
+      requested.push(one)
+      respond(response, await answer(one))
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    asked,
+    requested,
     async stop() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -45,7 +47,7 @@ export async function aPartner(answer: (asked: Asked) => Told | Promise<Told>): 
   }
 }
 
-async function read(request: IncomingMessage): Promise<Asked> {
+async function read(request: IncomingMessage): Promise<PartnerRequest> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(Buffer.from(chunk))
   const text = Buffer.concat(chunks).toString('utf8')
@@ -59,15 +61,15 @@ async function read(request: IncomingMessage): Promise<Asked> {
   }
 }
 
-function tell(response: ServerResponse, told: Told): void {
-  if (told === 'silence') return
-  if (told === 'cut') {
+function respond(response: ServerResponse, reported: PartnerResponse): void {
+  if (reported === 'silence') return
+  if (reported === 'cut') {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
     response.write('{"id":')
     response.destroy()
     return
   }
-  const text = 'json' in told ? JSON.stringify(told.json) : told.text
-  const headers = 'json' in told ? told.headers : {}
-  response.writeHead(told.status ?? 200, { 'content-type': 'application/json', ...headers }).end(text)
+  const text = 'json' in reported ? JSON.stringify(reported.json) : reported.text
+  const headers = 'json' in reported ? reported.headers : {}
+  response.writeHead(reported.status ?? 200, { 'content-type': 'application/json', ...headers }).end(text)
 }

@@ -20,7 +20,7 @@ import { aKeptLog } from './log-lines.ts'
 import { ShiftedClock } from './webhooks/clock.ts'
 import { type Answer, aWorld, type Org, type World } from './world.ts'
 
-/** What stands between the service and the sandbox; an empty one changes nothing. */
+/** A filter between the service and the sandbox; an empty one changes nothing. */
 export interface Conduct {
   readonly quote?: (quote: RouteQuote) => Quoted
   readonly status?: (own: () => Promise<RouteStatus>) => Promise<RouteStatus>
@@ -29,21 +29,21 @@ export interface Conduct {
 
 type Expected = ReturnType<RoutingPartner['expects']>
 
-/** Two chains with a market and a bridge, and a service that swaps and bridges by them. */
-export interface PartnerStage extends Teller {
+/** Two chains with a market and a bridge, and a service that swaps and bridges with them. */
+export interface PartnerStage extends TransferReader {
   readonly base: DevChain
   readonly ethereum: DevChain
   readonly world: World
   readonly org: Org
   readonly relayer: BridgeRelayer
-  /** The machine's, put forward by as much as a test says. */
+  /** The system clock, moved forward by what a test says. */
   readonly clock: ShiftedClock
   /** Every line that the service has logged. */
   readonly lines: readonly string[]
   conduct: Conduct
-  /** Another relayer, and a partner that behaves. */
+  /** Resets the relayer and the partner's conduct. */
   renew(): void
-  /** A managed wallet on Base with gas and, unless told otherwise, 100 USDC; of another deployment's like when asked for. */
+  /** A managed wallet on Base with gas and, by default, 100 USDC; optionally of another deployment. */
   aMaster(rawUsdc?: bigint, of?: { readonly at: World; readonly key: string }): Promise<Managed>
   send(body: Record<string, unknown>): Promise<Answer>
   /** In wei on Base. */
@@ -60,7 +60,7 @@ export const masters = '/wallet-infra/master-wallets'
 export const path = '/wallet-infra/transfer'
 export const partners = { sandbox: { pool: sandboxPoolAddress, bridge: sandboxBridgeAddress } } as const
 
-/** `before` answers the address of a node in front of the one on Base. */
+/** `before` returns the address of a proxy for the node on Base. */
 export async function aPartnerStage({
   before,
 }: {
@@ -90,7 +90,7 @@ export async function aPartnerStage({
   const org = await world.organisation()
   return {
     ...{ base, ethereum, world, org, clock, lines },
-    ...tellerOf(world, org),
+    ...transferReaderOf(world, org),
     get relayer() {
       return now.relayer
     },
@@ -115,8 +115,8 @@ function behaving(sandbox: RoutingPartner, conduct: () => Conduct): RoutingPartn
   return {
     name: 'sandbox',
     contracts: sandbox.contracts,
-    async quote(asked) {
-      const quoted = await sandbox.quote(asked)
+    async quote(requested) {
+      const quoted = await sandbox.quote(requested)
       const { quote: changed } = conduct()
       return quoted.ok && changed !== undefined ? changed(quoted.quote) : quoted
     },
@@ -155,19 +155,19 @@ export function bridgeOf(from: Managed, changes: Record<string, unknown> = {}) {
   return { fromWalletId: from.id, ...usual, ...changes }
 }
 
-/** What API and database say of a transfer. */
-interface Teller {
+/** What the API and the database report about a transfer. */
+interface TransferReader {
   get(transfer: Answer): Promise<Record<string, unknown>>
-  /** As it is once it is pending no more. */
+  /** Returns the transfer once it is no longer pending. */
   ended(transfer: Answer): Promise<Record<string, unknown>>
   eventsOf(transferId: unknown): Promise<{ type: string; payload: Record<string, unknown> }[]>
-  /** The partner's last word of a transfer. */
+  /** The partner's latest status of a transfer. */
   partnerStatusOf(transfer: Answer): Promise<string | null | undefined>
-  /** How many transactions the wallet signed. */
+  /** The number of transactions that the wallet signed. */
   countOf(master: Managed): Promise<number>
 }
 
-function tellerOf({ call, database }: World, { testKey }: Org): Teller {
+function transferReaderOf({ call, database }: World, { testKey }: Org): TransferReader {
   const get = async ({ body }: Answer) => (await call(testKey, 'GET', `/wallet-infra/transfers/${body.id}`)).body
   return {
     get,

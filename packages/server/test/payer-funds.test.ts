@@ -25,7 +25,7 @@ const payTo: Address = `0x${'d'.repeat(40)}`
 const from: Address = `0x${'a'.repeat(40)}`
 const nonceOf = (index: number): Hex => `0x${index.toString(16).padStart(64, '0')}`
 
-test('what a payer with 500 open payments has is read by two calls, and by one again in the same block', async () => {
+test('the balances of a payer with 500 open payments are read with two calls, and with one when read again in the same block', async () => {
   const { db, deps, network } = stage
   const [tenant] = stage.tenants
   if (tenant === undefined) throw new Error('there is no organization')
@@ -34,7 +34,7 @@ test('what a payer with 500 open payments has is read by two calls, and by one a
   chain.head.state.balances.set(from, 7n)
   for (const index of [3, 499]) chain.head.state.used.add(usedKey(from, nonceOf(index)))
   const liar = liarAbout(chain, chance, () => [])
-  const node = new SimNode(0, { chain, chainId: network.chainId, settler: payTo, chance, liar })
+  const node = new SimNode(0, { chain, chainId: network.chainId, chance, liar })
   const truth = node.answer.bind(node)
   let calls = 0
   node.answer = (method, params) => {
@@ -55,7 +55,7 @@ test('what a payer with 500 open payments has is read by two calls, and by one a
         authorization: { from, to: payTo, value: 1n, validBefore: 4_000_000_000n, nonce: nonceOf(index) },
       },
       kind: 'honest',
-      door: 'verify',
+      entryPoint: 'verify',
       claimKey: String(index),
       challengeId: '',
     }),

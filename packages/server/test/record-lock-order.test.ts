@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createRecorder } from '../src/features/payments/index.ts'
-import { changeCounters, changeGas, dayOf, monthOf } from '../src/features/plans/index.ts'
+import { changeCounters, changeGasLast, dayOf, monthOf } from '../src/features/plans/index.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
@@ -25,7 +25,13 @@ test('a payment that is recorded while another ends locks the month’s count be
   const [from, to, nonce] = [`0x${'1'.repeat(40)}`, `0x${'2'.repeat(40)}`, `0x${'3'.repeat(64)}`] as const
   const authorization = { from, to, value: 10_000n, validBefore: 4_000_000_000n, nonce }
   const signed = { form: 'eip3009', authorization } as const
-  const payment = newPaymentOf(ctx, stage, { signed, kind: 'honest', door: 'verify', claimKey: 'one', challengeId: '' })
+  const payment = newPaymentOf(ctx, stage, {
+    signed,
+    kind: 'honest',
+    entryPoint: 'verify',
+    claimKey: 'one',
+    challengeId: '',
+  })
   const record = createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 15n, openPerPayerMax: 100, verifiedMsMax: 60_000 })
   const isWaiting = async (): Promise<boolean> => {
     const statement = sql`select 1 as one from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
@@ -36,7 +42,7 @@ test('a payment that is recorded while another ends locks the month’s count be
     await changeCounters(tx, [{ tenant, kind: 'payments', period: monthOf(payment.createdAt), n: 1 }])
     recording = record({ ctx, payment })
     await expect.poll(isWaiting, { interval: 20 }).toBe(true)
-    await changeGas(tx, [{ tenant, network: network.name, day: dayOf(payment.createdAt), nanoUsd: 1n }])
+    changeGasLast(tx, [{ tenant, network: network.name, day: dayOf(payment.createdAt), nanoUsd: 1n }])
   })
   await recording
   const { used } = await db.one(

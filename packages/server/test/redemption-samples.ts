@@ -3,7 +3,7 @@ import type { World } from './world.ts'
 
 let serial = 0
 
-/** A payment that can be redeemed now, by its credential, two that somebody is redeeming, and one that can be refunded. */
+/** A payment that can be redeemed now, by its credential, two with open redemptions, and one that can be refunded. */
 export async function makeRedemptions({ call, database }: World, key: string, payment: object) {
   const made = [0, 1, 2, 3].map(() => ({
     ...payment,
@@ -14,7 +14,7 @@ export async function makeRedemptions({ call, database }: World, key: string, pa
   const ids: string[] = []
   for (const body of made) ids.push(String((await call(key, 'POST', '/payments/verify', body)).body.paymentId))
   const [redeemable = '', redeeming = '', unserved = '', refundable = ''] = ids
-  // Their periods of grace are over.
+  // Their grace periods are over.
   await database.db.run(
     sql`update payments set redemption_until = now() - interval '1 second' where id = any(${ids}::text[])`,
   )

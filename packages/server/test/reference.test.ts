@@ -29,7 +29,7 @@ function textOf(markup: string): string {
 }
 
 test.each(each)(
-  'the page shows every field that %s takes and answers, and every error with its words',
+  'the page shows every field of the request and response of %s, and every error with its detail',
   (id, operation) => {
     const read = readOf(id)
     expect(read).toContain(`${operation.method} ${operation.path}`)
@@ -43,7 +43,7 @@ test.each(each)(
   },
 )
 
-test('what every operation may answer is said once, with its words', () => {
+test('the errors of every operation are listed once, with their details', () => {
   const read = textOf(html.slice(html.indexOf('<section aria-labelledby="all-errors">')))
   const everywhere = Object.entries(allErrors(operations)).filter(([code]) => Object.hasOwn(failPlatform.table, code))
   for (const [, entry] of everywhere.filter(([code]) => code !== 'address-format-invalid'))
@@ -59,7 +59,7 @@ function fieldsOf(schema: unknown): string[] {
 }
 
 test.each(each.filter(([, { input }]) => input !== undefined))(
-  'the example request of %s is one that the operation takes',
+  'the example request of %s is one that the operation accepts',
   (id, { input }) => {
     const body = described.find(({ operationId }) => operationId === id)?.requestBody?.content['application/json']
     const parsed = input?.safeParse(body && exampleOf(body.schema))
@@ -67,7 +67,7 @@ test.each(each.filter(([, { input }]) => input !== undefined))(
   },
 )
 
-test('every link within the page leads somewhere, no name is given twice, and each error has its row', () => {
+test('every link within the page has a target, no id occurs twice, and each error has its row', () => {
   const names = [...html.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)
   expect(names.length).toBe(new Set(names).size)
   const links = [...html.matchAll(/href="#([^"]+)"/g)].map(([, name]) => name)
@@ -77,7 +77,7 @@ test('every link within the page leads somewhere, no name is given twice, and ea
   expect(codes.filter((code) => !html.includes(`<a href="/problems/${code}">`))).toEqual([])
 })
 
-test('every element of the page that is opened is closed, in order, so that what follows is not inside of it', () => {
+test('every element of the page is closed, in order, so that nothing is nested by mistake', () => {
   const open: string[] = []
   for (const [, slash, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g)) {
     if (slash === '') {
@@ -87,7 +87,7 @@ test('every element of the page that is opened is closed, in order, so that what
   expect(open).toEqual([])
 })
 
-test('the page runs no script, asks no other host, and has one style, which its own policy allows', () => {
+test('the page runs no script, requests no other host, and has one style, which its own policy allows', () => {
   expect(html).not.toMatch(/<script|<link|<img|<iframe| on[a-z]+=|url\(|@import| style=/)
   const style = /<style>([\s\S]*?)<\/style>/.exec(html)?.[1] ?? ''
   const digest = hash('sha256', style, 'base64')

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { relayerParts } from '../src/boot.ts'
 import type { MinedTransaction } from '../src/chain/port.ts'
-import { changeGas, dayOf } from '../src/features/plans/index.ts'
+import { changeGasLast, dayOf } from '../src/features/plans/index.ts'
 import { relayHandler } from '../src/features/relayer/index.ts'
 import { sql, type Tx } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
@@ -11,12 +11,12 @@ import { freshDatabase } from './database.ts'
 import { aStage, type Stage } from './sim/stage.ts'
 import { logsOfMove } from './sim/token.ts'
 
-/** What ends relays of several kinds at once locks in one order, so that it never waits for whoever waits for it. */
+/** Code that ends relays of several kinds at once locks in one order, so that it never deadlocks. */
 let stage: Stage
 
 beforeAll(async () => {
   stage = await aStage(await freshDatabase())
-  // What is locked here is the sweeps' and the payments', whatever wallets they are of.
+  // The test locks sweeps and payments, whatever wallets they belong to.
   await stage.db.run(sql`alter table sweeps drop constraint sweeps_master_wallet_id_fkey`)
   await stage.db.run(sql`alter table sweep_transfers drop constraint sweep_transfers_child_address_id_fkey`)
 })
@@ -51,7 +51,7 @@ function relayed(purpose: Relayed['purpose'], subjectId: string, name: string): 
 
 const organisationId = () => stage.tenants[0]?.organisationId ?? newId('org', stage.deps)
 
-/** A transaction in a final block that carried these. */
+/** A transaction in a final block with these relays. */
 async function mined(nonce: number, carried: readonly Relayed[]): Promise<MinedTransaction> {
   const { db, deps, network } = stage
   const id = newId('ctx', deps)
@@ -110,7 +110,10 @@ async function aPayment(name: string): Promise<Relayed> {
 
 const isWaiting = async (): Promise<boolean> => (await stage.countLocked()) > 0
 
-/** Ends what these transactions carried while somebody has this sweep locked and then needs the organization's gas budget and its log. */
+/**
+ * Ends what these transactions carried while another session has this sweep locked and then needs the organization's gas
+ * budget and its log.
+ */
 async function endBeside(sweepId: string, all: readonly MinedTransaction[]): Promise<void> {
   const { db, deps, network } = stage
   const tenant = { organisationId: organisationId(), environment: 'test' as const }
@@ -121,7 +124,7 @@ async function endBeside(sweepId: string, all: readonly MinedTransaction[]): Pro
     ending = db.tx((other) => handler.onFinal(other, all))
     ending.catch(() => undefined)
     await expect.poll(isWaiting, { interval: 20 }).toBe(true)
-    await changeGas(tx, [{ tenant, network: network.name, day: dayOf(deps.clock.now()), nanoUsd: 1n }])
+    changeGasLast(tx, [{ tenant, network: network.name, day: dayOf(deps.clock.now()), nanoUsd: 1n }])
     await tx.run(sql`select 1 from audit_heads where organisation_id = ${tenant.organisationId} for update`)
   })
   await ending
@@ -137,20 +140,20 @@ async function statesOf(): Promise<string[]> {
 
 const ids = ['swp_01jd00000000000000000000aa', 'swp_01jd00000000000000000000bb'] as const
 
-test('a payment and a sweep that one transaction carried end while the sweep ends elsewhere', async () => {
+test('a payment and a sweep in one transaction end while the sweep ends elsewhere', async () => {
   const both = await mined(1, [await aPayment('a'), await aSweep(ids[0], 'b')])
   await endBeside(ids[0], [both])
   expect(await statesOf()).toEqual(['payments settled', 'wallets.sweeps settled'])
 })
 
-test('sweeps of one organization that two transactions carried end while one of them ends elsewhere', async () => {
+test('sweeps of one organization in two transactions end while one of them ends elsewhere', async () => {
   const first = await mined(1, [await aSweep(ids[1], 'b')])
   const second = await mined(2, [await aSweep(ids[0], 'a')])
   await endBeside(ids[0], [first, second])
   expect(await statesOf()).toEqual(['wallets.sweeps settled', 'wallets.sweeps settled'])
 })
 
-test('what two transactions of two kinds cost is counted once in the organization’s budget', async () => {
+test('the cost of two transactions of two kinds is counted once in the organization’s budget', async () => {
   const both = await mined(1, [await aPayment('a'), await aSweep(ids[0], 'b')])
   const handler = relayHandler(relayerParts(stage.deps, 6_000))
   await stage.db.run(sql`delete from gas_budgets`)
@@ -159,7 +162,7 @@ test('what two transactions of two kinds cost is counted once in the organizatio
     z.object({ taken: z.string() }),
     sql`select sum(nano_usd)::text as taken from gas_budgets`,
   )
-  // 60,000 gas at a billionth of a dollar for each wei are used, and twice 5 that were reserved are given back.
+  // 60,000 gas at a billionth of a dollar for each wei are used, and the reservations of twice 5 are released.
   const worth = stage.deps.gasPrices.worthOf(stage.network, 30_000n)
   expect(BigInt(taken)).toBe(2n * worth - 10n)
 })

@@ -1,7 +1,7 @@
 import { type Address, type NetworkName, networkByName, tokenBySymbol, zeroAddress } from '@purser/protocol'
 import type { RouteEnd, RouteRequest } from '../src/partners/routing/port.ts'
 
-/** A token on a network; `native` is the network's coin, and an address another token. */
+/** A token on a network; `native` is the network's coin, and an address is another token. */
 export function endOn(name: NetworkName, symbol: string): RouteEnd {
   const network = networkByName(name)
   if (network === undefined) throw new Error(`no network ${name}`)

@@ -4,7 +4,7 @@ import { formOf, upload } from './files/uploads.ts'
 import { makeRedemptions } from './redemption-samples.ts'
 import type { Org, World } from './world.ts'
 
-/** What a tenant has one of each of, for requests to name. */
+/** One of each kind of a tenant's resources, for requests to name. */
 export interface Resources {
   readonly byw: string
   /** A managed wallet, and a child address of it. */
@@ -13,7 +13,7 @@ export interface Resources {
   /** A sweep of that wallet. */
   readonly swp: string
   readonly pay: string
-  /** The credential of a payment that can be redeemed now, and two payments that are being redeemed. */
+  /** The credential of a payment that can be redeemed now, and two payments with open redemptions. */
   readonly redeemable: string
   readonly redeeming: string
   readonly unserved: string
@@ -28,32 +28,34 @@ export interface Resources {
   /** A session of another payment, and its token. */
   readonly sess: string
   readonly sessionToken: string
-  /** A vault that takes writes, and a document and a file in it. */
+  /** An open vault, and a document and a file in it. */
   readonly vlt: string
   readonly doc: string
   readonly fil: string
   /** Vaults to be persisted and sealed, and one that is sealed. */
   readonly closing: string
   readonly sealed: string
-  /** A webhook, a delivery to it, and the event that it tells. */
+  /** A webhook, a delivery to it, and its event. */
   readonly wh: string
   readonly del: string
   readonly evt: string
   /** A bank account, and a withdrawal to it. */
   readonly bac: string
   readonly wdr: string
-  /** The legacy wallet: a tenant has one, so that another call answers the same. */
+  /** The legacy wallet: a tenant has one, so another call returns the same. */
   readonly legacy: string
-  /** A transfer that was made where there was a chain. */
+  /** A transfer, made where there was a chain. */
   readonly wtx: string
+  /** The approval that a transfer waits for; the same key requested it. */
+  readonly apr: string
 }
 
-/** A request of an operation: what stands in the path's braces, and the body. */
+/** A request of an operation: path parameters and body. */
 export interface Sample {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly query?: string
-  /** In place of a body, for an operation that takes a form. */
+  /** Replaces the body for an operation that takes a form. */
   readonly form?: Uint8Array<ArrayBuffer>
 }
 
@@ -61,7 +63,7 @@ export const resource = 'https://api.example.com/weather'
 
 let sampleNumber = 0
 
-/** Makes one of each in the test environment of the organisation; again: others. */
+/** Makes one of each in the test environment of the organization. Each call makes new ones. */
 export async function makeResources(world: World, owner: Org): Promise<Resources> {
   const key = owner.testKey
   const wallet = await world.wallet(owner)
@@ -84,6 +86,7 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     ...managed,
     legacy,
     wtx: await makeTransfer(world, owner, managed.mwt),
+    apr: await makeApproval(world, owner, managed.mwt),
     pay: String(verified.body.paymentId),
     ...(await makeRedemptions(world, key, body)),
     plog: String(log?.id),
@@ -104,7 +107,7 @@ async function makeManaged(world: World, key: string): Promise<Pick<Resources, '
   const { id } = (await world.call(key, 'POST', path, { chain: 'base', supportedTokens: ['USDC'] })).body
   const child = await world.call(key, 'POST', `${path}/${id}/child-addresses`, { name: 'Till' })
   const swp = newId('swp', world.server.deps)
-  // Written as it stands, since a sweep begins with a look at the chain, which these worlds have none of.
+  // Inserted directly, since a sweep begins with a chain read, and these worlds have no chain.
   await world.database.db.run(sql`
     insert into sweeps (id, organisation_id, environment, master_wallet_id, chain, network, token, decimals, trigger, is_partial, status, created_at)
     select ${swp}, organisation_id, environment, id, chain, network, 'USDC', 6, 'request', false, 'sweeping', created_at
@@ -123,10 +126,21 @@ async function makeTransfer({ database, server }: World, { id }: Org, walletId: 
   return transferId
 }
 
+async function makeApproval({ database, server }: World, { id, testKey }: Org, walletId: string): Promise<string> {
+  const [apr, subject] = [newId('apr', server.deps), newId('wtx', server.deps)]
+  await database.db.run(sql`
+    insert into movement_approvals (id, organisation_id, environment, master_wallet_id, wallet_id, kind, operation, subject_id, chain, token,
+      decimals, raw_amount, recipient, to_chain, to_token, approval_above, api_key_id, account_id, created_at, expires_at)
+    select ${apr}, ${id}, 'test', ${walletId}, ${walletId}, 'transfer', 'transfer', ${subject}, 'base', 'USDC', 6, 1000000, ${addressNumber(8)},
+      'base', 'USDC', '0.5', id, created_by, now(), now() + interval '1 day'
+    from api_keys where last4 = ${testKey.slice(-4)} and organisation_id = ${id} and environment = 'test' limit 1`)
+  return apr
+}
+
 async function makeWithdrawal(world: World, owner: Org, walletId: string): Promise<Pick<Resources, 'bac' | 'wdr'>> {
   const bac = String((await world.call(owner.testKey, 'POST', '/wallet-infra/bank-accounts', bankAccount)).body.id)
   const wdr = newId('wdr', world.server.deps)
-  // Written as it stands, since a withdrawal begins with a look at the chain, which these worlds have none of.
+  // Inserted directly, since a withdrawal begins with a chain read, and these worlds have no chain.
   await world.database.db.run(sql`
     insert into withdrawals (id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount,
       bank_account_id, currency, status, partner, partner_account_id, created_at)
@@ -135,7 +149,7 @@ async function makeWithdrawal(world: World, owner: Org, walletId: string): Promi
   return { bac, wdr }
 }
 
-/** Where nobody listens. */
+/** Nothing listens there. */
 const hookUrl = 'http://127.0.0.1:9/hook'
 
 const bankAccount = { accountName: 'Acme Ltd', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' }
@@ -171,7 +185,7 @@ function aForm(): Uint8Array<ArrayBuffer> {
   return formOf({ filename: 'findings.csv', type: 'text/csv', content: 'a;b\n1;2\n' })
 }
 
-/** One good request for every operation, by its id, naming these resources. What must be new is new in each. */
+/** One valid request for every operation, by its id, with these resources. Unique values are new in each. */
 export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>> {
   return {
     'payments.challenge': () => ({
@@ -203,9 +217,11 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
       body: { protocol: 'x402', credential: ids.redeemable, resource, method: 'GET' },
     }),
     'payments.refund': () => ({ params: { id: ids.refundable }, body: { fromWalletId: ids.mwt } }),
+    'payments.refunds.list': () => ({ params: { id: ids.refundable } }),
     'payments.undelivered': () => ({ params: { id: ids.unserved }, body: { redemptionToken: 'redeeming' } }),
     'payments.redeemed': () => ({ params: { id: ids.redeeming }, body: { redemptionToken: 'redeeming' } }),
     'payments.get': () => ({ params: { id: ids.pay } }),
+    'payments.statistics': () => ({ query: '?from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z&interval=hour' }),
     'payments.logs.list': () => ({}),
     'payments.logs.summary': () => ({}),
     'payments.logs.get': () => ({ params: { paymentLogId: ids.plog } }),
@@ -245,6 +261,11 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'test.deposits.create': () => ({ body: { walletId: ids.byw, token: 'USDC', amount: '1' } }),
     'wallets.byo.balances': () => ({ params: { id: ids.byw } }),
     'transfers.create': () => ({ body: transferOf(ids) }),
+    'approvals.list': () => ({}),
+    'approvals.get': () => ({ params: { id: ids.apr } }),
+    'approvals.approve': () => ({ params: { id: ids.apr } }),
+    'approvals.refuse': () => ({ params: { id: ids.apr }, body: { reason: 'Unknown recipient.' } }),
+    'approvals.cancel': () => ({ params: { id: ids.apr } }),
     'transfers.quote': () => ({ body: transferOf(ids) }),
     'transfers.list': () => ({}),
     'transfers.get': () => ({ params: { id: ids.wtx } }),
@@ -302,7 +323,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'organisations.auditLog': () => ({}),
     'organisations.members.list': () => ({}),
     'organisations.members.add': () => ({ body: { email: `somebody${++sampleNumber}@example.com`, role: 'member' } }),
-    'organisations.members.update': () => ({ params: { accountId: ids.acc }, body: { role: 'admin' } }),
+    'organisations.members.update': () => ({ params: { accountId: ids.acc }, body: { role: 'member' } }),
     'organisations.members.remove': () => ({ params: { accountId: ids.acc } }),
     'organisations.apiKeys.create': () => ({ body: { name: 'one', environment: 'test' } }),
     'organisations.apiKeys.list': () => ({}),
@@ -312,6 +333,10 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'organisations.apiKeys.revokeIn': () => ({ params: { orgId: ids.org, keyId: ids.key } }),
     'account.get': () => ({}),
     'account.usage': () => ({}),
+    'account.invitations.accept': () => ({ params: { id: ids.org } }),
+    'account.invitations.decline': () => ({ params: { id: ids.org } }),
+    'account.sessions.list': () => ({}),
+    'account.sessions.end': () => ({ params: { id: 'ssn_01h455vb4pex5vsknk084sn02q' } }),
     'sessions.create': () => ({ body: { paymentId: ids.pay, expiresIn: 3_600 } }),
     'sessions.list': () => ({}),
     'sessions.get': () => ({ params: { sessionId: ids.sess } }),
@@ -335,7 +360,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'vaults.persist': () => ({ params: { id: ids.closing } }),
     'vaults.seal': () => ({ params: { id: ids.closing }, body: { summary: 'Done' } }),
     'vaults.proof': () => ({ params: { id: ids.sealed } }),
-    // Of a vault that is sealed nothing is told any more: the answer is no stream without end.
+    // A sealed vault publishes nothing more, so the stream ends.
     'vaults.events': () => ({ params: { id: ids.sealed } }),
     'webhooks.create': () => ({ body: { url: hookUrl, events: ['vault.sealed', 'payment.received'] } }),
     'webhooks.list': () => ({}),
@@ -355,7 +380,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'events.trigger': () => ({ body: { type: 'vault.sealed' } }),
     'events.resend': () => ({ params: { eventId: ids.evt }, body: { webhookId: ids.wh } }),
     'events.listener': () => ({}),
-    // What there is, and no more: the answer is no stream without end.
+    // Past events only, so the stream ends.
     'events.stream': () => ({ query: '?from=2026-01-01T00:00:00Z&follow=false' }),
     'billing.usage': () => ({}),
     'billing.plan': () => ({}),
@@ -376,7 +401,7 @@ function withdrawalOf({ mwt, bac }: Resources) {
   return { fromWalletId: mwt, token: 'USDC', chain: 'base', amount: '60', bankAccountId: bac, reference: 'Invoice 7' }
 }
 
-/** A snapshot of a route of its own for each number. */
+/** A snapshot of a separate route for each number. */
 function snapshotNumber(number: number): Readonly<Record<string, unknown>> {
   return {
     host: 'api.example.com',
@@ -418,7 +443,7 @@ function facilitatorBody(): Readonly<Record<string, unknown>> {
   }
 }
 
-/** An address of its own for each number. */
+/** A distinct address for each number. */
 export function addressNumber(number: number): string {
   return `0x${number.toString(16).padStart(40, 'b')}`
 }

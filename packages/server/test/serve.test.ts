@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -44,7 +45,7 @@ test('with nothing set it lists everything that is missing at once, each with ho
   }
 })
 
-test('every bad value is named with what would be right, none is repeated, and it exits 2', async () => {
+test('every bad value is named with what would be valid, none is repeated, and it exits 2', async () => {
   const secret = 'hunter2hunter2'
   const bad = {
     DATABASE_URL: `mysql://purser:${secret}@db/purser`,
@@ -71,7 +72,7 @@ test('every bad value is named with what would be right, none is repeated, and i
   expect(said).not.toContain(secret)
 })
 
-test('with all set it is ready, serves metrics on a port of their own, and SIGTERM ends it with 0', async () => {
+test('with everything set it is ready, serves metrics on a separate port, and SIGTERM ends it with 0', async () => {
   const service = await up(deployment.env)
   expect(await statusOf(service.base, '/readyz')).toBe(200)
   expect(await statusOf(service.base, '/docs')).toBe(200)
@@ -83,7 +84,37 @@ test('with all set it is ready, serves metrics on a port of their own, and SIGTE
   expect(service.stderr()).toBe('')
 })
 
-test('a process with another key-encryption key does not start, says why, and does the first no harm', async () => {
+test('a stopping process reports that it is not ready and serves on, before its listener closes (O14)', async () => {
+  const service = await up({ ...deployment.env, STOP_DELAY_MS: '2000' })
+  const ended = service.end('SIGTERM')
+  await expect.poll(() => statusOf(service.base, '/readyz'), { interval: 20 }).toBe(503)
+  expect(await (await fetch(`${service.base}/readyz`)).json()).toEqual({ status: 'stopping' })
+  expect(await statusOf(service.base, '/healthz')).toBe(200)
+  expect((await settled(service)).status).toBeLessThan(300)
+  expect(await ended).toBe(0)
+})
+
+test('SIGTERM to npm ends the service that it started', async () => {
+  const npm = spawn('npm', ['run', '--silent', 'serve'], {
+    cwd: path.resolve(import.meta.dirname, '../../..'),
+    env: { ...deployment.env, PATH: process.env.PATH, HOME: tmpdir() },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  cleanUps.push(() => npm.kill('SIGKILL'))
+  let stdout = ''
+  npm.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  await expect.poll(() => stdout).toContain('purser is up')
+  const { port } = z.object({ port: z.number() }).parse(JSON.parse(lineOf(stdout, 'purser is up')))
+  const ended = new Promise((resolve) => npm.once('close', resolve))
+  npm.kill('SIGTERM')
+  await ended
+  expect(stdout).toContain('"stopping"')
+  await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow('fetch failed')
+})
+
+test('a process with another key-encryption key does not start, says why, and does not disturb the first', async () => {
   const first = await up(deployment.env)
   const other = randomBytes(32).toString('base64')
   const second = spawnService({ ...deployment.env, KEY_ENCRYPTION_KEY: other })
@@ -96,7 +127,7 @@ test('a process with another key-encryption key does not start, says why, and do
   expect(await first.end('SIGTERM')).toBe(0)
 })
 
-test('a key-encryption key file that is not there, or that others may read, stops the start and is named', async () => {
+test('a key-encryption key file that is missing, or that others may read, stops the start and is named', async () => {
   const dir = mkdtempSync(path.join(tmpdir(), 'purser-kek-'))
   cleanUps.push(() => rmSync(dir, { recursive: true }))
   const file = path.join(dir, 'kek')
@@ -111,13 +142,13 @@ test('a key-encryption key file that is not there, or that others may read, stop
   const open = spawnService(env)
   expect([await open.ended, open.stderr()]).toEqual([
     1,
-    `Purser did not start: ${file} may be read by others; run: chmod 600 ${file}\n`,
+    `Purser did not start: ${file} can be read by other users; run: chmod 600 ${file}\n`,
   ])
   chmodSync(file, 0o600)
   expect(await (await up(env)).end('SIGTERM')).toBe(0)
 })
 
-test('a database that does not answer, and a port that is taken, are each said in one sentence without a secret', async () => {
+test('a database that does not answer, and a port that is taken, are each reported in one sentence without a secret', async () => {
   const taken = await takePort()
   const noPort = spawnService({ ...deployment.env, PORT: String(taken) })
   expect(await noPort.ended).toBe(1)
@@ -136,7 +167,7 @@ test('the role api answers requests and settles nothing itself; the role work se
   expect([waiting.status, waiting.body]).toEqual([202, { status: 'settling', txHash: null }])
   expect(await countTransactionsOpen()).toBe(0n)
 
-  // A worker that wanted the API's port could not have it.
+  // A worker that used the API's port would fail to start.
   const work = await up({ ...deployment.env, PORT: String(await takePort()) }, ['--role=work'])
   expect(new URL(work.base).port).toBe('0')
   expect(await statusOf(`http://127.0.0.1:${work.metricsPort}`, '/metrics')).toBe(200)
@@ -146,7 +177,7 @@ test('the role api answers requests and settles nothing itself; the role work se
   expect(await api.end('SIGTERM')).toBe(0)
 })
 
-test('the live environment without a node says chain-not-configured and records nothing', async () => {
+test('the live environment without a node answers chain-not-configured and records nothing', async () => {
   const { liveKey } = deployment
   const { account, credential } = await aPayer()
   const asWallet = { address: account.address, chain: 'base', supportedTokens: ['USDC'] }
@@ -157,8 +188,8 @@ test('the live environment without a node says chain-not-configured and records 
   const service = await up(deployment.env)
   const refused = await post(service, liveKey, '/wallet-infra/byo-wallets', asWallet)
   expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-not-configured'])
-  const asked = { walletId: wallet.body.id, resource: 'https://api.example.com/report', price: '0.01' }
-  const challenge = await post(service, liveKey, '/payments/challenge', asked)
+  const requested = { walletId: wallet.body.id, resource: 'https://api.example.com/report', price: '0.01' }
+  const challenge = await post(service, liveKey, '/payments/challenge', requested)
   const verified = await post(
     service,
     liveKey,
@@ -174,6 +205,10 @@ function up(env: Env, args: readonly string[] = []): Promise<Service> {
   return spawnService(env, args).up()
 }
 
+function lineOf(stdout: string, text: string): string {
+  return stdout.split('\n').find((line) => line.includes(text)) ?? ''
+}
+
 async function statusOf(base: string, page: string): Promise<number> {
   return (await fetch(base + page)).status
 }
@@ -182,7 +217,7 @@ function post({ base }: Service, key: string, path: string, body: unknown): Prom
   return request(base, { key, method: 'POST', path, body })
 }
 
-/** The answer to settling a payment that was just verified. */
+/** The answer to settling a newly verified payment. */
 async function settled(service: Service): Promise<Answer> {
   const { credential } = await sign(deployment, 0)
   const { body } = await post(

@@ -34,7 +34,6 @@ test('a lone payment is planned, sent and settled in a bounded number of stateme
   const node = new SimNode(0, {
     chain,
     chainId: network.chainId,
-    settler: signer.address,
     chance,
     liar: liarAbout(chain, chance, () => []),
   })
@@ -67,12 +66,12 @@ test('a lone payment is planned, sent and settled in a bounded number of stateme
     const payment = newPaymentOf(ctx, stage, {
       signed: { form: 'eip3009', authorization },
       kind: 'honest',
-      door: 'verify',
+      entryPoint: 'verify',
       claimKey: String(nonce),
       challengeId: '',
     })
     await gate.drain([ctx.recordPayment({ ctx, payment })])
-    const requested = await counted(() => process.deps.settlements.ask(payment.id))
+    const requested = await counted(() => process.deps.settlements.request(payment.id))
     const planned = await counted(() => process.passRelays())
     const sent = await counted(() => process.turnLanes())
     await mine()

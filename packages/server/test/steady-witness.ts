@@ -1,6 +1,6 @@
 import type { Witness } from '../src/platform/witness/witness.ts'
 
-/** The witness of a database that nobody ever restores: for tests of what stands beside it. */
+/** The witness of a database that is never restored, for tests of other parts. */
 export const steadyWitness: Witness = {
   requireCurrent: () => undefined,
   isCurrent: () => true,

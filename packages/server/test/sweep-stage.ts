@@ -19,7 +19,7 @@ interface Place {
 }
 const onBase: Place = { chain: 'base', token: 'USDC' }
 
-/** A master with children that each hold so much of the token, on Base and of USDC unless told otherwise. */
+/** A master with children that each have this much of the token, on Base and of USDC by default. */
 export async function aFamily(
   world: World,
   org: Org,
@@ -67,7 +67,7 @@ export async function ethOf(chain: DevChain, address: Address): Promise<bigint> 
   return createPublicClient({ transport: http(chain.rpcUrl) }).getBalance({ address })
 }
 
-/** Lane transactions of sweeps, which are what the operator pays for. */
+/** The number of sweeps' lane transactions, which the operator pays for. */
 export async function sweepTransactions(world: World): Promise<bigint> {
   const statement = sql`select count(*) as count from chain_transactions where purpose = 'relays'`
   return (await world.database.db.one(z.object({ count: z.bigint() }), statement)).count

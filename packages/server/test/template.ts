@@ -3,7 +3,7 @@ import { openDb } from '../src/platform/db/db.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { createLog } from '../src/platform/log.ts'
 
-/** The migrated database of the run, which nobody opens: PostgreSQL copies only a database without sessions. */
+/** The run's migrated database, which has no sessions: PostgreSQL copies only such a database. */
 export const template = 'purser_template'
 
 export async function makeTemplate(serverUrl: string): Promise<void> {
@@ -14,7 +14,7 @@ export async function makeTemplate(serverUrl: string): Promise<void> {
   await db.close()
 }
 
-/** Runs one statement that no transaction may contain, such as `create database`. */
+/** Runs one statement that cannot run in a transaction, such as `create database`. */
 export async function administer(serverUrl: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()
@@ -25,7 +25,7 @@ export async function administer(serverUrl: string, statement: string): Promise<
   }
 }
 
-/** The same server's address with another database. */
+/** The server's address with another database. */
 export function withDatabase(url: string, name: string): string {
   return url.replace(/^(postgres(?:ql)?:\/\/[^/?]*)\/[^?]*/, `$1/${name}`)
 }

@@ -18,14 +18,14 @@ import type { Answer, Org, World } from './world.ts'
 export const pathUsd: Address = '0x20C0000000000000000000000000000000000000'
 const expiringNonce = 2n ** 256n - 1n
 
-/** How a transaction differs from the one that the challenge asks for. */
+/** How a transaction differs from the one that the challenge requests. */
 export interface Changes {
   readonly chainId?: number
   readonly token?: Address
   readonly to?: Address
   readonly amount?: bigint
   readonly memo?: Hex
-  /** Whole call data, in place of the transfer. */
+  /** Whole call data, instead of the transfer. */
   readonly data?: Hex
   readonly value?: bigint
   readonly calls?: number
@@ -41,15 +41,15 @@ export interface Changes {
 
 export interface TempoPayer {
   readonly account: PrivateKeyAccount
-  /** A signed transaction for the challenge, as a payer hands it in. */
+  /** A signed transaction for the challenge, in the payer's form. */
   sign(challenge: MppChallenge, changes?: Changes): Promise<Hex>
   /** The value of the Authorization header: pull, with a signed transaction. */
   pull(challenge: MppChallenge, changes?: Changes): Promise<string>
-  /** Brings the transaction to the chain himself, and answers its hash. */
+  /** Broadcasts the transaction and returns its hash. */
   broadcast(challenge: MppChallenge, changes?: Changes): Promise<Hex>
 }
 
-/** A payer of its own with 1,000 pathUSD. */
+/** A new payer with 1,000 pathUSD. */
 export async function aTempoPayer(chain: DevChain, options: { readonly funded?: boolean } = {}): Promise<TempoPayer> {
   const account = privateKeyToAccount(generatePrivateKey())
   if (options.funded !== false) await fundFees(chain, account.address)
@@ -81,14 +81,14 @@ export function push(challenge: MppChallenge, hash: Hex, payer?: Pick<TempoPayer
   })
 }
 
-/** The first offer of a challenge answer. */
+/** The first offer of a challenge response. */
 export function offerOf(answer: Answer): MppChallenge {
   const [offer] = parseChallenges(String(answer.body.mpp))
   if (offer === undefined) throw new Error(`no offer: ${JSON.stringify(answer.body)}`)
   return offer
 }
 
-/** The memo that ties a transfer to the challenge. */
+/** The memo that binds a transfer to the challenge. */
 export function memoFor(challenge: MppChallenge): Hex {
   return attributionMemo({ realm: challenge.realm, challengeId: challenge.id })
 }
@@ -98,21 +98,21 @@ export function sourceOf(account: Pick<PrivateKeyAccount, 'address'>, chainId = 
 }
 
 async function signFor(account: PrivateKeyAccount, challenge: MppChallenge, changes: Changes): Promise<Hex> {
-  const asked = parseTempoChargeRequest(decodeMppJson(challenge.request) ?? {})
-  if (asked === undefined) throw new Error('not a tempo charge')
-  const { to = asked.recipient, amount = BigInt(asked.amount) } = changes
+  const requested = parseTempoChargeRequest(decodeMppJson(challenge.request) ?? {})
+  if (requested === undefined) throw new Error('not a tempo charge')
+  const { to = requested.recipient, amount = BigInt(requested.amount) } = changes
   const memo = changes.memo ?? memoFor(challenge)
   const call = {
-    to: changes.token ?? asked.currency,
+    to: changes.token ?? requested.currency,
     data: changes.data ?? encodeTransferWithMemo(to, amount, memo),
     ...(changes.value === undefined ? {} : { value: changes.value }),
   }
   const now = Math.floor(Date.now() / 1_000)
-  const sponsored = changes.sponsored ?? asked.feePayer === true
+  const sponsored = changes.sponsored ?? requested.feePayer === true
   const transaction = {
     type: 'tempo',
     from: account.address,
-    chainId: changes.chainId ?? asked.chainId,
+    chainId: changes.chainId ?? requested.chainId,
     calls: Array.from({ length: changes.calls ?? 1 }, () => call),
     nonceKey: changes.nonceKey ?? expiringNonce,
     nonce: changes.nonce ?? 0,
@@ -126,7 +126,7 @@ async function signFor(account: PrivateKeyAccount, challenge: MppChallenge, chan
   return account.signTransaction(transaction, { serializer: Transaction.serialize })
 }
 
-/** A BYO wallet on Tempo that takes pathUSD. */
+/** A BYO wallet on Tempo that accepts pathUSD. */
 export async function aTempoWallet(
   world: Pick<World, 'call'>,
   org: Org,
@@ -139,7 +139,7 @@ export async function aTempoWallet(
   return { id: String(made.body.id), address }
 }
 
-/** Gives the service's own account what it pays sponsored fees with. */
+/** Funds the service's own account for sponsored fees. */
 export async function fundSponsor(chain: DevChain, settler: string): Promise<void> {
   if (!/^0x[0-9a-fA-F]{40}$/.test(settler)) throw new Error('not an address')
   await fundToken(chain, 'pathUSD', `0x${settler.slice(2)}`, 1_000_000_000n)

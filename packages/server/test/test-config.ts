@@ -3,7 +3,7 @@ import type { DevChain } from '@purser/devnet'
 import type { Config } from '../src/config.ts'
 import type { GasPrices } from '../src/features/plans/index.ts'
 
-/** The configuration that tests run the service with. */
+/** The configuration of the service in tests. */
 export function testConfig(
   databaseUrl: string,
   options: {
@@ -33,7 +33,7 @@ export function testConfig(
     keyLimit: { perSecond: 1_000_000, burst: 1_000_000 },
     addressLimit: { perSecond: 1_000_000, burst: 1_000_000 },
     trustProxy: false,
-    // An anvil that loses a transaction of several at once is sent it again, at a higher fee, after some twelve seconds.
+    // An anvil that loses one of several transactions gets it again, at a higher fee, after some twelve seconds.
     settleWaitMs: 25_000,
     transferWaitMs: 25_000,
     facilitatorWaitMs: 25_000,
@@ -49,7 +49,7 @@ export function testConfig(
   }
 }
 
-/** Gas has one price for good, so that a budget counts it. */
+/** A constant gas price, so that a budget counts gas. */
 export const oneNanoUsdPerGas: GasPrices = {
   costOf: (_, gas) => gas,
   knownCostOf: (_, gas) => gas,

@@ -2,14 +2,15 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { systemClock } from '../src/platform/clock.ts'
 import type { Deps } from '../src/platform/ctx.ts'
 import type { Db } from '../src/platform/db/db.ts'
+import { createFairDb } from '../src/platform/db/fair-db.ts'
 import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { systemRandom } from '../src/platform/random.ts'
 import type { Sealer } from '../src/platform/secret.ts'
-import { createTurns } from '../src/platform/turns.ts'
+import { createSemaphores } from '../src/platform/semaphores.ts'
 import { steadyWitness } from './steady-witness.ts'
 
-/** A sealer with a key of its own, for tests of the floor alone. */
+/** A sealer with a new key, for tests of the platform alone. */
 export function toySealer(): Sealer {
   const key = randomBytes(32)
   return {
@@ -29,11 +30,12 @@ export function toySealer(): Sealer {
   }
 }
 
-/** The floor's own ports, for tests that need no room above it. */
+/** The platform's own ports, for tests that need no feature. */
 export function toyDeps(db: Db, baseUrl = 'http://purser.test'): Deps {
   const floor = {
     db,
-    turns: createTurns(16),
+    fairDb: createFairDb(16),
+    withSemaphores: createSemaphores(16),
     clock: systemClock,
     random: systemRandom,
     log: createLog({ level: 'silent' }),

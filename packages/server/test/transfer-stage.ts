@@ -16,10 +16,10 @@ export interface Managed {
   readonly address: Address
 }
 
-/** Longest that anything is waited for. */
+/** The longest time that anything is waited for. */
 export const patient = { timeout: 60_000, interval: 50 }
 
-/** One deployment on one local chain, behind a node that a test may have lie, with a clock that a test puts forward. */
+/** One deployment on one local chain, behind a node that a test may make lie, with a clock that a test moves. */
 export async function aTransferStage(
   options: {
     readonly network?: NetworkName
@@ -37,7 +37,7 @@ export async function aTransferStage(
     chains: [dev],
     rpcUrls: { [name]: [node.url, ...(options.second === true ? [dev.rpcUrl] : [])] },
     config: { rpcTimeoutMs: 3_000, transferWaitMs: 20_000, ...options.config },
-    // With live keys a stale list stops money from going out, and the bundled list is stale by design.
+    // With live keys a stale list blocks transfers, and the bundled list is stale by design.
     boot: { clock, ...(isTestNetwork ? {} : { screening: createFakeScreening(() => clock.now()) }) },
   })
   const hasty = await world.another({ role: 'api', transferWaitMs: 0 })
@@ -69,13 +69,13 @@ export const masters = '/wallet-infra/master-wallets'
 
 export async function aMaster(
   stage: Pick<TransferStage, 'world' | 'dev' | 'key'>,
-  held: { readonly wei?: bigint; readonly usdc?: bigint } = {},
+  funds: { readonly wei?: bigint; readonly usdc?: bigint } = {},
 ): Promise<Managed> {
   const { world, dev, key } = stage
   const { body } = await world.call(key, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
   const master = { id: String(body.id), address: body.address as Address }
-  await fundNative(dev, master.address, held.wei ?? 10n ** 18n)
-  if (held.usdc !== 0n) await fundToken(dev, 'USDC', master.address, held.usdc ?? 100_000_000n)
+  await fundNative(dev, master.address, funds.wei ?? 10n ** 18n)
+  if (funds.usdc !== 0n) await fundToken(dev, 'USDC', master.address, funds.usdc ?? 100_000_000n)
   await untilBooked(world, dev)
   return master
 }
@@ -84,11 +84,11 @@ function nodeOf({ rpcUrl }: Pick<DevChain, 'rpcUrl'>) {
   return createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
 }
 
-/** Mines what deposits wait for on the network, and waits until the watcher has booked and confirmed everything. */
+/** Mines the confirmations of deposits on the network, and waits until the watcher has booked and confirmed everything. */
 export async function untilBooked({ database }: Pick<World, 'database'>, dev: DevChain): Promise<void> {
   const depth = networkByName(dev.network)?.confirmationDepth ?? 1
   const node = nodeOf(dev)
-  // The base fee stays as it is, so that what a transfer costs does.
+  // Fixes the base fee, so that the cost of a transfer is constant.
   for (let mined = 0; mined < depth; mined++) {
     const { baseFeePerGas } = await node.getBlock()
     if (baseFeePerGas !== null) await node.setNextBlockBaseFeePerGas({ baseFeePerGas })
@@ -123,12 +123,12 @@ export function bodyFrom(from: Managed, changes: Record<string, unknown> = {}) {
 
 export const path = '/wallet-infra/transfer'
 
-/** Asks for a transfer and waits for its block. */
+/** Requests a transfer and waits for its block. */
 export function send({ world, key }: TransferStage, body: unknown): Promise<Answer> {
   return world.call(key, 'POST', path, body)
 }
 
-/** Asks for a transfer of a process that waits for nothing; answers its id. */
+/** Requests a transfer from a process that does not wait; returns its id. */
 export async function begin({ hasty, key }: TransferStage, body: unknown): Promise<string> {
   const sent = await request(hasty.base, { key, method: 'POST', path, body })
   expect([sent.status, sent.body.status, sent.body.type]).toEqual([201, 'pending', undefined])
@@ -157,7 +157,7 @@ const Attempt = z.object({
 })
 export type Attempt = z.output<typeof Attempt>
 
-/** Everything that was ever signed for a transfer, in the order in which it was. */
+/** Everything that was ever signed for a transfer, in order. */
 export function attemptsOf({ world }: TransferStage, id: string): Promise<Attempt[]> {
   return world.database.db.many(
     Attempt,
@@ -168,7 +168,7 @@ export function attemptsOf({ world }: TransferStage, id: string): Promise<Attemp
   )
 }
 
-/** Waits until the node was given so many signed forms of a transfer. */
+/** Waits until the node has received this many signed forms of a transfer. */
 export async function untilSent(stage: TransferStage, id: string, attempts = 1): Promise<readonly Attempt[]> {
   const sent = async (): Promise<boolean> => {
     const last = (await attemptsOf(stage, id))[attempts - 1]
@@ -178,14 +178,14 @@ export async function untilSent(stage: TransferStage, id: string, attempts = 1):
   return attemptsOf(stage, id)
 }
 
-/** Whether the real node has the transaction, in a block or waiting for one. */
+/** Whether the real node has the transaction, in a block or pending. */
 export async function isKnown({ chain }: TransferStage, hash: `0x${string}`): Promise<boolean> {
   const known = await chain.getTransaction({ hash }).catch(() => undefined)
   return known !== undefined
 }
 
 /**
- * How many transactions of an account the node has, in a block or waiting for one. The row's own `last_broadcast_at` is written
+ * How many transactions of an account the node has, in a block or pending. The row's own `last_broadcast_at` is written
  * before the bytes leave, so a test that mines on it may mine too early.
  */
 export async function countAtNode(
@@ -206,7 +206,7 @@ export async function countAtNode(
   return new Set(known.flat()).size
 }
 
-/** Whether nothing more can become of a transfer. */
+/** Whether the transfer has finally ended. */
 export async function hasEnded({ world }: Pick<TransferStage, 'world'>, id: string): Promise<boolean> {
   const { ended } = await world.database.db.one(
     z.object({ ended: z.boolean() }),
@@ -215,7 +215,7 @@ export async function hasEnded({ world }: Pick<TransferStage, 'world'>, id: stri
   return ended
 }
 
-/** Mines until nothing more can become of a transfer. */
+/** Mines until the transfer has finally ended. */
 export async function mineUntilEnded(stage: TransferStage, id: string): Promise<Answer['body']> {
   const ended = async (): Promise<boolean> => {
     await stage.chain.mine({ blocks: 1 })
@@ -225,7 +225,7 @@ export async function mineUntilEnded(stage: TransferStage, id: string): Promise<
   return transferOf(stage, id)
 }
 
-/** What a wallet's policy counts as spent, in whole tokens as 1e-18; what was given back is not in it. */
+/** The amount that a wallet's policy counts as spent, in whole tokens as 1e-18, without what was released. */
 export async function reservedBy({ world }: TransferStage, master: Managed): Promise<bigint> {
   const { raw } = await world.database.db.one(
     z.object({ raw: z.string().transform(BigInt) }),

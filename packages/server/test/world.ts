@@ -41,7 +41,7 @@ export interface World {
   readonly config: Config
   organisation(plan?: PlanName): Promise<Org>
   call(key: string, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** A BYO wallet of the organisation with an address of its own. */
+  /** A BYO wallet of the organization with a new address. */
   wallet(
     org: Org,
     options?: { readonly chain?: string; readonly key?: string },
@@ -51,21 +51,21 @@ export interface World {
   stop(): Promise<void>
 }
 
-/** Main networks with a node that nobody can reach, for live wallets whose chain no one asks: without a node they are refused. */
+/** Main networks with an unreachable node, for live wallets whose chain is not read: without a node they are refused. */
 export const unreachableMain: Config['rpcUrls'] = {
   base: ['http://127.0.0.1:1'],
   ethereum: ['http://127.0.0.1:1'],
   tempo: ['http://127.0.0.1:1'],
 }
 
-/** A whole server on a database of its own, with the local chains that are given. */
+/** A whole server on a new database, with the given local chains. */
 export async function aWorld(
   options: {
     readonly chains?: readonly DevChain[]
     readonly rpcUrls?: Config['rpcUrls']
     readonly config?: Partial<Config>
     readonly boot?: BootOptions
-    /** One that the test has made; it is dropped with the world. */
+    /** A database made by the test; it is dropped with the world. */
     readonly database?: TestDatabase
   } = {},
 ): Promise<World> {
@@ -113,7 +113,9 @@ export async function aWorld(
   }
 }
 
-/** Nobody books deposits where no process works: what a test mints counts at once, and what it books by hand is on hold. */
+/**
+ * Deposits are not booked where no process works: what a test mints counts at once, and what it books itself is on hold.
+ */
 async function countDepositsAsBooked({ db }: TestDatabase, { rpcUrls }: Config): Promise<void> {
   for (const network of Object.keys(rpcUrls))
     await db.run(
@@ -149,7 +151,7 @@ const AnyObject = z.record(z.string(), z.unknown())
 
 export async function request(
   base: string,
-  asked: {
+  requested: {
     readonly key: string
     readonly method: string
     readonly path: string
@@ -157,19 +159,19 @@ export async function request(
     readonly headers?: Record<string, string>
   },
 ): Promise<Answer> {
-  const response = await fetch(base + asked.path, {
-    method: asked.method,
+  const response = await fetch(base + requested.path, {
+    method: requested.method,
     headers: {
-      authorization: `Bearer ${asked.key}`,
-      ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...asked.headers,
+      authorization: `Bearer ${requested.key}`,
+      ...(requested.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...requested.headers,
     },
-    ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
+    ...(requested.body === undefined ? {} : { body: JSON.stringify(requested.body) }),
   })
   const { status, headers } = response
   const text = await response.text()
-  const undeclared = whyNotDeclaredAt(asked, { status, headers, text })
-  if (undeclared !== undefined) throw new Error(`${asked.method} ${asked.path}: ${undeclared}`)
+  const undeclared = whyNotDeclaredAt(requested, { status, headers, text })
+  if (undeclared !== undefined) throw new Error(`${requested.method} ${requested.path}: ${undeclared}`)
   return parseAnswer(new Response(text === '' ? null : text, { status, headers }))
 }
 
@@ -201,7 +203,7 @@ export interface Authorization {
 
 export interface Payer {
   readonly account: PrivateKeyAccount
-  /** A v2 credential for the first offer of the challenge, changed before or after signing as asked. */
+  /** A v2 credential for the first offer of the challenge, changed before or after signing as requested. */
   credential(challenge: Answer, changes?: CredentialChanges): Promise<string>
 }
 
@@ -230,7 +232,7 @@ const Accepted = z.object({
   ),
 })
 
-/** A payer with an account of its own; funded on the chain when one is given. */
+/** A payer with a new account, funded on the chain when one is given. */
 export async function aPayer(chain?: DevChain, rawUsdc = 1_000_000_000n): Promise<Payer> {
   const account = privateKeyToAccount(generatePrivateKey())
   if (chain !== undefined) await fundToken(chain, 'USDC', account.address, rawUsdc)
@@ -244,7 +246,7 @@ async function signCredential(
 ): Promise<string> {
   const required: unknown = JSON.parse(Buffer.from(String(challenge.body.x402), 'base64').toString('utf8'))
   const accepted = Accepted.parse(required).accepts[0]
-  if (accepted === undefined) throw new Error('the challenge offers nothing')
+  if (accepted === undefined) throw new Error('the challenge has no offer')
   const now = Math.floor(Date.now() / 1000)
   const authorization: Authorization = {
     from: account.address,
@@ -285,7 +287,7 @@ async function signCredential(
   return Buffer.from(JSON.stringify(payload)).toString('base64')
 }
 
-/** How many answers had each status. */
+/** The number of answers by status. */
 export function countByStatus(answers: readonly { readonly status: number }[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1

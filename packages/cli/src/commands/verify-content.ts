@@ -5,8 +5,8 @@ import { isRecord, readJson } from '../json.ts'
 const documentBytesMax = 67_108_864
 
 /**
- * The content of an item from a file. A file of the vault is hashed as it is, whatever its size; of a document the data counts,
- * however its JSON is laid out.
+ * The content of an item, read from a file. Files are hashed as they are, whatever their size; for documents only the
+ * data counts, however the JSON is formatted.
  */
 export async function contentOf({ kind }: SealedItem, path: string): Promise<Content> {
   if (kind === 'file') return digestOf(path)
@@ -15,7 +15,7 @@ export async function contentOf({ kind }: SealedItem, path: string): Promise<Con
   return isRecord(data) ? (canonical(data) ?? bytes) : bytes
 }
 
-/** `undefined` for data that no document can have, such as a number beyond all bounds. */
+/** `undefined` for data that no document can have, such as a number out of range. */
 function canonical(data: Record<string, unknown>): Uint8Array | undefined {
   try {
     return documentContent(data)

@@ -20,7 +20,7 @@ test('offers are filtered and ordered as the payer prefers', () => {
   expect(orderOffers(offers, ' tempo / charge ; q = 0.5 ; v=1 ,, evm/charge;q=1.000')).toEqual([evmCharge, tempoCharge])
 })
 
-test('the most specific entry decides, wherever it stands', () => {
+test('the most specific entry decides, whatever its position', () => {
   expect(orderOffers(offers, 'tempo/*, tempo/charge;q=0')).toEqual([tempoSession])
   expect(orderOffers(offers, 'tempo/charge;q=0, tempo/*')).toEqual([tempoSession])
 })

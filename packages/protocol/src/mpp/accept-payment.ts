@@ -8,8 +8,11 @@ type Preference = { readonly method: string; readonly intent: string; readonly q
 /**
  * The offers that a payer wants, best first, by its `Accept-Payment` (`tempo/charge, evm/*;q=0.5`). The most specific entry
  * decides for an offer, so that `tempo/charge;q=0` beats `tempo/*`; equals keep the server's order. Where no offer is wanted or
- * the header cannot be read, all are answered as given: a payer that says something odd still sees what it could pay.
+ * the header cannot be read, all are answered as given: a payer with an unusable header still sees what it could pay.
  * Source: draft-httpauth-payment-00, "Accept-Payment"; mppx 0.11 `AcceptPayment`.
+ *
+ * @example
+ * orderOffers([{ method: 'tempo', intent: 'charge' }, { method: 'evm', intent: 'charge' }], 'evm/*')[0] // { method: 'evm', intent: 'charge' }
  */
 export function orderOffers<T extends { readonly method: string; readonly intent: string }>(
   offers: readonly T[],

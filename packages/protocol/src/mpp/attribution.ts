@@ -7,9 +7,9 @@ const anonymousDigits = '0'.repeat(20)
 const tagDigits = fingerprint('mpp', 4)
 
 /**
- * The memo of a Tempo payment, 32 bytes, which ties a transfer to the challenge that it pays: four bytes of tag, one of version
- * (1), ten of the realm's Keccak, ten of the client's or zeros, seven of the challenge id's. It is what keeps a transfer, public
- * as it is, from being shown by somebody else. Source: mppx 0.11 `tempo/Attribution`.
+ * The memo of a Tempo payment, 32 bytes, which ties a transfer to the challenge that it pays: four bytes of tag, one
+ * of version (1), ten of the realm's Keccak, ten of the client's or zeros, seven of the challenge id's. It prevents
+ * others from claiming the public transfer. Source: mppx 0.11 `tempo/Attribution`.
  */
 export function attributionMemo(of: {
   readonly realm: string

@@ -83,7 +83,7 @@ test('a broken challenge is left out and those beside it stay', () => {
     expect(parseChallenges(`${formatChallenge(one)}, ${broken}, ${formatChallenge(two)}`), broken).toEqual([one, two])
 })
 
-test('a string that is never closed hides what stands behind it and not what stands before', () => {
+test('an unclosed string hides what follows it, not what precedes it', () => {
   expect(parseChallenges(`${formatChallenge(one)}, Payment id="x, ${formatChallenge(two)}`)).toEqual([one])
   expect(parseChallenges([`Payment id="x`, formatChallenge(two)])).toEqual([two])
 })

@@ -39,7 +39,7 @@ function finish(draft: Draft): MppChallenge | undefined {
   return trouble.first === undefined ? challenge : undefined
 }
 
-/** Each turn of the loop reads past one character at least, and none is read by two turns. */
+/** Each iteration consumes at least one character, and none is read twice. */
 function readDrafts(text: string): Draft[] {
   const reader: Reader = { text, at: 0 }
   const drafts: Draft[] = []
@@ -76,7 +76,7 @@ function abandon(reader: Reader, draft: Draft | undefined): void {
   reader.at = endOfElement(reader.text, reader.at)
 }
 
-/** What stands behind an `=`: a quoted-string, or the text up to the next comma, as mppx reads it. */
+/** The value after an `=`: a quoted-string, or the text up to the next comma, as in mppx. */
 function readValue(reader: Reader): string | undefined {
   reader.at += 1
   skip(reader, spacePattern)

@@ -8,6 +8,9 @@ const digestLengthMax = 1_024
 /**
  * The `digest` of a request's body, in the form of the Content-Digest header: `sha-256=:` base64 `:` (RFC 9530 section 2, the
  * byte sequence of RFC 8941). mppx 0.11 writes its own without the colons and takes either in a challenge.
+ *
+ * @example
+ * contentDigest(utf8('{}')) // 'sha-256=:RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o=:'
  */
 export function contentDigest(body: Uint8Array): string {
   return `sha-256=:${encodeBase64(sha256(body))}:`
@@ -16,6 +19,9 @@ export function contentDigest(body: Uint8Array): string {
 /**
  * Whether two digests are of the same body, which only SHA-256 is taken to show: other algorithms beside it are passed over,
  * and alone they equal nothing, not even themselves. Reads RFC 9530's form and mppx's.
+ *
+ * @example
+ * sameDigest(contentDigest(utf8('a')), contentDigest(utf8('b'))) // false
  */
 export function sameDigest(left: string, right: string): boolean {
   const leftBytes = sha256Of(left)

@@ -11,12 +11,20 @@ export const mppJsonLengthMax = 16_384
  * A `request` or an `opaque`: base64url without padding of canonical JSON. It must be canonical, because mppx writes the JSON
  * anew before it echoes a challenge, and only one text survives that. Throws a `TypeError` for what JSON cannot hold.
  * Source: draft-httpauth-payment-00, "Challenge parameters"; RFC 8785.
+ *
+ * @example
+ * encodeMppJson({ amount: '10000' }) // 'eyJhbW91bnQiOiIxMDAwMCJ9'
  */
 export function encodeMppJson(value: JsonObject): string {
   return encodeBase64Url(utf8(canonicalJson(value)))
 }
 
-/** The JSON object in a base64url text of at most 16 KiB; `undefined` for anything else. Padding is allowed, as mppx allows it. */
+/**
+ * The JSON object in a base64url text of at most 16 KiB; `undefined` for anything else. Padding is allowed, as mppx allows it.
+ *
+ * @example
+ * decodeMppJson('eyJhbW91bnQiOiIxMDAwMCJ9') // { amount: '10000' }
+ */
 export function decodeMppJson(text: string): JsonObject | undefined {
   return text.length > mppJsonLengthMax ? undefined : decodeJsonObject(text)
 }

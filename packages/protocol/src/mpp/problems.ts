@@ -26,10 +26,15 @@ export type MppProblem = keyof typeof mppProblems
 /** Why a message is not one: the problem, where (JSON Pointer), and a sentence without any of the sender's text. */
 export type MppFault = { readonly reason: MppProblem; readonly path: string; readonly message: string }
 
-/** What a parser of MPP answers; it never throws, whatever it was given. */
+/** The result of an MPP parser, which never throws. */
 export type MppParsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: MppFault }
 
-/** The address that is a problem's `type` in an `application/problem+json` body. */
+/**
+ * The address that is a problem's `type` in an `application/problem+json` body.
+ *
+ * @example
+ * mppProblemType('payment-required') // 'https://paymentauth.org/problems/payment-required'
+ */
 export function mppProblemType(code: MppProblem): string {
   return `${mppProblemBase}${code}`
 }

@@ -8,7 +8,7 @@ import { type Expected, whyNotDomain } from './exact-evm.ts'
 import type { PaymentPayload, WireAuthorization } from './messages.ts'
 import type { Reason } from './reasons.ts'
 
-/** A payment, what it must be, the time, and the primitives to judge it with. */
+/** A payment, its requirements, the time, and the cryptographic primitives. */
 export type AuthorizationCheck = {
   readonly payload: PaymentPayload
   readonly expected: Expected
@@ -20,13 +20,13 @@ export type AuthorizationCheck = {
 }
 
 /**
- * How far the payer's consent is proven. `eoa`: recovered here, and final unless the account has code. The others need the chain:
- * `contract` and `eip6492` by their form, `unproven` for 65 bytes that recover to somebody else, which an ordinary account
- * cannot have signed and a contract account still may have.
+ * How far the payer's consent is proven. `eoa`: recovered here, and final unless the account has code. The others
+ * need the chain: `contract` and `eip6492` by their form, `unproven` for 65 bytes that recover to another address. An
+ * ordinary account cannot have signed them, but a contract account may have.
  */
 export type SignatureKind = 'eoa' | 'contract' | 'eip6492' | 'unproven'
 
-/** What can be said of a payment without the chain. */
+/** The result of checking a payment without the chain. */
 export type AuthorizationVerdict =
   | {
       readonly ok: true
@@ -53,11 +53,12 @@ type Proof = {
 }
 
 /**
- * Judges an EIP-3009 payment by everything that needs no chain, and names the first fault in the order of the reference
- * implementation: scheme, domain, network, signature, recipient, validBefore, validAfter, value. What version 2 says that it
- * accepted must be what the requirements name, or a payer could pay the price of something else. Both versions want
- * exactly the amount. A verdict `ok` of another kind than `eoa` is not a proof yet.
- * Source: @x402/evm 2.27.0 `exact/facilitator/eip3009.ts` and `exact/v1/facilitator/scheme.ts`.
+ * Checks everything about an EIP-3009 payment that needs no chain, and returns the first fault in the order of the
+ * reference implementation: scheme, domain, network, signature, recipient, validBefore, validAfter, value. In version
+ * 2, the accepted offer must match the requirements, or a payer could pay the price of something else. Both versions
+ * want exactly the amount. Only an `ok` of kind `eoa` is proven. Source:
+ *
+ * @x402/evm 2.27.0 `exact/facilitator/eip3009.ts` and `exact/v1/facilitator/scheme.ts`.
  */
 export function checkAuthorization(check: AuthorizationCheck): AuthorizationVerdict {
   const { payload, expected, keccak } = check

@@ -13,7 +13,7 @@ import type {
 } from './messages.ts'
 import type { Reason } from './reasons.ts'
 
-/** What a payment must be: so much of one token on one network to one account. `rawAmount` is in the token's smallest unit. */
+/** The required payment: amount, token, network and receiver. `rawAmount` is in the token's smallest unit. */
 export type Expected = {
   readonly network: Network
   readonly token: TokenInfo
@@ -92,7 +92,10 @@ export function paymentRequiredV1(challenge: {
   return accepts.length === 0 ? undefined : { x402Version: 1, error: challenge.error, accepts }
 }
 
-/** What a facilitator says that it can do: scheme `exact` on these networks, in both versions, sent by these accounts. */
+/**
+ * The `/supported` response of a facilitator: scheme `exact` on these networks, in both versions, sent by these
+ * accounts.
+ */
 export function supportedResponse(networks: readonly Network[], signers: readonly Address[]): SupportedResponse {
   const paying = networks.filter((network) => network.settlesEip3009)
   const v2 = paying.map(({ caip2 }) => ({ x402Version: 2, scheme: 'exact', network: caip2 }))
@@ -103,8 +106,8 @@ export function supportedResponse(networks: readonly Network[], signers: readonl
 }
 
 /**
- * What requirements that somebody else wrote ask for, in our terms, or the reason why it cannot be served here. Of the tokens,
- * only those of the registry are known, since a contract of somebody else could answer what it likes.
+ * Reads requirements of a third party, or returns the reason why they are not supported. Only tokens of the registry
+ * are supported, because an unknown contract could return anything.
  */
 export function expectedOf(requirements: PaymentRequirementsV1 | PaymentRequirementsV2): Expected | Reason {
   if (requirements.scheme !== 'exact') return 'invalid_exact_evm_scheme'

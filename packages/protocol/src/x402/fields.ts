@@ -4,7 +4,7 @@ import { type Hex, isHex } from '../bytes.ts'
 import { parseRaw } from '../money.ts'
 import type { JsonObject } from './messages.ts'
 
-/** Where a parser stands, and the first thing it did not like. One `trouble` is shared by all cursors of a message. */
+/** The position of a parser, and the first fault it found. All cursors of a message share one `trouble`. */
 export type Cursor = { readonly object: JsonObject; readonly path: string; readonly trouble: Trouble }
 export type Trouble = { first: { readonly path: string; readonly message: string } | undefined }
 

@@ -24,7 +24,12 @@ export function encodePaymentRequired(required: PaymentRequiredV2): string {
   return encodeJsonBase64(required)
 }
 
-/** Reads a `PAYMENT-REQUIRED`. */
+/**
+ * Reads a `PAYMENT-REQUIRED`.
+ *
+ * @example
+ * decodePaymentRequired('not a challenge').ok // false
+ */
 export function decodePaymentRequired(header: string): Parsed<PaymentRequiredV2> {
   return decode(header, 'invalid_payment_requirements', parsePaymentRequiredV2)
 }
@@ -37,6 +42,9 @@ export function encodePayment(payment: PaymentPayload): string {
 /**
  * Reads a payment from either header; the message itself says its version. A value above 16 KB, broken base64, broken UTF-8 or
  * broken JSON is `invalid_payload`, like a message that lacks something.
+ *
+ * @example
+ * decodePayment('not a payment').ok // false
  */
 export function decodePayment(header: string): Parsed<PaymentPayload> {
   return decode(header, 'invalid_payload', parsePaymentPayload)

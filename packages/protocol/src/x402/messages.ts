@@ -2,13 +2,13 @@ import type { Address } from '../address.ts'
 import type { Hex } from '../bytes.ts'
 import type { Reason } from './reasons.ts'
 
-/** A JSON object whose members nobody has looked at yet. */
+/** A JSON object with unchecked members. */
 export type JsonObject = { readonly [member: string]: unknown }
 
 /** Why a message is not one: the protocol's reason, where (JSON Pointer), and a sentence without any of the sender's text. */
 export type MessageFault = { readonly reason: Reason; readonly path: string; readonly message: string }
 
-/** What a parser answers; it never throws, whatever it was given. */
+/** The result of a parser, which never throws. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: MessageFault }
 
 /** What is being paid for (x402 v2 section 5.1.2). */
@@ -32,7 +32,7 @@ export type PaymentRequirementsV2 = {
   readonly extra?: JsonObject | undefined
 }
 
-/** One way to pay, version 1: the network has a name, and the resource stands in every offer. */
+/** One offer, version 1: the network has a name, and every offer contains the resource. */
 export type PaymentRequirementsV1 = {
   readonly scheme: string
   readonly network: string
@@ -73,7 +73,7 @@ export type WireAuthorization = {
   readonly nonce: Hex
 }
 
-/** The payload of scheme `exact` with EIP-3009. The signature is any text: what it is worth is judged with the rest. */
+/** The payload of scheme `exact` with EIP-3009. The signature is any text, and is checked later. */
 export type ExactEvmPayload = { readonly signature: string; readonly authorization: WireAuthorization }
 
 /** A payment, version 2, carried in the `PAYMENT-SIGNATURE` header. */

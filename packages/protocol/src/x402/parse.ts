@@ -192,7 +192,7 @@ function readExactEvmPayload(cursor: Cursor): ExactEvmPayload {
   }
 }
 
-/** Reads one offer of version 2 where it stands inside another message. */
+/** Reads one offer of version 2 inside another message. */
 export function readRequirementsV2(cursor: Cursor): PaymentRequirementsV2 {
   const network = text(cursor, 'network', nameMax, 3)
   if (!network.includes(':')) note(cursor.trouble, `${cursor.path}/network`, 'must be a CAIP-2 chain id')
@@ -272,7 +272,7 @@ function readSigners(cursor: Cursor): SupportedResponse['signers'] {
   return Object.fromEntries(Object.keys(signers).map((family) => [family, readTexts(families, family)]))
 }
 
-/** A whole message read by cursors: what they read, or the first thing that they did not like, under this reason. */
+/** Reads a whole message with cursors. Returns the result, or the first fault under this reason. */
 export function parsed<T>(value: unknown, reason: Reason, read: (cursor: Cursor) => T): Parsed<T> {
   const trouble: Trouble = { first: undefined }
   const result = read(enter(value, '', trouble))

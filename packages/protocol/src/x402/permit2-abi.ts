@@ -60,12 +60,12 @@ export function isPermit2Settle(data: string, transfer: Permit2Transfer, amount:
   )
 }
 
-/** Call data that asks a token how much Permit2 may spend of an account's. */
+/** Call data to query how much of an account's tokens Permit2 may spend. */
 export function encodePermit2Allowance(owner: Address): Hex {
   return `${allowance}${addressWord(owner)}${addressWord(permit2Address)}`
 }
 
-/** Call data that asks Permit2 for the 256 nonces of an account among which this one is. */
+/** Call data to query Permit2 for the word of 256 nonces that contains this one. */
 export function encodeNonceBitmap(owner: Address, nonce: bigint): Hex {
   return `${nonceBitmap}${addressWord(owner)}${uintWord(nonce >> 8n)}`
 }

@@ -9,7 +9,7 @@ import { type Permit2Transfer, permit2Digest } from './permit2-digest.ts'
 import { type Permit2612, readPermit2612 } from './permit2-eip2612.ts'
 import type { Reason } from './reasons.ts'
 
-/** A payment by Permit2, what it must be, the time, and the primitives to judge it with. */
+/** A Permit2 payment, its requirements, the time, and the cryptographic primitives. */
 export type Permit2Check = {
   readonly payment: Permit2Payment
   readonly scheme: Permit2Scheme
@@ -24,7 +24,7 @@ export type Permit2Check = {
   readonly domainSeparator: Uint8Array
 }
 
-/** What can be said of a payment by Permit2 without the chain. */
+/** The result of checking a Permit2 payment without the chain. */
 export type Permit2Verdict =
   | {
       readonly ok: true
@@ -41,10 +41,10 @@ export type Permit2Verdict =
   | { readonly ok: false; readonly reason: Reason; readonly payer: Address }
 
 /**
- * Judges a payment by Permit2 by everything that needs no chain, and names the first fault in the order of the reference
- * implementation: scheme, network, spender, recipient, facilitator, deadline, validAfter, amount, token, signature, EIP-2612 permit. A
- * verdict `ok` that is not proven needs the payer's contract to agree.
- * Source: @x402/evm 2.27.0 `exact/facilitator/permit2.ts` and `upto/facilitator/permit2.ts`.
+ * Checks everything about a Permit2 payment that needs no chain, and returns the first fault in the order of the
+ * reference implementation: scheme, network, spender, recipient, facilitator, deadline, validAfter, amount, token,
+ * signature, EIP-2612 permit. A verdict `ok` that is not proven needs the payer's contract to agree. Source:
+ * @x402/evm 2.27.0 `exact/facilitator/permit2.ts` and `upto/facilitator/permit2.ts`.
  */
 export function checkPermit2(check: Permit2Check): Permit2Verdict {
   const { payment, keccak } = check

@@ -30,7 +30,7 @@ export type WirePermit2Authorization = {
   readonly witness: { readonly to: Address; readonly facilitator?: Address; readonly validAfter: string }
 }
 
-/** A payment by Permit2, version 2 (version 1 has none). The signature is any text: what it is worth is judged with the rest. */
+/** A payment by Permit2, version 2 (version 1 has none). The signature is any text, and is checked later. */
 export type Permit2Payment = {
   readonly x402Version: 2
   readonly resource?: ResourceInfo | undefined
@@ -60,7 +60,7 @@ export function parsePermit2Payment(value: unknown): Parsed<Permit2Payment> {
 }
 
 /**
- * What requirements for a Permit2 payment ask for, in our terms, or the reason why it cannot be served here. Any token of the
+ * Reads requirements for a Permit2 payment, or returns the reason why they are not supported. Any token of the
  * registry will do, with EIP-3009 or without. For `upto` the amount is the most that may be taken.
  */
 export function expectedPermit2Of(requirements: PaymentRequirementsV2): Expected | Reason {

@@ -1,7 +1,7 @@
 /**
- * Every reason that x402 answers carry here, character for character as the reference implementation spells them; clients
- * compare them as text.
- * Source: @x402/evm 2.27.0 `exact/facilitator/errors.ts` and `upto/facilitator/errors.ts`; the general ones x402 specification v2 section 9.
+ * Every reason used in x402 responses, spelled exactly as in the reference implementation, because clients compare
+ * them as text. Source: @x402/evm 2.27.0 `exact/facilitator/errors.ts` and `upto/facilitator/errors.ts`; the general
+ * ones x402 specification v2 section 9.
  */
 export const reasons = [
   'asset_not_deployed_contract',
@@ -71,7 +71,12 @@ export const reasons = [
 /** One of the reasons of `reasons`. */
 export type Reason = (typeof reasons)[number]
 
-/** Whether a text is one of the reasons that we know. */
+/**
+ * Whether a text is a known reason.
+ *
+ * @example
+ * isReason('invalid_payload') // true
+ */
 export function isReason(text: string): text is Reason {
   return reasons.some((reason) => reason === text)
 }
@@ -88,8 +93,8 @@ const revertReasons: readonly (readonly [RegExp, Reason])[] = [
 ]
 
 /**
- * The reason behind the words with which a token refused a transfer; `fallback` for words that are not known, since a guess
- * would tell the payer to mend what is not broken.
+ * The reason for a token's revert text; `fallback` for unknown texts, because a guess would make the payer fix the
+ * wrong thing.
  */
 export function reasonOfRevert(words: string, fallback: Reason): Reason {
   return revertReasons.find(([pattern]) => pattern.test(words))?.[1] ?? fallback

@@ -14,7 +14,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Make the challenge that an unpaid request is answered with.
+         * Create the challenge for an unpaid request.
          * @description With count it answers an array of that many challenges, so that a middleware can fetch ahead.
          */
         readonly post: operations["payments.challenge"];
@@ -51,7 +51,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Bring a verified payment to the chain, and wait for the outcome.
+         * Settle a verified payment on chain, and wait for the outcome.
          * @description Waits some seconds and answers 202 while the outcome is not known; with `Prefer: respond-async` it answers at once.
          */
         readonly post: operations["payments.settle"];
@@ -70,6 +70,23 @@ export interface paths {
         };
         /** Get one payment. */
         readonly get: operations["payments.get"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/payments/statistics": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Count payments per interval of time, with amounts, latency and reasons of failures. */
+        readonly get: operations["payments.statistics"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
@@ -108,7 +125,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Ask to serve a payment that was settled and never delivered.
+         * Request the right to serve a payment that was settled and never delivered.
          * @description The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is delivery-in-progress.
          */
         readonly post: operations["payments.redeem"];
@@ -128,8 +145,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Finish a redemption, right before the answer leaves.
-         * @description If it is refused, somebody else has the right to serve the payment and the answer must not leave.
+         * Finish a redemption, right before you send the answer.
+         * @description If it is refused, another caller has the right to serve the payment and you must not send the answer.
          */
         readonly post: operations["payments.redeemed"];
         readonly delete?: never;
@@ -148,7 +165,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Take back that a redemption was finished: its answer did not leave.
+         * Undo the end of a redemption whose answer was not sent.
          * @description For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by whoever has its answer or may run the handler again.
          */
         readonly post: operations["payments.undelivered"];
@@ -169,9 +186,26 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a settled payment back to its payer.
-         * @description A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It answers before the transfer is in a block; payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that was refunded cannot be redeemed, and one whose answer may still leave is 409 delivery-in-progress. Use an Idempotency-Key: a repeat then never pays twice.
+         * @description A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It answers before the transfer is in a block; payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that was refunded cannot be redeemed, and one whose answer may still leave is 409 delivery-in-progress. 202: it waits for the `approval` that the wallet’s policy requires. Use an Idempotency-Key: a repeat then never pays twice.
          */
         readonly post: operations["payments.refund"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/payments/{id}/refunds": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the refunds of a payment, newest first. */
+        readonly get: operations["payments.refunds.list"];
+        readonly put?: never;
+        readonly post?: never;
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -290,8 +324,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Verify a payment for an x402 server of any make, and record it, once.
-         * @description A bad payment is 200 with isValid false. A signature is found valid once: asking again says that it is used. Every problem record carries isValid and invalidReason too.
+         * Verify a payment for any x402 server, and record it, once.
+         * @description A bad payment is 200 with isValid false. A signature is valid once: a repeated request reports it as used. Every problem record carries isValid and invalidReason too.
          */
         readonly post: operations["facilitator.verify"];
         readonly delete?: never;
@@ -310,8 +344,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Bring a payment to the chain for an x402 server of any make, and wait for the outcome.
-         * @description Asking again joins the same settlement. Success is answered once; whoever got settlement_pending gets it by asking again. Every problem record carries success, errorReason, transaction and network too.
+         * Settle a payment for any x402 server, and wait for the outcome.
+         * @description A repeated request joins the same settlement. Success is returned once; a server that received settlement_pending gets it by repeating the request. Every problem record carries success, errorReason, transaction and network too.
          */
         readonly post: operations["facilitator.settle"];
         readonly delete?: never;
@@ -361,10 +395,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the wallets that you hold, newest first. */
+        /** List the wallets that you own, newest first. */
         readonly get: operations["wallets.byo.list"];
         readonly put?: never;
-        /** Register a wallet that you hold. */
+        /** Register a wallet that you own. */
         readonly post: operations["wallets.byo.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -379,15 +413,15 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one wallet that you hold. */
+        /** Get one wallet that you own. */
         readonly get: operations["wallets.byo.get"];
         readonly put?: never;
         readonly post?: never;
-        /** Stop watching a wallet that you hold. */
+        /** Stop watching a wallet that you own. */
         readonly delete: operations["wallets.byo.delete"];
         readonly options?: never;
         readonly head?: never;
-        /** Change the name and metadata of a wallet that you hold. */
+        /** Change the name and metadata of a wallet that you own. */
         readonly patch: operations["wallets.byo.update"];
         readonly trace?: never;
     };
@@ -401,7 +435,7 @@ export interface paths {
         /** List the managed wallets, newest first. */
         readonly get: operations["wallets.master.list"];
         readonly put?: never;
-        /** Make a wallet whose key the service holds. */
+        /** Create a wallet whose key the service holds. */
         readonly post: operations["wallets.master.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -421,13 +455,13 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Retire a managed wallet that holds nothing.
-         * @description It takes no payment, sends nothing and derives no child until it is restored, and leaves the plan. Its addresses stay watched: money that arrives later is a deposit as before. Coin that costs more to move than it is worth counts as nothing.
+         * Retire a managed wallet without a balance or open transfers.
+         * @description It takes no payment, sends nothing and derives no child until it is restored, and leaves the plan. Its addresses stay watched: money that arrives later is a deposit as before. Coin that costs more to move than it is worth is ignored.
          */
         readonly delete: operations["wallets.master.retire"];
         readonly options?: never;
         readonly head?: never;
-        /** Change the name and metadata of a managed wallet, and say what it sweeps by itself. */
+        /** Change the name, the metadata and the automatic sweep of a managed wallet. */
         readonly patch: operations["wallets.master.update"];
         readonly trace?: never;
     };
@@ -440,7 +474,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Take a retired wallet into use again. */
+        /** Restore a retired wallet. */
         readonly post: operations["wallets.master.restore"];
         readonly delete?: never;
         readonly options?: never;
@@ -557,8 +591,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Move what the child addresses hold of a token to their master wallet.
-         * @description The children sign and the operator pays the gas. A child whose token is being swept already is left out. The answer tells what was begun; read the sweep to see it done.
+         * Move the balances of a token from the child addresses to their master wallet.
+         * @description The children sign and the operator pays the gas. A child whose token is already being swept is skipped. The response describes the new sweep; read the sweep to see its progress.
          */
         readonly post: operations["wallets.master.sweep"];
         readonly delete?: never;
@@ -612,7 +646,7 @@ export interface paths {
         readonly get: operations["wallets.master.policy.get"];
         /**
          * Set or tighten what may leave a managed wallet and its children.
-         * @description An operation or a token that the policy does not name may not leave; a cap that is left out is none. Once set, only the operator loosens it.
+         * @description An operation or a token that the policy does not name may not leave; an omitted cap is unlimited. Once set, an API key only tightens it; a person with fresh authentication, or the operator, loosens it.
          */
         readonly put: operations["wallets.master.policy.set"];
         readonly post?: never;
@@ -633,7 +667,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Provide the organisation's legacy wallet.
-         * @description Made the first time (201), and the same wallet from then on (200), whichever coin is named: its coins are balances of one address.
+         * @description Created the first time (201), and the same wallet from then on (200), whichever coin is named: its coins are balances of one address.
          */
         readonly post: operations["wallets.legacy.create"];
         readonly delete?: never;
@@ -649,7 +683,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get the organisation's legacy wallet, with the coin that it was made for. */
+        /** Get the organisation's legacy wallet, with the coin that it was created for. */
         readonly get: operations["wallets.legacy.get"];
         readonly put?: never;
         readonly post?: never;
@@ -683,7 +717,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List what moved at the legacy wallet, newest first. */
+        /** List the transactions of the legacy wallet, newest first. */
         readonly get: operations["wallets.legacy.history"];
         readonly put?: never;
         readonly post?: never;
@@ -700,7 +734,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List what moved at a wallet that you hold, newest first. */
+        /** List the transactions of a wallet that you own, newest first. */
         readonly get: operations["wallets.byo.transactions"];
         readonly put?: never;
         readonly post?: never;
@@ -717,7 +751,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List what moved at a managed wallet, newest first. */
+        /** List the transactions of a managed wallet, newest first. */
         readonly get: operations["wallets.master.transactions"];
         readonly put?: never;
         readonly post?: never;
@@ -734,7 +768,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List what moved at a child address, newest first. */
+        /** List the transactions of a child address, newest first. */
         readonly get: operations["wallets.children.transactions"];
         readonly put?: never;
         readonly post?: never;
@@ -792,7 +826,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send money from a managed wallet or child address.
-         * @description Waits for a block for up to 30 seconds: `confirmed`, or `pending` when none came, and `transfer.completed` or `transfer.failed` follows. A child that cannot pay for gas signs for the service to send (USDC), or is sent gas by its master first. Use an Idempotency-Key: a repeat then never sends twice.
+         * @description Waits up to 30 seconds for a block: returns `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. A child that cannot pay for gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so that a repeat never sends twice.
          */
         readonly post: operations["transfers.create"];
         readonly delete?: never;
@@ -811,8 +845,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Say what a transfer would cost, how it would go and what would arrive at least; nothing moves.
-         * @description A transfer that names the `quoteId` within 60 seconds brings at least `minToAmount`, or is refused.
+         * Quote the cost, the route and the least amount that would arrive; nothing moves.
+         * @description A transfer with this `quoteId` within 60 seconds delivers at least `minToAmount`, or is refused.
          */
         readonly post: operations["transfers.quote"];
         readonly delete?: never;
@@ -866,9 +900,103 @@ export interface paths {
         readonly put?: never;
         /**
          * Send a coin of the legacy wallet to an address.
-         * @description Answers as soon as the withdrawal is stored; `transfer.completed` or `transfer.failed` tells the end, and its transfer can be read. Use an Idempotency-Key: a repeat then never sends twice.
+         * @description Responds as soon as the withdrawal is stored; `transfer.completed` or `transfer.failed` reports the outcome, and its transfer can be read. Send an Idempotency-Key, so that a repeat never sends twice.
          */
         readonly post: operations["wallets.legacy.withdraw"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/approvals": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the approvals that spend policies required, newest first. */
+        readonly get: operations["approvals.list"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/approvals/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get an approval. */
+        readonly get: operations["approvals.get"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/approvals/{id}/approve": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Approve a movement that waits.
+         * @description For a person who is signed in as owner or admin, and who did not make the request if the organisation has another one. The present policy is evaluated again; the movement then begins.
+         */
+        readonly post: operations["approvals.approve"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/approvals/{id}/refuse": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Refuse a movement that waits; it fails, and its funds are free again.
+         * @description For a person who is signed in as owner or admin.
+         */
+        readonly post: operations["approvals.refuse"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/approvals/{id}/cancel": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Cancel your own request that waits for an approval.
+         * @description For the API key or the person that made the request, and for the person who created that key.
+         */
+        readonly post: operations["approvals.cancel"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -886,8 +1014,8 @@ export interface paths {
         readonly get: operations["withdrawals.bankAccounts.list"];
         readonly put?: never;
         /**
-         * Register a bank account that money can be withdrawn to.
-         * @description GBP takes sortCode and accountNumber, USD routingNumber and accountNumber, EUR iban and swiftBic. Spaces, hyphens and lower case are fine. The details are kept sealed and never answered.
+         * Register a bank account for withdrawals.
+         * @description GBP takes sortCode and accountNumber, USD routingNumber and accountNumber, EUR iban and swiftBic. Spaces, hyphens and lower case are accepted. The details are stored encrypted and never returned.
          */
         readonly post: operations["withdrawals.bankAccounts.create"];
         readonly delete?: never;
@@ -907,7 +1035,7 @@ export interface paths {
         readonly get: operations["withdrawals.bankAccounts.get"];
         readonly put?: never;
         readonly post?: never;
-        /** Take a bank account out of use and forget its details. */
+        /** Delete a bank account and erase its details. */
         readonly delete: operations["withdrawals.bankAccounts.delete"];
         readonly options?: never;
         readonly head?: never;
@@ -924,8 +1052,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Pay money of a managed wallet or child address out to a bank account.
-         * @description Answers as soon as the partner was asked; `withdrawal.completed` or `withdrawal.failed` tells the end. At least 50 dollars. Use an Idempotency-Key: a repeat then never pays twice.
+         * Pay money from a managed wallet or child address to a bank account.
+         * @description Responds as soon as the partner has received the request; `withdrawal.completed` or `withdrawal.failed` reports the outcome. 202: it waits for the `approval` that the wallet's policy requires. At least 50 dollars. Send an Idempotency-Key, so that a repeat never pays twice.
          */
         readonly post: operations["withdrawals.create"];
         readonly delete?: never;
@@ -1167,7 +1295,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get the account that made the calling key. */
+        /** Get your account, its organisations and its invitations. */
         readonly get: operations["account.get"];
         readonly put?: never;
         readonly post?: never;
@@ -1189,6 +1317,74 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/account/invitations/{id}/accept": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Accept an invitation to an organisation. */
+        readonly post: operations["account.invitations.accept"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/account/invitations/{id}/decline": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Decline an invitation to an organisation. */
+        readonly post: operations["account.invitations.decline"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/account/sessions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the sessions in which you are signed in, newest first. */
+        readonly get: operations["account.sessions.list"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/account/sessions/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /** End one of your sessions at once. */
+        readonly delete: operations["account.sessions.end"];
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -1298,7 +1494,7 @@ export interface paths {
         readonly head?: never;
         /**
          * Make a paid route public, or private again.
-         * @description A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: your organisation’s id, address, method, price, protocols, and the names of its parameters. Private until you say otherwise.
+         * @description A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: your organisation’s id, address, method, price, protocols, and the names of its parameters. Private by default.
          */
         readonly patch: operations["registry.routes.update"];
         readonly trace?: never;
@@ -1315,7 +1511,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Open the session of a payment, with a vault of its own.
-         * @description A payment has one session: asked for again, it is answered with 200 and a new sessionToken, and the token before it opens nothing any more.
+         * @description A payment has one session: a repeated request returns 200 and a new sessionToken, and the previous token is no longer valid.
          */
         readonly post: operations["sessions.create"];
         readonly delete?: never;
@@ -1400,11 +1596,11 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get a vault with what it holds. */
+        /** Get a vault with its contents. */
         readonly get: operations["vaults.get"];
         readonly put?: never;
         readonly post?: never;
-        /** Delete a vault with all that it holds. */
+        /** Delete a vault with its contents. */
         readonly delete: operations["vaults.delete"];
         readonly options?: never;
         readonly head?: never;
@@ -1506,7 +1702,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Make a vault read-only for ever and sign what it holds. */
+        /** Make a vault permanently read-only and sign its contents. */
         readonly post: operations["vaults.seal"];
         readonly delete?: never;
         readonly options?: never;
@@ -1622,7 +1818,7 @@ export interface paths {
         /** List webhooks, newest first. */
         readonly get: operations["webhooks.list"];
         readonly put?: never;
-        /** Have events sent to an address of yours. */
+        /** Register an address for events. */
         readonly post: operations["webhooks.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -1855,13 +2051,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -1872,7 +2068,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "payment.received";
@@ -1908,14 +2104,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -1944,13 +2140,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -1961,7 +2157,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "payment.settled";
@@ -1991,14 +2187,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2027,13 +2223,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2044,7 +2240,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "payment.settlement_failed";
@@ -2074,14 +2270,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2110,13 +2306,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2127,7 +2323,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "payment.refunded";
@@ -2163,14 +2359,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2199,13 +2395,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2216,7 +2412,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.sealed";
@@ -2238,14 +2434,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2274,13 +2470,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2291,7 +2487,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.expiring";
@@ -2309,14 +2505,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2345,13 +2541,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2362,7 +2558,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.expired";
@@ -2380,14 +2576,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2416,13 +2612,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2433,7 +2629,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.extended";
@@ -2451,14 +2647,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2487,13 +2683,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2504,7 +2700,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "vault.persisted";
@@ -2522,14 +2718,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2558,13 +2754,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2575,7 +2771,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "deposit.success";
@@ -2611,14 +2807,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2647,13 +2843,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2664,7 +2860,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "wallet.flagged";
@@ -2688,14 +2884,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2724,13 +2920,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2741,7 +2937,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "wallet.cleared";
@@ -2763,14 +2959,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2799,13 +2995,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2816,7 +3012,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "transfer.completed";
@@ -2856,14 +3052,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2892,13 +3088,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2909,7 +3105,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "transfer.failed";
@@ -2932,14 +3128,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2968,13 +3164,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -2985,7 +3181,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "transfer.refund_overdue";
@@ -3015,14 +3211,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3051,13 +3247,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -3068,7 +3264,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "transfer.refunded";
@@ -3098,14 +3294,302 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "approval.requested": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event approval.requested. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description Time of this attempt, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description Equal on every delivery of the event. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "approval.requested";
+                        /** @description A movement above a policy's `approvalAbove` waits for a person. */
+                        readonly payload: {
+                            /** @description The approval. */
+                            readonly approvalId: string;
+                            /** @description `transfer`, `refund` or `withdrawal`. */
+                            readonly kind: string;
+                            /** @description The transfer, also of a refund; null for a withdrawal. */
+                            readonly transactionId: string | null;
+                            /** @description The withdrawal; null for a transfer or a refund. */
+                            readonly withdrawalId: string | null;
+                            /** @description The wallet that would pay. */
+                            readonly walletId: string;
+                            /** @description The amount in whole tokens. */
+                            readonly amount: string;
+                            /** @description The symbol of the token. */
+                            readonly token: string;
+                            /** @description The chain that the money would leave. */
+                            readonly chain: string;
+                            /** @description The recipient: an address, or the id of a bank account. */
+                            readonly to: string;
+                            /** @description The requester's reference; for a refund its reason. */
+                            readonly note: string | null;
+                            /** @description The API key or the account that made the request. */
+                            readonly requestedBy: string;
+                            /** @description The limit that the amount exceeds, in whole tokens. */
+                            readonly approvalAbove: string;
+                            /**
+                             * Format: date-time
+                             * @description When the request expires.
+                             */
+                            readonly expiresAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When the request was made.
+                             */
+                            readonly requestedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "approval.granted": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event approval.granted. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description Time of this attempt, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description Equal on every delivery of the event. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "approval.granted";
+                        /** @description A person approved a movement. It begins now. */
+                        readonly payload: {
+                            /** @description The approval. */
+                            readonly approvalId: string;
+                            /** @description `transfer`, `refund` or `withdrawal`. */
+                            readonly kind: string;
+                            /** @description The transfer, also of a refund; null for a withdrawal. */
+                            readonly transactionId: string | null;
+                            /** @description The withdrawal; null for a transfer or a refund. */
+                            readonly withdrawalId: string | null;
+                            /** @description The wallet that would pay. */
+                            readonly walletId: string;
+                            /** @description The amount in whole tokens. */
+                            readonly amount: string;
+                            /** @description The symbol of the token. */
+                            readonly token: string;
+                            /** @description The chain that the money would leave. */
+                            readonly chain: string;
+                            /** @description The recipient: an address, or the id of a bank account. */
+                            readonly to: string;
+                            /** @description The requester's reference; for a refund its reason. */
+                            readonly note: string | null;
+                            /** @description The API key or the account that made the request. */
+                            readonly requestedBy: string;
+                            /** @description The account that approved it. */
+                            readonly decidedBy: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was approved.
+                             */
+                            readonly grantedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "approval.refused": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event approval.refused. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
+                    readonly "X-Service-Signature": string;
+                    /** @description Time of this attempt, in Unix seconds. */
+                    readonly "X-Service-Timestamp": string;
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": string;
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": string;
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": string;
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description Equal on every delivery of the event. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "approval.refused";
+                        /** @description A movement that waited for an approval will not happen. */
+                        readonly payload: {
+                            /** @description The approval. */
+                            readonly approvalId: string;
+                            /** @description `transfer`, `refund` or `withdrawal`. */
+                            readonly kind: string;
+                            /** @description The transfer, also of a refund; null for a withdrawal. */
+                            readonly transactionId: string | null;
+                            /** @description The withdrawal; null for a transfer or a refund. */
+                            readonly withdrawalId: string | null;
+                            /** @description The wallet that would pay. */
+                            readonly walletId: string;
+                            /** @description The amount in whole tokens. */
+                            readonly amount: string;
+                            /** @description The symbol of the token. */
+                            readonly token: string;
+                            /** @description The chain that the money would leave. */
+                            readonly chain: string;
+                            /** @description The recipient: an address, or the id of a bank account. */
+                            readonly to: string;
+                            /** @description The requester's reference; for a refund its reason. */
+                            readonly note: string | null;
+                            /** @description The API key or the account that made the request. */
+                            readonly requestedBy: string;
+                            /** @description `refused`, `canceled` or `expired`. */
+                            readonly status: string;
+                            /** @description The account that refused it, or the requester that canceled it; null for an expiry. */
+                            readonly decidedBy: string | null;
+                            /** @description The person's reason; null where none was given. */
+                            readonly reason: string | null;
+                            /**
+                             * Format: date-time
+                             * @description When it was refused, was canceled or expired.
+                             */
+                            readonly refusedAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3134,13 +3618,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -3151,7 +3635,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "withdrawal.updated";
@@ -3175,14 +3659,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3211,13 +3695,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -3228,7 +3712,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "withdrawal.completed";
@@ -3254,14 +3738,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3290,13 +3774,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -3307,7 +3791,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "withdrawal.failed";
@@ -3327,14 +3811,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3363,13 +3847,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -3380,7 +3864,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "usage.threshold";
@@ -3406,14 +3890,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3442,13 +3926,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -3459,7 +3943,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "member.invited";
@@ -3467,8 +3951,8 @@ export interface webhooks {
                         readonly payload: {
                             /** @description The account. */
                             readonly accountId: string;
-                            /** @description The address that was invited. */
-                            readonly email: string;
+                            /** @description The address that was invited; null for an invitation by account. */
+                            readonly email: string | null;
                             /** @description The role of the invitation. */
                             readonly role: string;
                             /**
@@ -3481,14 +3965,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3517,13 +4001,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -3534,7 +4018,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "webhook.disabled";
@@ -3552,14 +4036,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3588,13 +4072,13 @@ export interface webhooks {
             readonly parameters: {
                 readonly query?: never;
                 readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation. */
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
                     readonly "X-Service-Signature": string;
-                    /** @description When this attempt was made, in Unix seconds. */
+                    /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": string;
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": string;
-                    /** @description When this attempt was made, in Unix seconds (Standard Webhooks). */
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": string;
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
                     readonly "webhook-signature": string;
@@ -3605,7 +4089,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description The same whenever the event is delivered again. */
+                        /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
                         /** @constant */
                         readonly type: "webhook.test";
@@ -3618,14 +4102,14 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Nothing more is wanted; the webhook is turned off. */
+                /** @description The receiver wants no more deliveries; the webhook is disabled. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Taken. Anything else, or nothing within ten seconds, and it is delivered again. */
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
                 readonly "2XX": {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3650,17 +4134,17 @@ export interface components {
             readonly status: number;
             readonly detail: string;
             readonly requestId: string;
-            /** @description Every fault of the request; path is a JSON Pointer. */
+            /** @description All faults of the request; path is a JSON Pointer. */
             readonly errors?: readonly {
                 readonly path: string;
                 readonly message: string;
             }[];
-            /** @description `insufficient-balance`: what is missing, in whole tokens. */
+            /** @description `insufficient-balance`: the missing amounts, in whole tokens. */
             readonly balances?: readonly {
                 readonly token: string;
                 readonly required: string;
                 readonly available: string;
-                /** @description So much more waits until its sender is screened. */
+                /** @description Additional amount that waits until its sender is screened. */
                 readonly held?: string;
             }[];
             /** @description The payment protocol's own code. */
@@ -3694,6 +4178,32 @@ export interface components {
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served` */
+        readonly "role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found` */
+        readonly "organisation-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -3843,8 +4353,8 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `not-found` */
-        readonly "not-found": {
+        /** @description `organisation-not-found`, `not-found` */
+        readonly "organisation-not-found-or-not-found": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -3862,19 +4372,19 @@ export interface components {
     headers: {
         /** @description Names this request in logs and problem records. */
         readonly "X-Request-Id": string;
-        /** @description What is left: `"default";r=<requests>;t=<seconds until there are more>` (draft-ietf-httpapi-ratelimit-headers). */
+        /** @description The remaining requests: `"default";r=<requests>;t=<seconds until there are more>` (draft-ietf-httpapi-ratelimit-headers). */
         readonly RateLimit: string;
-        /** @description The limit: `"default";q=<requests>;w=<seconds>`, of the key, or of the address where there is no good key. */
+        /** @description The limit: `"default";q=<requests>;w=<seconds>`, of the key, or of the address if there is no valid key. */
         readonly "RateLimit-Policy": string;
         /** @description RFC 8288; rel="next" while more remain. */
         readonly Link: string;
-        /** @description Seconds to wait before trying again. */
+        /** @description Seconds to wait before a retry. */
         readonly "Retry-After": number;
-        /** @description This is the answer of an earlier request with the same Idempotency-Key. */
+        /** @description This is the response to an earlier request with the same Idempotency-Key. */
         readonly "Idempotency-Replayed": "true";
-        /** @description That a Bearer key is asked for (RFC 6750). */
+        /** @description A Bearer key is required (RFC 6750). */
         readonly "WWW-Authenticate": string;
-        /** @description Which bytes these are, or how many there are (RFC 9110). */
+        /** @description The range of these bytes, or their total number (RFC 9110). */
         readonly "Content-Range": string;
     };
     pathItems: never;
@@ -3885,7 +4395,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -3916,7 +4426,7 @@ export interface operations {
                     /** @default true */
                     readonly acceptMPP?: boolean;
                     /**
-                     * @description Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was asked. They add about 600 bytes each to the header.
+                     * @description Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was requested. They add about 600 bytes each to the header.
                      * @default false
                      */
                     readonly signOffers?: boolean;
@@ -3926,16 +4436,16 @@ export interface operations {
                      */
                     readonly digest?: string;
                     /**
-                     * @description Header that an MPP client is told to put its credential into; Payment-Authorization where the route’s Authorization is taken.
+                     * @description Header in which an MPP client must send its credential; Payment-Authorization where the route already uses Authorization.
                      * @default Authorization
                      * @enum {string}
                      */
                     readonly credentialHeader?: "Authorization" | "Payment-Authorization";
-                    /** @description Who asks you, to limit his challenges: 20 a minute. Not with count, which is for many callers. */
+                    /** @description IP address of your caller, to limit its challenges to 20 a minute. Not with count, which is for many callers. */
                     readonly ip?: string;
                     readonly count?: number;
                     /**
-                     * @description With count: what is the same in all challenges is said once, and mpp is a list. x402 has nothing of one payer in its challenge.
+                     * @description With count: common parts of the challenges are returned once, and mpp is a list. An x402 challenge has nothing specific to one payer.
                      * @default false
                      */
                     readonly compact?: boolean;
@@ -3954,7 +4464,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": {
-                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 cannot ask for: Tempo, and a price of zero. */
+                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero. */
                         readonly x402: string | null;
                         /** @description JSON body of the 402 answer (x402 version 1). */
                         readonly x402V1: {
@@ -3965,7 +4475,7 @@ export interface operations {
                         /** Format: date-time */
                         readonly expiresAt: string;
                     } | readonly {
-                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 cannot ask for: Tempo, and a price of zero. */
+                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero. */
                         readonly x402: string | null;
                         /** @description JSON body of the 402 answer (x402 version 1). */
                         readonly x402V1: {
@@ -3991,6 +4501,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -4030,7 +4542,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -4128,6 +4640,8 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
             readonly 409: {
@@ -4192,7 +4706,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -4222,7 +4736,7 @@ export interface operations {
                         readonly txHash: string | null;
                         /** Format: date-time */
                         readonly settledAt: string;
-                        /** @description Whether the payer has asked for the answer again since. If so, take the right to serve it with payments.redeem before the answer leaves. */
+                        /** @description Whether the payer has requested the answer again since. If so, take the right to serve it with payments.redeem before you send the answer. */
                         readonly redemptionRequested: boolean;
                         /** @description A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known. */
                         readonly receipt: string | null;
@@ -4248,6 +4762,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
             readonly 409: {
@@ -4335,7 +4851,7 @@ export interface operations {
                         readonly route: string | null;
                         readonly method: string | null;
                         readonly description: string | null;
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        /** @description The API key of the call; the account where a person made it in the dashboard. */
                         readonly apiKeyId: string;
                         readonly txHash: string | null;
                         readonly settledAt: string | null;
@@ -4355,7 +4871,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `payment-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4376,11 +4893,98 @@ export interface operations {
             readonly 503: components["responses"]["service-unavailable"];
         };
     };
+    readonly "payments.statistics": {
+        readonly parameters: {
+            readonly query: {
+                readonly from: string;
+                readonly to: string;
+                readonly interval: "minute" | "hour" | "day";
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** Format: date-time */
+                        readonly from: string;
+                        /** Format: date-time */
+                        readonly to: string;
+                        /** @enum {string} */
+                        readonly interval: "minute" | "hour" | "day";
+                        /**
+                         * Format: date-time
+                         * @description `from`, or a later time where more than 200,000 payments follow: older ones are not counted.
+                         */
+                        readonly countedFrom: string;
+                        readonly intervals: readonly {
+                            /**
+                             * Format: date-time
+                             * @description When the interval begins. Intervals without payments are left out.
+                             */
+                            readonly at: string;
+                            /** @enum {string} */
+                            readonly protocol: "x402" | "mpp";
+                            readonly token: string;
+                            /** @enum {string} */
+                            readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+                            readonly payments: number;
+                            /**
+                             * @description Decimal amount in whole tokens.
+                             * @example 12.5
+                             */
+                            readonly amount: string;
+                        }[];
+                        readonly settlement: {
+                            /** @description Payments that settled on a chain; stubs are not among them. */
+                            readonly payments: number;
+                            readonly p50Ms: number | null;
+                            readonly p95Ms: number | null;
+                            readonly intervals: readonly {
+                                /** Format: date-time */
+                                readonly at: string;
+                                readonly payments: number;
+                                /** @description From verification to settlement. */
+                                readonly p50Ms: number;
+                                /** @description From verification to settlement. */
+                                readonly p95Ms: number;
+                            }[];
+                        };
+                        /** @description Reasons of failed settlements, the most frequent first. */
+                        readonly failures: readonly {
+                            readonly reason: string | null;
+                            readonly payments: number;
+                        }[];
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
     readonly "payments.delivered": {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -4412,6 +5016,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -4427,7 +5033,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -4518,6 +5124,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress`, `answer-lost` */
             readonly 409: {
@@ -4558,7 +5166,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -4604,7 +5212,7 @@ export interface operations {
                         readonly route: string | null;
                         readonly method: string | null;
                         readonly description: string | null;
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        /** @description The API key of the call; the account where a person made it in the dashboard. */
                         readonly apiKeyId: string;
                         readonly txHash: string | null;
                         readonly settledAt: string | null;
@@ -4624,7 +5232,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `payment-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4665,7 +5274,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -4711,7 +5320,7 @@ export interface operations {
                         readonly route: string | null;
                         readonly method: string | null;
                         readonly description: string | null;
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        /** @description The API key of the call; the account where a person made it in the dashboard. */
                         readonly apiKeyId: string;
                         readonly txHash: string | null;
                         readonly settledAt: string | null;
@@ -4731,7 +5340,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `payment-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4772,7 +5382,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -4829,6 +5439,63 @@ export interface operations {
                          */
                         readonly status: "pending" | "completed" | "failed";
                         readonly txHash: string | null;
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                    };
+                };
+            };
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example rfd_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example pay_01h455vb4pex5vsknk084sn02q */
+                        readonly paymentId: string;
+                        /**
+                         * @description The transfer that pays it: see transfers.get.
+                         * @example wtx_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly transferId: string;
+                        readonly fromWalletId: string;
+                        /** @description The payer of the payment. */
+                        readonly toAddress: string;
+                        readonly amount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly reason: string | null;
+                        /**
+                         * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
+                         * @enum {string}
+                         */
+                        readonly status: "pending" | "completed" | "failed";
+                        readonly txHash: string | null;
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly completedAt: string | null;
@@ -4837,7 +5504,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `policy-denied` */
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4850,7 +5517,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not-found`, `payment-not-found` */
+            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4893,7 +5560,19 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
+            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
             /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
@@ -4909,6 +5588,92 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+        };
+    };
+    readonly "payments.refunds.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example rfd_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @example pay_01h455vb4pex5vsknk084sn02q */
+                        readonly paymentId: string;
+                        /**
+                         * @description The transfer that pays it: see transfers.get.
+                         * @example wtx_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly transferId: string;
+                        readonly fromWalletId: string;
+                        /** @description The payer of the payment. */
+                        readonly toAddress: string;
+                        readonly amount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly reason: string | null;
+                        /**
+                         * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
+                         * @enum {string}
+                         */
+                        readonly status: "pending" | "completed" | "failed";
+                        readonly txHash: string | null;
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                    }[];
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
         };
     };
     readonly "payments.logs.list": {
@@ -4956,7 +5721,7 @@ export interface operations {
                         readonly walletId: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        /** @description The API key of the call; the account where a person made it in the dashboard. */
                         readonly apiKeyId: string;
                         /** @enum {string} */
                         readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
@@ -4967,6 +5732,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -5010,6 +5777,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -5055,7 +5824,7 @@ export interface operations {
                         readonly walletId: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        /** @description The API key of the call; the account where a person made it in the dashboard. */
                         readonly apiKeyId: string;
                         /** @enum {string} */
                         readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
@@ -5066,7 +5835,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `payment-log-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5132,7 +5902,7 @@ export interface operations {
                         readonly walletId: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        /** @description The API key of the call; the account where a person made it in the dashboard. */
                         readonly apiKeyId: string;
                         /** @enum {string} */
                         readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
@@ -5143,6 +5913,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -5186,6 +5958,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -5231,7 +6005,7 @@ export interface operations {
                         readonly walletId: string | null;
                         readonly vaultId: string | null;
                         readonly sessionId: string | null;
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
+                        /** @description The API key of the call; the account where a person made it in the dashboard. */
                         readonly apiKeyId: string;
                         /** @enum {string} */
                         readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
@@ -5242,7 +6016,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `payment-log-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5267,7 +6042,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -5310,6 +6085,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
             readonly 409: {
@@ -5362,7 +6139,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -5413,6 +6190,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
             readonly 409: {
@@ -5497,6 +6276,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -5556,6 +6337,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -5592,7 +6375,7 @@ export interface operations {
                         readonly address: string;
                         /** @enum {string} */
                         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly isActive: boolean;
                         /** @enum {string} */
@@ -5608,6 +6391,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -5620,7 +6405,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -5663,7 +6448,7 @@ export interface operations {
                         readonly address: string;
                         /** @enum {string} */
                         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly isActive: boolean;
                         /** @enum {string} */
@@ -5679,6 +6464,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `wallet-already-registered` */
             readonly 409: {
@@ -5765,7 +6552,7 @@ export interface operations {
                         readonly address: string;
                         /** @enum {string} */
                         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly isActive: boolean;
                         /** @enum {string} */
@@ -5781,7 +6568,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5825,7 +6613,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5860,9 +6649,9 @@ export interface operations {
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": {
-                    /** @description null takes it away. */
+                    /** @description null removes it. */
                     readonly name?: string | null;
-                    /** @description Takes the place of all that was there. */
+                    /** @description Replaces all existing metadata. */
                     readonly metadata?: {
                         readonly [key: string]: unknown;
                     };
@@ -5885,7 +6674,7 @@ export interface operations {
                         readonly address: string;
                         /** @enum {string} */
                         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly isActive: boolean;
                         /** @enum {string} */
@@ -5901,7 +6690,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5958,19 +6748,19 @@ export interface operations {
                          * @example eip155:84532
                          */
                         readonly network: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         /** @enum {string} */
                         readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
-                        /** @description What it sweeps by itself; null for nothing. */
+                        /** @description Its automatic sweep; null for none. */
                         readonly autoSweep: {
                             /** @example USDC */
                             readonly token: string;
                             /**
-                             * @description Children that hold less are left alone.
+                             * @description Children with a lower balance are skipped.
                              * @example 0.5
                              */
                             readonly minAmount: string;
@@ -5980,7 +6770,7 @@ export interface operations {
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
-                        /** @description Null while it is in use. */
+                        /** @description Null while it is active. */
                         readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -5989,6 +6779,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -6001,7 +6793,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -6048,19 +6840,19 @@ export interface operations {
                          * @example eip155:84532
                          */
                         readonly network: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         /** @enum {string} */
                         readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
-                        /** @description What it sweeps by itself; null for nothing. */
+                        /** @description Its automatic sweep; null for none. */
                         readonly autoSweep: {
                             /** @example USDC */
                             readonly token: string;
                             /**
-                             * @description Children that hold less are left alone.
+                             * @description Children with a lower balance are skipped.
                              * @example 0.5
                              */
                             readonly minAmount: string;
@@ -6070,7 +6862,7 @@ export interface operations {
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
-                        /** @description Null while it is in use. */
+                        /** @description Null while it is active. */
                         readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -6079,6 +6871,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -6158,19 +6952,19 @@ export interface operations {
                          * @example eip155:84532
                          */
                         readonly network: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         /** @enum {string} */
                         readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
-                        /** @description What it sweeps by itself; null for nothing. */
+                        /** @description Its automatic sweep; null for none. */
                         readonly autoSweep: {
                             /** @example USDC */
                             readonly token: string;
                             /**
-                             * @description Children that hold less are left alone.
+                             * @description Children with a lower balance are skipped.
                              * @example 0.5
                              */
                             readonly minAmount: string;
@@ -6180,7 +6974,7 @@ export interface operations {
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
-                        /** @description Null while it is in use. */
+                        /** @description Null while it is active. */
                         readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -6189,7 +6983,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6233,7 +7028,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6294,7 +7090,7 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     readonly name?: string | null;
-                    /** @description Takes the place of all that was there. */
+                    /** @description Replaces all existing metadata. */
                     readonly metadata?: {
                         readonly [key: string]: unknown;
                     };
@@ -6303,7 +7099,7 @@ export interface operations {
                         /** @example USDC */
                         readonly token: string;
                         /**
-                         * @description Children that hold less are left alone.
+                         * @description Children with a lower balance are skipped.
                          * @example 0.5
                          */
                         readonly minAmount: string;
@@ -6335,19 +7131,19 @@ export interface operations {
                          * @example eip155:84532
                          */
                         readonly network: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         /** @enum {string} */
                         readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
-                        /** @description What it sweeps by itself; null for nothing. */
+                        /** @description Its automatic sweep; null for none. */
                         readonly autoSweep: {
                             /** @example USDC */
                             readonly token: string;
                             /**
-                             * @description Children that hold less are left alone.
+                             * @description Children with a lower balance are skipped.
                              * @example 0.5
                              */
                             readonly minAmount: string;
@@ -6357,7 +7153,7 @@ export interface operations {
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
-                        /** @description Null while it is in use. */
+                        /** @description Null while it is active. */
                         readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -6366,7 +7162,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6405,7 +7202,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -6437,19 +7234,19 @@ export interface operations {
                          * @example eip155:84532
                          */
                         readonly network: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         /** @enum {string} */
                         readonly provisionStatus: "active" | "retired";
                         readonly supportedTokens: readonly string[];
                         /** @description The version of the seed that the wallet was derived from. */
                         readonly keyVersion: number;
-                        /** @description What it sweeps by itself; null for nothing. */
+                        /** @description Its automatic sweep; null for none. */
                         readonly autoSweep: {
                             /** @example USDC */
                             readonly token: string;
                             /**
-                             * @description Children that hold less are left alone.
+                             * @description Children with a lower balance are skipped.
                              * @example 0.5
                              */
                             readonly minAmount: string;
@@ -6459,7 +7256,7 @@ export interface operations {
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
-                        /** @description Null while it is in use. */
+                        /** @description Null while it is active. */
                         readonly retiredAt: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -6468,7 +7265,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6536,7 +7334,7 @@ export interface operations {
                         readonly derivationPath: string;
                         /** @example mwt_01h455vb4pex5vsknk084sn02q */
                         readonly masterWalletId: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
@@ -6548,7 +7346,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6573,7 +7372,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -6588,7 +7387,7 @@ export interface operations {
                     readonly metadata?: {
                         readonly [key: string]: unknown;
                     };
-                    /** @description Derive so many at once, at most 1000; the answer is then an array, by index. Each has the same name and metadata. */
+                    /** @description Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and metadata. */
                     readonly count?: number;
                 };
             };
@@ -6612,7 +7411,7 @@ export interface operations {
                         readonly derivationPath: string;
                         /** @example mwt_01h455vb4pex5vsknk084sn02q */
                         readonly masterWalletId: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
@@ -6627,7 +7426,7 @@ export interface operations {
                         readonly derivationPath: string;
                         /** @example mwt_01h455vb4pex5vsknk084sn02q */
                         readonly masterWalletId: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
@@ -6639,7 +7438,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6705,7 +7505,7 @@ export interface operations {
                         readonly derivationPath: string;
                         /** @example mwt_01h455vb4pex5vsknk084sn02q */
                         readonly masterWalletId: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
@@ -6717,7 +7517,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `child-address-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6751,9 +7552,9 @@ export interface operations {
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": {
-                    /** @description null takes it away. */
+                    /** @description null removes it. */
                     readonly name?: string | null;
-                    /** @description Takes the place of all that was there. */
+                    /** @description Replaces all existing metadata. */
                     readonly metadata?: {
                         readonly [key: string]: unknown;
                     };
@@ -6778,7 +7579,7 @@ export interface operations {
                         readonly derivationPath: string;
                         /** @example mwt_01h455vb4pex5vsknk084sn02q */
                         readonly masterWalletId: string;
-                        /** @description Null when none was given. */
+                        /** @description Null if none was given. */
                         readonly name: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
@@ -6790,7 +7591,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `child-address-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6852,7 +7654,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6925,7 +7728,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `child-address-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6997,7 +7801,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7034,7 +7839,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -7047,10 +7852,10 @@ export interface operations {
                 readonly "application/json": {
                     /** @example USDC */
                     readonly token: string;
-                    /** @description Left out: all children of the wallet. */
+                    /** @description If omitted: all children of the wallet. */
                     readonly childAddressIds?: readonly string[];
                     /**
-                     * @description Children that hold less are left alone.
+                     * @description Children with a lower balance are skipped.
                      * @example 0.5
                      */
                     readonly minAmount?: string;
@@ -7079,16 +7884,16 @@ export interface operations {
                         /** @enum {string} */
                         readonly trigger: "request" | "automatic";
                         /**
-                         * @description completed once every child is swept or failed; which of the two, its own record says.
+                         * @description completed once every child is swept or failed; see the record of each child.
                          * @enum {string}
                          */
                         readonly status: "sweeping" | "completed";
-                        /** @description Whether children were left for another sweep, since one takes so many at most. */
+                        /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
                         readonly isPartial: boolean;
                         readonly childCount: number;
-                        /** @description What the children of this sweep held together, as a decimal amount. */
+                        /** @description Total balance of the children of this sweep, as a decimal amount. */
                         readonly amount: string;
-                        /** @description What arrived of it. */
+                        /** @description The amount that arrived. */
                         readonly sweptAmount: string;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -7102,7 +7907,7 @@ export interface operations {
                             readonly status: "pending" | "sent" | "swept" | "failed";
                             /** @description The transaction that moves it, or moved it. */
                             readonly txHash: string | null;
-                            /** @description Why it failed; the money is still where it was. */
+                            /** @description Why it failed; the money is still at the child. */
                             readonly reason: string | null;
                         }[];
                     };
@@ -7110,7 +7915,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7218,16 +8024,16 @@ export interface operations {
                         /** @enum {string} */
                         readonly trigger: "request" | "automatic";
                         /**
-                         * @description completed once every child is swept or failed; which of the two, its own record says.
+                         * @description completed once every child is swept or failed; see the record of each child.
                          * @enum {string}
                          */
                         readonly status: "sweeping" | "completed";
-                        /** @description Whether children were left for another sweep, since one takes so many at most. */
+                        /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
                         readonly isPartial: boolean;
                         readonly childCount: number;
-                        /** @description What the children of this sweep held together, as a decimal amount. */
+                        /** @description Total balance of the children of this sweep, as a decimal amount. */
                         readonly amount: string;
-                        /** @description What arrived of it. */
+                        /** @description The amount that arrived. */
                         readonly sweptAmount: string;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -7237,7 +8043,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7290,16 +8097,16 @@ export interface operations {
                         /** @enum {string} */
                         readonly trigger: "request" | "automatic";
                         /**
-                         * @description completed once every child is swept or failed; which of the two, its own record says.
+                         * @description completed once every child is swept or failed; see the record of each child.
                          * @enum {string}
                          */
                         readonly status: "sweeping" | "completed";
-                        /** @description Whether children were left for another sweep, since one takes so many at most. */
+                        /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
                         readonly isPartial: boolean;
                         readonly childCount: number;
-                        /** @description What the children of this sweep held together, as a decimal amount. */
+                        /** @description Total balance of the children of this sweep, as a decimal amount. */
                         readonly amount: string;
-                        /** @description What arrived of it. */
+                        /** @description The amount that arrived. */
                         readonly sweptAmount: string;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -7313,7 +8120,7 @@ export interface operations {
                             readonly status: "pending" | "sent" | "swept" | "failed";
                             /** @description The transaction that moves it, or moved it. */
                             readonly txHash: string | null;
-                            /** @description Why it failed; the money is still where it was. */
+                            /** @description Why it failed; the money is still at the child. */
                             readonly reason: string | null;
                         }[];
                     };
@@ -7321,7 +8128,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `sweep-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `sweep-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7378,6 +8186,8 @@ export interface operations {
                                     readonly perHour?: string;
                                     readonly perDay?: string;
                                     readonly perMonth?: string;
+                                    /** @description A person approves each movement of more than this amount, in whole tokens. */
+                                    readonly approvalAbove?: string;
                                 };
                             };
                         } | null;
@@ -7387,7 +8197,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7431,6 +8242,8 @@ export interface operations {
                             readonly perHour?: string;
                             readonly perDay?: string;
                             readonly perMonth?: string;
+                            /** @description A person approves each movement of more than this amount, in whole tokens. */
+                            readonly approvalAbove?: string;
                         };
                     };
                 };
@@ -7462,6 +8275,8 @@ export interface operations {
                                     readonly perHour?: string;
                                     readonly perDay?: string;
                                     readonly perMonth?: string;
+                                    /** @description A person approves each movement of more than this amount, in whole tokens. */
+                                    readonly approvalAbove?: string;
                                 };
                             };
                         } | null;
@@ -7471,7 +8286,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `policy-loosening-denied` */
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-loosening-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7484,7 +8299,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not-found`, `wallet-not-found` */
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7511,7 +8326,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -7578,6 +8393,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -7646,7 +8463,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7713,7 +8531,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7790,12 +8609,12 @@ export interface operations {
                         /** @enum {string} */
                         readonly direction: "in" | "out";
                         /**
-                         * @description transfer: ordinary; of these alone, coming in, deposit.success tells. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not made for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+                         * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
                          * @enum {string}
                          */
                         readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
                         /**
-                         * @description withdrawn: a reorganisation took its block; it comes back under the same id if the transaction does.
+                         * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
                          * @enum {string}
                          */
                         readonly status: "pending" | "confirmed" | "withdrawn";
@@ -7811,7 +8630,7 @@ export interface operations {
                         readonly txHash: string;
                         readonly logIndex: number;
                         readonly blockNumber: number;
-                        /** @description What screening said of the sender; null for what went out. */
+                        /** @description Screening status of the sender; null for outgoing transactions. */
                         readonly amlStatus: ("pending" | "clear" | "flagged") | null;
                         /** @description How much of the amount screening froze. */
                         readonly frozenAmount: string;
@@ -7823,7 +8642,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7890,12 +8710,12 @@ export interface operations {
                         /** @enum {string} */
                         readonly direction: "in" | "out";
                         /**
-                         * @description transfer: ordinary; of these alone, coming in, deposit.success tells. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not made for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+                         * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
                          * @enum {string}
                          */
                         readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
                         /**
-                         * @description withdrawn: a reorganisation took its block; it comes back under the same id if the transaction does.
+                         * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
                          * @enum {string}
                          */
                         readonly status: "pending" | "confirmed" | "withdrawn";
@@ -7911,7 +8731,7 @@ export interface operations {
                         readonly txHash: string;
                         readonly logIndex: number;
                         readonly blockNumber: number;
-                        /** @description What screening said of the sender; null for what went out. */
+                        /** @description Screening status of the sender; null for outgoing transactions. */
                         readonly amlStatus: ("pending" | "clear" | "flagged") | null;
                         /** @description How much of the amount screening froze. */
                         readonly frozenAmount: string;
@@ -7923,7 +8743,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7990,12 +8811,12 @@ export interface operations {
                         /** @enum {string} */
                         readonly direction: "in" | "out";
                         /**
-                         * @description transfer: ordinary; of these alone, coming in, deposit.success tells. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not made for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+                         * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
                          * @enum {string}
                          */
                         readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
                         /**
-                         * @description withdrawn: a reorganisation took its block; it comes back under the same id if the transaction does.
+                         * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
                          * @enum {string}
                          */
                         readonly status: "pending" | "confirmed" | "withdrawn";
@@ -8011,7 +8832,7 @@ export interface operations {
                         readonly txHash: string;
                         readonly logIndex: number;
                         readonly blockNumber: number;
-                        /** @description What screening said of the sender; null for what went out. */
+                        /** @description Screening status of the sender; null for outgoing transactions. */
                         readonly amlStatus: ("pending" | "clear" | "flagged") | null;
                         /** @description How much of the amount screening froze. */
                         readonly frozenAmount: string;
@@ -8023,7 +8844,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `wallet-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8091,12 +8913,12 @@ export interface operations {
                         /** @enum {string} */
                         readonly direction: "in" | "out";
                         /**
-                         * @description transfer: ordinary; of these alone, coming in, deposit.success tells. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not made for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+                         * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
                          * @enum {string}
                          */
                         readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
                         /**
-                         * @description withdrawn: a reorganisation took its block; it comes back under the same id if the transaction does.
+                         * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
                          * @enum {string}
                          */
                         readonly status: "pending" | "confirmed" | "withdrawn";
@@ -8112,7 +8934,7 @@ export interface operations {
                         readonly txHash: string;
                         readonly logIndex: number;
                         readonly blockNumber: number;
-                        /** @description What screening said of the sender; null for what went out. */
+                        /** @description Screening status of the sender; null for outgoing transactions. */
                         readonly amlStatus: ("pending" | "clear" | "flagged") | null;
                         /** @description How much of the amount screening froze. */
                         readonly frozenAmount: string;
@@ -8124,7 +8946,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `child-address-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8161,7 +8984,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -8196,12 +9019,12 @@ export interface operations {
                             /** @enum {string} */
                             readonly direction: "in" | "out";
                             /**
-                             * @description transfer: ordinary; of these alone, coming in, deposit.success tells. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not made for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+                             * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
                              * @enum {string}
                              */
                             readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
                             /**
-                             * @description withdrawn: a reorganisation took its block; it comes back under the same id if the transaction does.
+                             * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
                              * @enum {string}
                              */
                             readonly status: "pending" | "confirmed" | "withdrawn";
@@ -8217,7 +9040,7 @@ export interface operations {
                             readonly txHash: string;
                             readonly logIndex: number;
                             readonly blockNumber: number;
-                            /** @description What screening said of the sender; null for what went out. */
+                            /** @description Screening status of the sender; null for outgoing transactions. */
                             readonly amlStatus: ("pending" | "clear" | "flagged") | null;
                             /** @description How much of the amount screening froze. */
                             readonly frozenAmount: string;
@@ -8230,6 +9053,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -8269,7 +9094,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -8312,7 +9137,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `test-deposits-off` */
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-deposits-off` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8325,6 +9150,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -8364,7 +9190,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -8377,7 +9203,7 @@ export interface operations {
                     /** @enum {string} */
                     readonly fromWalletType?: "master" | "child";
                     /**
-                     * @description The wallet's own chain when left out.
+                     * @description The wallet's own chain if omitted.
                      * @enum {string}
                      */
                     readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
@@ -8395,16 +9221,16 @@ export interface operations {
                      */
                     readonly amount: string;
                     /**
-                     * @description Least that must arrive, in whole tokens of toToken; less is `price-too-low`. Left out: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+                     * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
                      * @example 12.4
                      */
                     readonly minToAmount?: string;
                     /**
-                     * @description A quote of this transfer, for 60 seconds and once: at least its minToAmount arrives.
+                     * @description A quote for this transfer, valid for 60 seconds and for one transfer: at least its minToAmount arrives.
                      * @example qte_01h455vb4pex5vsknk084sn02q
                      */
                     readonly quoteId?: string;
-                    /** @description Your own name for it; it is answered and goes nowhere else. */
+                    /** @description Your own reference; it is returned and used for nothing else. */
                     readonly reference?: string;
                     readonly metadata?: {
                         readonly [key: string]: unknown;
@@ -8437,32 +9263,106 @@ export interface operations {
                         readonly fromToken: string;
                         readonly toToken: string;
                         readonly amount: string;
-                        /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
+                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
                         readonly toAmount: string;
-                        /** @description What arrives at least, in whole tokens of toToken. */
+                        /** @description Least amount that arrives, in whole tokens of toToken. */
                         readonly minToAmount: string;
-                        /** @description What the chain took, or is expected to take at most, in feeToken. */
+                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
                         readonly feeAmount: string;
                         readonly feeToken: string;
                         /** @enum {string} */
                         readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Why this route, in words. */
+                        /** @description Explanation of the chosen route. */
                         readonly routeReason: string;
                         /** @enum {string} */
                         readonly status: "pending" | "confirmed" | "failed";
                         /** @description Why it failed. */
                         readonly reason: string | null;
-                        /** @description What a partner delivered where it is another token than toToken: its symbol, or its address. */
+                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
                         readonly receivedToken: string | null;
                         /** @description Where a bridge delivered, if its partner says. */
                         readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
-                        /** @description When a partner gave the money back; it may come after the transfer has failed. */
+                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
                         readonly refundedAt: string | null;
                         readonly reference: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly confirmedAt: string | null;
+                    };
+                };
+            };
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        readonly toAddress: string;
+                        /** @description Null until the transaction is signed. */
+                        readonly txHash: string | null;
+                        /** @enum {string} */
+                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @enum {string} */
+                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly fromToken: string;
+                        readonly toToken: string;
+                        readonly amount: string;
+                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
+                        readonly toAmount: string;
+                        /** @description Least amount that arrives, in whole tokens of toToken. */
+                        readonly minToAmount: string;
+                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
+                        readonly feeAmount: string;
+                        readonly feeToken: string;
+                        /** @enum {string} */
+                        readonly route: "direct" | "partner-swap" | "partner-bridge";
+                        /** @description Explanation of the chosen route. */
+                        readonly routeReason: string;
+                        /** @enum {string} */
+                        readonly status: "pending" | "confirmed" | "failed";
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
+                        readonly receivedToken: string | null;
+                        /** @description Where a bridge delivered, if its partner says. */
+                        readonly destinationTxHash: string | null;
+                        readonly refundTxHash: string | null;
+                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
+                        readonly refundedAt: string | null;
+                        readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;
@@ -8471,7 +9371,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `policy-denied` */
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8484,6 +9384,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -8501,7 +9402,19 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
+            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
             /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
@@ -8523,7 +9436,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -8536,7 +9449,7 @@ export interface operations {
                     /** @enum {string} */
                     readonly fromWalletType?: "master" | "child";
                     /**
-                     * @description The wallet's own chain when left out.
+                     * @description The wallet's own chain if omitted.
                      * @enum {string}
                      */
                     readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
@@ -8554,7 +9467,7 @@ export interface operations {
                      */
                     readonly amount: string;
                     /**
-                     * @description Least that must arrive, in whole tokens of toToken; less is `price-too-low`. Left out: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+                     * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
                      * @example 12.4
                      */
                     readonly minToAmount?: string;
@@ -8574,13 +9487,13 @@ export interface operations {
                 content: {
                     readonly "application/json": {
                         /**
-                         * @description For a transfer that is to go as quoted.
+                         * @description For a transfer that must execute as quoted.
                          * @example qte_01h455vb4pex5vsknk084sn02q
                          */
                         readonly quoteId: string;
                         /**
                          * Format: date-time
-                         * @description The quote may be used until then.
+                         * @description Expiry of the quote.
                          */
                         readonly expiresAt: string;
                         /** @enum {string} */
@@ -8590,24 +9503,26 @@ export interface operations {
                         readonly fromToken: string;
                         readonly toToken: string;
                         readonly amount: string;
-                        /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
+                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
                         readonly toAmount: string;
-                        /** @description What arrives at least, in whole tokens of toToken. */
+                        /** @description Least amount that arrives, in whole tokens of toToken. */
                         readonly minToAmount: string;
-                        /** @description What the chain took, or is expected to take at most, in feeToken. */
+                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
                         readonly feeAmount: string;
                         readonly feeToken: string;
                         /** @enum {string} */
                         readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Why this route, in words. */
+                        /** @description Explanation of the chosen route. */
                         readonly routeReason: string;
-                        /** @description The rule of the wallet's spend policy that would refuse it now; null for none. */
+                        /** @description The rule of the wallet's spend policy that would refuse it now; null if none would. */
                         readonly deniedBy: string | null;
                     };
                 };
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -8680,32 +9595,41 @@ export interface operations {
                         readonly fromToken: string;
                         readonly toToken: string;
                         readonly amount: string;
-                        /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
+                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
                         readonly toAmount: string;
-                        /** @description What arrives at least, in whole tokens of toToken. */
+                        /** @description Least amount that arrives, in whole tokens of toToken. */
                         readonly minToAmount: string;
-                        /** @description What the chain took, or is expected to take at most, in feeToken. */
+                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
                         readonly feeAmount: string;
                         readonly feeToken: string;
                         /** @enum {string} */
                         readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Why this route, in words. */
+                        /** @description Explanation of the chosen route. */
                         readonly routeReason: string;
                         /** @enum {string} */
                         readonly status: "pending" | "confirmed" | "failed";
                         /** @description Why it failed. */
                         readonly reason: string | null;
-                        /** @description What a partner delivered where it is another token than toToken: its symbol, or its address. */
+                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
                         readonly receivedToken: string | null;
                         /** @description Where a bridge delivered, if its partner says. */
                         readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
-                        /** @description When a partner gave the money back; it may come after the transfer has failed. */
+                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
                         readonly refundedAt: string | null;
                         readonly reference: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;
@@ -8714,6 +9638,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -8756,32 +9682,41 @@ export interface operations {
                         readonly fromToken: string;
                         readonly toToken: string;
                         readonly amount: string;
-                        /** @description What is expected to arrive, then what arrived, in whole tokens of toToken. */
+                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
                         readonly toAmount: string;
-                        /** @description What arrives at least, in whole tokens of toToken. */
+                        /** @description Least amount that arrives, in whole tokens of toToken. */
                         readonly minToAmount: string;
-                        /** @description What the chain took, or is expected to take at most, in feeToken. */
+                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
                         readonly feeAmount: string;
                         readonly feeToken: string;
                         /** @enum {string} */
                         readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Why this route, in words. */
+                        /** @description Explanation of the chosen route. */
                         readonly routeReason: string;
                         /** @enum {string} */
                         readonly status: "pending" | "confirmed" | "failed";
                         /** @description Why it failed. */
                         readonly reason: string | null;
-                        /** @description What a partner delivered where it is another token than toToken: its symbol, or its address. */
+                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
                         readonly receivedToken: string | null;
                         /** @description Where a bridge delivered, if its partner says. */
                         readonly destinationTxHash: string | null;
                         readonly refundTxHash: string | null;
-                        /** @description When a partner gave the money back; it may come after the transfer has failed. */
+                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
                         readonly refundedAt: string | null;
                         readonly reference: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly confirmedAt: string | null;
@@ -8790,7 +9725,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `transfer-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `transfer-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8815,7 +9751,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -8852,7 +9788,7 @@ export interface operations {
                 content: {
                     readonly "application/json": {
                         /**
-                         * @description Of the transfer that carries it out.
+                         * @description Hash of the transfer's transaction.
                          * @example wtx_01h455vb4pex5vsknk084sn02q
                          */
                         readonly id: string;
@@ -8863,7 +9799,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `policy-denied` */
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8876,7 +9812,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `wallet-not-found` */
+            /** @description `organisation-not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8906,7 +9842,19 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
+            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
             /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
@@ -8922,6 +9870,616 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+        };
+    };
+    readonly "approvals.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+                readonly status?: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                readonly walletId?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example apr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                        /** Format: date-time */
+                        readonly expiresAt: string;
+                        /** @enum {string} */
+                        readonly kind: "transfer" | "refund" | "withdrawal";
+                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly transferId: string | null;
+                        readonly withdrawalId: string | null;
+                        /** @description The payment that a refund pays back. */
+                        readonly paymentId: string | null;
+                        /**
+                         * @description The wallet whose policy requires the approval.
+                         * @example mwt_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly masterWalletId: string;
+                        readonly fromWalletId: string;
+                        /** @description The recipient: an address, or the id of a bank account. */
+                        readonly to: string;
+                        readonly amount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly toToken: string;
+                        readonly toChain: string;
+                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
+                        readonly approvalAbove: string;
+                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
+                        readonly deniedBy: string | null;
+                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
+                        readonly remaining: {
+                            readonly perHour: string | null;
+                            readonly perDay: string | null;
+                            readonly perMonth: string | null;
+                        } | null;
+                        /** @description The requester's reference; for a refund its reason. */
+                        readonly note: string | null;
+                        readonly requestedBy: {
+                            readonly apiKeyId: string | null;
+                            readonly apiKeyName: string | null;
+                            /**
+                             * @description The person, or whoever created the API key.
+                             * @example acc_01h455vb4pex5vsknk084sn02q
+                             */
+                            readonly accountId: string;
+                            readonly email: string;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly decidedAt: string | null;
+                        /** @description The account, or the API key that canceled it. */
+                        readonly decidedBy: string | null;
+                        /** @description Why it was refused, in the words of the person who did. */
+                        readonly reason: string | null;
+                    }[];
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "approvals.get": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example apr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                        /** Format: date-time */
+                        readonly expiresAt: string;
+                        /** @enum {string} */
+                        readonly kind: "transfer" | "refund" | "withdrawal";
+                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly transferId: string | null;
+                        readonly withdrawalId: string | null;
+                        /** @description The payment that a refund pays back. */
+                        readonly paymentId: string | null;
+                        /**
+                         * @description The wallet whose policy requires the approval.
+                         * @example mwt_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly masterWalletId: string;
+                        readonly fromWalletId: string;
+                        /** @description The recipient: an address, or the id of a bank account. */
+                        readonly to: string;
+                        readonly amount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly toToken: string;
+                        readonly toChain: string;
+                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
+                        readonly approvalAbove: string;
+                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
+                        readonly deniedBy: string | null;
+                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
+                        readonly remaining: {
+                            readonly perHour: string | null;
+                            readonly perDay: string | null;
+                            readonly perMonth: string | null;
+                        } | null;
+                        /** @description The requester's reference; for a refund its reason. */
+                        readonly note: string | null;
+                        readonly requestedBy: {
+                            readonly apiKeyId: string | null;
+                            readonly apiKeyName: string | null;
+                            /**
+                             * @description The person, or whoever created the API key.
+                             * @example acc_01h455vb4pex5vsknk084sn02q
+                             */
+                            readonly accountId: string;
+                            readonly email: string;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly decidedAt: string | null;
+                        /** @description The account, or the API key that canceled it. */
+                        readonly decidedBy: string | null;
+                        /** @description Why it was refused, in the words of the person who did. */
+                        readonly reason: string | null;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "approvals.approve": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example apr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                        /** Format: date-time */
+                        readonly expiresAt: string;
+                        /** @enum {string} */
+                        readonly kind: "transfer" | "refund" | "withdrawal";
+                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly transferId: string | null;
+                        readonly withdrawalId: string | null;
+                        /** @description The payment that a refund pays back. */
+                        readonly paymentId: string | null;
+                        /**
+                         * @description The wallet whose policy requires the approval.
+                         * @example mwt_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly masterWalletId: string;
+                        readonly fromWalletId: string;
+                        /** @description The recipient: an address, or the id of a bank account. */
+                        readonly to: string;
+                        readonly amount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly toToken: string;
+                        readonly toChain: string;
+                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
+                        readonly approvalAbove: string;
+                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
+                        readonly deniedBy: string | null;
+                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
+                        readonly remaining: {
+                            readonly perHour: string | null;
+                            readonly perDay: string | null;
+                            readonly perMonth: string | null;
+                        } | null;
+                        /** @description The requester's reference; for a refund its reason. */
+                        readonly note: string | null;
+                        readonly requestedBy: {
+                            readonly apiKeyId: string | null;
+                            readonly apiKeyName: string | null;
+                            /**
+                             * @description The person, or whoever created the API key.
+                             * @example acc_01h455vb4pex5vsknk084sn02q
+                             */
+                            readonly accountId: string;
+                            readonly email: string;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly decidedAt: string | null;
+                        /** @description The account, or the API key that canceled it. */
+                        readonly decidedBy: string | null;
+                        /** @description Why it was refused, in the words of the person who did. */
+                        readonly reason: string | null;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied`, `approval-needs-person`, `approval-own-request` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `approval-not-waiting` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "approvals.refuse": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description Why; the requester sees it. */
+                    readonly reason?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example apr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                        /** Format: date-time */
+                        readonly expiresAt: string;
+                        /** @enum {string} */
+                        readonly kind: "transfer" | "refund" | "withdrawal";
+                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly transferId: string | null;
+                        readonly withdrawalId: string | null;
+                        /** @description The payment that a refund pays back. */
+                        readonly paymentId: string | null;
+                        /**
+                         * @description The wallet whose policy requires the approval.
+                         * @example mwt_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly masterWalletId: string;
+                        readonly fromWalletId: string;
+                        /** @description The recipient: an address, or the id of a bank account. */
+                        readonly to: string;
+                        readonly amount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly toToken: string;
+                        readonly toChain: string;
+                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
+                        readonly approvalAbove: string;
+                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
+                        readonly deniedBy: string | null;
+                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
+                        readonly remaining: {
+                            readonly perHour: string | null;
+                            readonly perDay: string | null;
+                            readonly perMonth: string | null;
+                        } | null;
+                        /** @description The requester's reference; for a refund its reason. */
+                        readonly note: string | null;
+                        readonly requestedBy: {
+                            readonly apiKeyId: string | null;
+                            readonly apiKeyName: string | null;
+                            /**
+                             * @description The person, or whoever created the API key.
+                             * @example acc_01h455vb4pex5vsknk084sn02q
+                             */
+                            readonly accountId: string;
+                            readonly email: string;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly decidedAt: string | null;
+                        /** @description The account, or the API key that canceled it. */
+                        readonly decidedBy: string | null;
+                        /** @description Why it was refused, in the words of the person who did. */
+                        readonly reason: string | null;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-needs-person` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `approval-not-waiting` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "approvals.cancel": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example apr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                        /** Format: date-time */
+                        readonly expiresAt: string;
+                        /** @enum {string} */
+                        readonly kind: "transfer" | "refund" | "withdrawal";
+                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly transferId: string | null;
+                        readonly withdrawalId: string | null;
+                        /** @description The payment that a refund pays back. */
+                        readonly paymentId: string | null;
+                        /**
+                         * @description The wallet whose policy requires the approval.
+                         * @example mwt_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly masterWalletId: string;
+                        readonly fromWalletId: string;
+                        /** @description The recipient: an address, or the id of a bank account. */
+                        readonly to: string;
+                        readonly amount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly toToken: string;
+                        readonly toChain: string;
+                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
+                        readonly approvalAbove: string;
+                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
+                        readonly deniedBy: string | null;
+                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
+                        readonly remaining: {
+                            readonly perHour: string | null;
+                            readonly perDay: string | null;
+                            readonly perMonth: string | null;
+                        } | null;
+                        /** @description The requester's reference; for a refund its reason. */
+                        readonly note: string | null;
+                        readonly requestedBy: {
+                            readonly apiKeyId: string | null;
+                            readonly apiKeyName: string | null;
+                            /**
+                             * @description The person, or whoever created the API key.
+                             * @example acc_01h455vb4pex5vsknk084sn02q
+                             */
+                            readonly accountId: string;
+                            readonly email: string;
+                        };
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly decidedAt: string | null;
+                        /** @description The account, or the API key that canceled it. */
+                        readonly decidedBy: string | null;
+                        /** @description Why it was refused, in the words of the person who did. */
+                        readonly reason: string | null;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-not-yours` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `approval-not-waiting` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
         };
     };
     readonly "withdrawals.bankAccounts.list": {
@@ -8964,6 +10522,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -8976,7 +10536,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -9033,6 +10593,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -9094,7 +10656,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `bank-account-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9138,7 +10701,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `bank-account-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9165,7 +10729,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -9188,7 +10752,7 @@ export interface operations {
                     readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                     /** @example bac_01h455vb4pex5vsknk084sn02q */
                     readonly bankAccountId: string;
-                    /** @description What the receiver reads on the statement. */
+                    /** @description Text on the receiver's bank statement. */
                     readonly reference?: string;
                     readonly metadata?: {
                         readonly [key: string]: unknown;
@@ -9213,7 +10777,7 @@ export interface operations {
                         readonly fromWalletId: string;
                         /** @enum {string} */
                         readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
-                        /** @description What carried the tokens to the partner; null until it is signed. */
+                        /** @description The transaction that moved the tokens to the partner; null until it is signed. */
                         readonly txHash: string | null;
                         readonly amount: string;
                         readonly token: string;
@@ -9221,22 +10785,88 @@ export interface operations {
                         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                         /** @example bac_01h455vb4pex5vsknk084sn02q */
                         readonly bankAccountId: string;
-                        /** @description What the bank account is paid in. */
+                        /** @description The currency of the bank account. */
                         readonly currency: string;
                         readonly reference: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
-                        /** @description What the partner keeps, in whole tokens; null until it says so. */
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** @description The partner's fee, in whole tokens; null until the partner reports it. */
                         readonly feeAmount: string | null;
                         readonly exchangeRate: string | null;
-                        /** @description What the bank is sent, in currency, by the partner’s word. */
+                        /** @description The amount that the bank receives, in currency, as the partner reports it. */
                         readonly payoutAmount: string | null;
-                        /** @description Bank days that this currency usually takes. */
+                        /** @description Usual number of bank days for this currency. */
                         readonly estimatedDays: number;
                         /** @description Why it failed. */
                         readonly reason: string | null;
-                        /** @description Of a failed one, what becomes of tokens that the partner had. */
+                        /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
+                        readonly refund: ("none" | "expected" | "done" | "held") | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly completedAt: string | null;
+                        readonly failedAt: string | null;
+                    };
+                };
+            };
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wdr_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        /** @enum {string} */
+                        readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
+                        /** @description The transaction that moved the tokens to the partner; null until it is signed. */
+                        readonly txHash: string | null;
+                        readonly amount: string;
+                        readonly token: string;
+                        /** @enum {string} */
+                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @example bac_01h455vb4pex5vsknk084sn02q */
+                        readonly bankAccountId: string;
+                        /** @description The currency of the bank account. */
+                        readonly currency: string;
+                        readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** @description The partner's fee, in whole tokens; null until the partner reports it. */
+                        readonly feeAmount: string | null;
+                        readonly exchangeRate: string | null;
+                        /** @description The amount that the bank receives, in currency, as the partner reports it. */
+                        readonly payoutAmount: string | null;
+                        /** @description Usual number of bank days for this currency. */
+                        readonly estimatedDays: number;
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
                         readonly refund: ("none" | "expected" | "done" | "held") | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -9247,7 +10877,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `policy-denied` */
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9260,6 +10890,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -9277,7 +10908,19 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
+            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
             /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
@@ -9323,7 +10966,7 @@ export interface operations {
                         readonly fromWalletId: string;
                         /** @enum {string} */
                         readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
-                        /** @description What carried the tokens to the partner; null until it is signed. */
+                        /** @description The transaction that moved the tokens to the partner; null until it is signed. */
                         readonly txHash: string | null;
                         readonly amount: string;
                         readonly token: string;
@@ -9331,22 +10974,31 @@ export interface operations {
                         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                         /** @example bac_01h455vb4pex5vsknk084sn02q */
                         readonly bankAccountId: string;
-                        /** @description What the bank account is paid in. */
+                        /** @description The currency of the bank account. */
                         readonly currency: string;
                         readonly reference: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
-                        /** @description What the partner keeps, in whole tokens; null until it says so. */
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** @description The partner's fee, in whole tokens; null until the partner reports it. */
                         readonly feeAmount: string | null;
                         readonly exchangeRate: string | null;
-                        /** @description What the bank is sent, in currency, by the partner’s word. */
+                        /** @description The amount that the bank receives, in currency, as the partner reports it. */
                         readonly payoutAmount: string | null;
-                        /** @description Bank days that this currency usually takes. */
+                        /** @description Usual number of bank days for this currency. */
                         readonly estimatedDays: number;
                         /** @description Why it failed. */
                         readonly reason: string | null;
-                        /** @description Of a failed one, what becomes of tokens that the partner had. */
+                        /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
                         readonly refund: ("none" | "expected" | "done" | "held") | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -9357,6 +11009,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -9391,7 +11045,7 @@ export interface operations {
                         readonly fromWalletId: string;
                         /** @enum {string} */
                         readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
-                        /** @description What carried the tokens to the partner; null until it is signed. */
+                        /** @description The transaction that moved the tokens to the partner; null until it is signed. */
                         readonly txHash: string | null;
                         readonly amount: string;
                         readonly token: string;
@@ -9399,22 +11053,31 @@ export interface operations {
                         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                         /** @example bac_01h455vb4pex5vsknk084sn02q */
                         readonly bankAccountId: string;
-                        /** @description What the bank account is paid in. */
+                        /** @description The currency of the bank account. */
                         readonly currency: string;
                         readonly reference: string | null;
                         readonly metadata: {
                             readonly [key: string]: unknown;
                         };
-                        /** @description What the partner keeps, in whole tokens; null until it says so. */
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** @description The partner's fee, in whole tokens; null until the partner reports it. */
                         readonly feeAmount: string | null;
                         readonly exchangeRate: string | null;
-                        /** @description What the bank is sent, in currency, by the partner’s word. */
+                        /** @description The amount that the bank receives, in currency, as the partner reports it. */
                         readonly payoutAmount: string | null;
-                        /** @description Bank days that this currency usually takes. */
+                        /** @description Usual number of bank days for this currency. */
                         readonly estimatedDays: number;
                         /** @description Why it failed. */
                         readonly reason: string | null;
-                        /** @description Of a failed one, what becomes of tokens that the partner had. */
+                        /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
                         readonly refund: ("none" | "expected" | "done" | "held") | null;
                         /** Format: date-time */
                         readonly createdAt: string;
@@ -9425,7 +11088,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `withdrawal-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `withdrawal-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9485,13 +11149,15 @@ export interface operations {
                         } | null;
                         /** @description Whether this deployment has a node for it. */
                         readonly configured: boolean;
-                        /** @description Whether a node of it answers the process that was asked: unknown until it tried, null without a node. */
+                        /** @description Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node. */
                         readonly status: ("unknown" | "up" | "down") | null;
                     }[];
                 };
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -9529,7 +11195,7 @@ export interface operations {
                         readonly name: string;
                         readonly address: string;
                         readonly decimals: number;
-                        /** @description Whether a signed authorisation (EIP-3009) can move it. */
+                        /** @description Whether a signed authorization (EIP-3009) can move it. */
                         readonly eip3009: boolean;
                         /** @description The domain under which the token checks signatures; null where it checks none. */
                         readonly eip712: {
@@ -9541,7 +11207,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `chain-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `chain-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9578,7 +11245,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -9632,6 +11299,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -9676,6 +11345,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -9723,6 +11394,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
@@ -9763,7 +11436,7 @@ export interface operations {
                         readonly action: string;
                         readonly actor: {
                             /** @enum {string} */
-                            readonly kind: "api-key" | "operator" | "system";
+                            readonly kind: "api-key" | "person" | "guest" | "operator" | "system";
                         } & {
                             readonly [key: string]: unknown;
                         };
@@ -9781,6 +11454,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -9814,7 +11489,8 @@ export interface operations {
                     readonly "application/json": readonly {
                         /** @example acc_01h455vb4pex5vsknk084sn02q */
                         readonly accountId: string;
-                        readonly email: string;
+                        /** @description null for an account that was invited by its id and has not accepted. */
+                        readonly email: string | null;
                         /** @enum {string} */
                         readonly role: "owner" | "admin" | "member" | "viewer";
                         /** @enum {string} */
@@ -9826,6 +11502,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -9838,7 +11516,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -9873,7 +11551,8 @@ export interface operations {
                     readonly "application/json": {
                         /** @example acc_01h455vb4pex5vsknk084sn02q */
                         readonly accountId: string;
-                        readonly email: string;
+                        /** @description null for an account that was invited by its id and has not accepted. */
+                        readonly email: string | null;
                         /** @enum {string} */
                         readonly role: "owner" | "admin" | "member" | "viewer";
                         /** @enum {string} */
@@ -9885,19 +11564,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `account-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `already-a-member` */
             readonly 409: {
@@ -9945,7 +11613,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `member-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `member-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10011,7 +11680,8 @@ export interface operations {
                     readonly "application/json": {
                         /** @example acc_01h455vb4pex5vsknk084sn02q */
                         readonly accountId: string;
-                        readonly email: string;
+                        /** @description null for an account that was invited by its id and has not accepted. */
+                        readonly email: string | null;
                         /** @enum {string} */
                         readonly role: "owner" | "admin" | "member" | "viewer";
                         /** @enum {string} */
@@ -10023,7 +11693,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `member-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `member-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10097,6 +11768,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -10109,7 +11782,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -10149,7 +11822,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `environment-not-allowed` */
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10162,6 +11835,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -10196,7 +11870,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `api-key-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10259,7 +11934,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 404: components["responses"]["not-found"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found-or-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -10272,7 +11948,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -10310,7 +11986,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 404: components["responses"]["not-found"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found-or-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -10346,7 +12023,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `api-key-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10401,11 +12079,25 @@ export interface operations {
                             /** @enum {string} */
                             readonly role: "owner" | "admin" | "member" | "viewer";
                         }[];
+                        /** @description Organisations that invited the account, which has not accepted; `id` names the invitation. */
+                        readonly invitations: readonly {
+                            /** @example org_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            readonly name: string;
+                            /** @enum {string} */
+                            readonly type: "personal" | "team" | "enterprise";
+                            /** @enum {string} */
+                            readonly role: "owner" | "admin" | "member" | "viewer";
+                            /** Format: date-time */
+                            readonly invitedAt: string;
+                        }[];
                     };
                 };
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -10481,7 +12173,229 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "account.invitations.accept": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done; no body. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 409: components["responses"]["idempotency-in-progress"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "account.invitations.decline": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done; no body. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 409: components["responses"]["idempotency-in-progress"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "account.sessions.list": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example ssn_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        /** Format: date-time */
+                        readonly expiresAt: string;
+                        readonly ipAddress: string | null;
+                        readonly userAgent: string | null;
+                        /** @description Whether this session makes the request. */
+                        readonly isCurrent: boolean;
+                    }[];
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["organisation-not-found"];
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "account.sessions.end": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done; no body. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `organisation-not-found`, `not-found`, `session-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];
@@ -10556,6 +12470,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -10606,6 +12522,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -10618,7 +12536,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -10644,6 +12562,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -10659,7 +12579,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -10726,6 +12646,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -10825,6 +12747,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -10903,7 +12827,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `registry-route-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11000,7 +12925,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `registry-route-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11058,6 +12984,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -11070,7 +12998,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -11138,6 +13066,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
             readonly 409: {
@@ -11219,7 +13149,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `session-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `session-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11244,7 +13175,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -11255,7 +13186,7 @@ export interface operations {
                 readonly "application/json": {
                     readonly sessionToken: string;
                     /**
-                     * @description Of the route that is asked for.
+                     * @description The host of the requested route.
                      * @example api.example.com
                      */
                     readonly host: string;
@@ -11309,6 +13240,8 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -11370,6 +13303,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -11382,7 +13317,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -11438,6 +13373,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -11512,6 +13449,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -11648,7 +13587,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11692,7 +13632,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11773,7 +13714,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11813,7 +13755,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -11859,7 +13801,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11958,7 +13901,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found`, `document-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `document-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11983,7 +13927,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12028,7 +13972,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12093,7 +14038,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12147,7 +14092,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12200,7 +14146,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12247,7 +14193,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12287,7 +14234,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12340,7 +14287,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12462,7 +14410,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found`, `item-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `item-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12512,7 +14461,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12570,7 +14519,8 @@ export interface operations {
                 };
             };
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12694,7 +14644,7 @@ export interface operations {
                     readonly "*/*": string;
                 };
             };
-            /** @description The part that was asked for. */
+            /** @description The requested part. */
             readonly 206: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12743,7 +14693,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found`, `file-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12814,7 +14765,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found`, `file-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12854,7 +14806,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12902,7 +14854,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12965,7 +14918,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `vault-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13033,6 +14987,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -13045,7 +15001,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -13056,7 +15012,7 @@ export interface operations {
                 readonly "application/json": {
                     /** @example https://example.com/webhooks */
                     readonly url: string;
-                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
                 };
             };
         };
@@ -13086,6 +15042,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -13154,7 +15112,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `webhook-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13198,7 +15157,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `webhook-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13235,7 +15195,7 @@ export interface operations {
                 readonly "application/json": {
                     /** @example https://example.com/webhooks */
                     readonly url?: string;
-                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
                     readonly isActive?: boolean;
                 };
             };
@@ -13263,7 +15223,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `webhook-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13346,7 +15307,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `webhook-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13371,7 +15333,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13420,7 +15382,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `webhook-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13473,7 +15436,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13508,7 +15471,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `webhook-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13549,7 +15513,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13584,7 +15548,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `webhook-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13613,7 +15578,7 @@ export interface operations {
             readonly query?: {
                 readonly limit?: number;
                 readonly cursor?: string;
-                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;
             readonly path?: never;
@@ -13645,6 +15610,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -13687,7 +15654,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `event-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `event-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13738,6 +15706,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
@@ -13750,7 +15720,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -13760,7 +15730,7 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     /** @enum {string} */
-                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
                 };
             };
         };
@@ -13789,7 +15759,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `test-environment-only` */
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-environment-only` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13802,6 +15772,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -13817,7 +15788,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13856,7 +15827,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `not-found`, `event-not-found` */
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `event-not-found` */
             readonly 404: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13909,7 +15881,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Send the same key again to repeat a request safely; its answer is kept for 24 hours. */
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -13935,6 +15907,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -13983,6 +15957,8 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `validation-error`, `event-not-found` */
             readonly 422: {

@@ -1,14 +1,20 @@
 const windowMs = 60_000
 const payersMax = 10_000
 
-/** Counts the runs of a handler whose payer left before it ended, which nobody pays for. */
+/** Counts handler runs that their payers abandoned, and which therefore are not paid. */
 export interface AbandonedRuns {
   readonly count: (payer: string | null) => void
-  /** Whether a payer has abandoned as many runs within a minute as are allowed; undefined for a payer whom the credential does not name. */
+  /**
+   * Whether a payer has reached the limit of abandoned runs per minute. The payer is undefined if the credential does
+   * not name one.
+   */
   readonly isOver: (payer: string | undefined) => boolean
 }
 
-/** At most `runsMax` abandoned runs for one payer in a minute, in this process; the 10,000 payers that abandoned last are known. */
+/**
+ * Allows at most `runsMax` abandoned runs per payer and minute, in this process. The last 10,000 such payers are
+ * tracked.
+ */
 export function openAbandonedRuns(runsMax: number, now: () => number = Date.now): AbandonedRuns {
   const payers = new Map<string, number[]>()
   const recent = (payer: string) => (payers.get(payer.toLowerCase()) ?? []).filter((at) => at > now() - windowMs)

@@ -2,63 +2,63 @@ import { type MppProblem, mppProblems, mppProblemType } from '@purser/protocol'
 import type { X402V1Body } from '../payments.ts'
 import { decodeHeader, encodeHeader } from './headers.ts'
 
-/** A complete answer of the middleware's own, in place of the handler's. Several values of a header stand in a list. */
+/** A complete response by the middleware, sent instead of the handler's. A header with several values is a list. */
 export interface OwnAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: string | Uint8Array<ArrayBuffer> | null
 }
 
-/** Why the middleware answers a problem record; the code is a member of the record. */
+/** The problem records of the middleware, by code. The code is a member of the record. */
 const problems = {
   'ambiguous-payment': [400, 'Bad Request', 'Send one payment, in one header.'],
-  'malformed-request': [400, 'Bad Request', 'The address of this request cannot be read.'],
-  'duplicate-payment': [409, 'Conflict', 'This payment was used already. Sign a new one for another request.'],
-  'payment-identifier-conflict': [409, 'Conflict', 'The payment identifier was given to another payment already.'],
+  'malformed-request': [400, 'Bad Request', 'The URL of this request is malformed.'],
+  'duplicate-payment': [409, 'Conflict', 'This payment has already been used. Sign a new one for another request.'],
+  'payment-identifier-conflict': [409, 'Conflict', 'The payment identifier already belongs to another payment.'],
   'rate-limit-exceeded': [
     429,
     'Too Many Requests',
-    'Too many requests to pay were asked for. Wait as Retry-After says.',
+    'Too many payment challenges were requested. Wait as long as Retry-After says.',
   ],
   'response-too-large': [
     500,
     'Internal Server Error',
-    'The answer is too large to be sold. A payment that was not settled yet stays unsettled.',
+    'The response is too large to be sold. If the payment was not settled yet, it will not be.',
   ],
   'delivery-in-progress': [
     409,
     'Conflict',
-    'This payment is being settled or served. Send the same request with the same payment again, as Retry-After says.',
+    'This payment is being settled or served. After the time in Retry-After, send the same request with the same payment again.',
   ],
   'answer-lost': [
     409,
     'Conflict',
-    'This payment was charged, and its answer can no longer be served. Do not sign another one: the provider can refund it.',
+    'This payment was charged, and its response can no longer be served. Do not sign another payment: the provider can refund this one.',
   ],
   'too-many-abandoned-requests': [
     429,
     'Too Many Requests',
-    'Too many requests of this payer were left before they were answered. Nothing was charged. Wait as Retry-After says.',
+    'This payer abandoned too many requests. Nothing was charged. Wait as long as Retry-After says.',
   ],
   'payments-misconfigured': [
     500,
     'Internal Server Error',
-    'This server cannot take payments because of its own configuration. Nothing was sent and nothing was charged.',
+    'The payment configuration of this server is invalid. Nothing was served and nothing was charged.',
   ],
   'payments-unavailable': [
     503,
     'Service Unavailable',
-    'Payments cannot be checked at the moment. Nothing was sent and nothing was charged.',
+    'Payments cannot be verified at the moment. Nothing was served and nothing was charged.',
   ],
   'delivery-unavailable': [
     503,
     'Service Unavailable',
-    'This payment was used. Whether it may still be served cannot be checked at the moment. Send the same request again.',
+    'This payment was used before. Whether it can still be served cannot be checked at the moment. Send the same request again.',
   ],
   'settlement-unavailable': [
     503,
     'Service Unavailable',
-    'Whether the payment was settled is not known yet; it may still be. Do not sign another one at once.',
+    'The outcome of the settlement is unknown: the payment may still settle. Do not sign another one yet.',
   ],
 } as const satisfies Record<string, readonly [OwnAnswer['status'], string, string]>
 
@@ -66,7 +66,7 @@ export type ProblemCode = keyof typeof problems
 
 const problemHeaders = { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' }
 
-/** A problem record (RFC 9457) that says nothing about what lies behind the paid route. */
+/** A response with a problem record (RFC 9457), without details of the paid route. */
 export function problemAnswer(code: ProblemCode, retryAfterSeconds?: number): OwnAnswer {
   const [status, title, detail] = problems[code]
   const waiting = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(Math.ceil(retryAfterSeconds)) }
@@ -74,26 +74,29 @@ export function problemAnswer(code: ProblemCode, retryAfterSeconds?: number): Ow
   return { status, headers: { ...problemHeaders, ...waiting }, body }
 }
 
-/** What one 402 offers: x402 in version 2 and, where the network has a name in it, 1; one `WWW-Authenticate` for each MPP offer. */
+/**
+ * The offers of a 402: x402 version 2; version 1 if that version has a name for the network; one `WWW-Authenticate`
+ * value per MPP offer.
+ */
 export interface Offers {
   readonly x402: string | null
   readonly x402V1: X402V1Body | null
   readonly mpp: readonly string[]
 }
 
-/** Why the payment that came was refused, in the words of its protocol. */
+/** Why a payment was refused, as a reason code of its protocol. */
 export interface Refusal {
   readonly protocol: 'x402' | 'mpp'
   readonly reason: string
-  /** What Purser says about it in a sentence, for the payer. */
+  /** Purser's explanation for the payer. */
   readonly message?: string | undefined
-  /** The payer has sent money before it was looked at, so he must not be asked for more by the same answer. */
+  /** The payer has already sent money, so the response must not request another payment. */
   readonly hasMoved?: boolean | undefined
 }
 
 /**
- * The 402 that asks for a payment in every protocol at once: a header for version 2 of x402, the body for version 1, a
- * header for each MPP offer, and a problem record (RFC 9457) beside version 1's members for whoever reads that.
+ * The 402 response that requests a payment in every protocol: a header for x402 version 2, the body for version 1, a
+ * header per MPP offer, and a problem record (RFC 9457) in the same body for other clients.
  */
 export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
   const { x402, x402V1, mpp } = offers
@@ -106,7 +109,7 @@ export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
   if (mpp.length > 0) headers['WWW-Authenticate'] = mpp
   if (refusal === undefined) return { status: 402, headers, body: unpaidBody(x402V1, mpp.length > 0) }
   const body = {
-    // A network without a name in version 1 is paid with version 2 alone; its clients read the header and not the body.
+    // If version 1 has no name for the network, only version 2 is offered; its clients read the header, not the body.
     ...x402V1,
     ...(x402Error !== undefined && { error: x402Error }),
     ...(mpp.length > 0 && mppProblem(refusal)),
@@ -117,8 +120,8 @@ export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
 const unpaidBodies = new WeakMap<X402V1Body, Uint8Array<ArrayBuffer>>()
 
 /**
- * The body of a 402 that nobody paid for yet: the same for all challenges of a batch, so it is written once, and as bytes:
- * Node sends a text body together with the headers and encodes all of it anew.
+ * The body of a first 402. All challenges of a batch share it, so it is serialized once, as bytes: Node would encode
+ * a text body again for each response.
  */
 function unpaidBody(x402V1: X402V1Body | null, hasMpp: boolean): Uint8Array<ArrayBuffer> {
   const known = x402V1 === null ? undefined : unpaidBodies.get(x402V1)
@@ -134,8 +137,9 @@ function withError(required: string, reason: string): string {
 }
 
 /**
- * A refusal with which no challenge comes: one that no other payment of this kind can cure, such as `method-unsupported`,
- * and one of money that was sent already, since the official client pays each challenge that it is shown, up to three times.
+ * The response for a refusal without a new challenge: if another payment of this kind cannot help, such as
+ * `method-unsupported`, or if money was already sent. The official client pays every challenge it gets, up to three
+ * times.
  */
 export function finalRefusal(refusal: Refusal): OwnAnswer | undefined {
   const problem = mppProblem(refusal)

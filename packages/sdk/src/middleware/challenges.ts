@@ -1,27 +1,30 @@
 import type { Purser } from '../client.ts'
 import type { Challenge } from '../payments.ts'
-import type { ChallengeAsked } from './contract.ts'
+import type { ChallengeRequested } from './contract.ts'
 
-/** A challenge nearer to its end than this is thrown away: a payer needs time to sign. */
+/** A challenge that expires sooner than this is discarded, because a payer needs time to sign. */
 const remainingMsMin = 60_000
 const routesMax = 1_000
 const batchMax = 100
-/** In all stocks together, about 30 MB: whoever varies the query makes the provider fetch a batch for each. */
+/**
+ * For all routes together, about 30 MB. A caller who varies the query makes the provider fetch a batch for each
+ * variant.
+ */
 const challengesMax = 10_000
 
-export type TakeChallenge = (request: ChallengeAsked) => Promise<Challenge>
+export type TakeChallenge = (request: ChallengeRequested) => Promise<Challenge>
 
-/** The challenges of one route and price that nobody has been shown. */
+/** The unused challenges of one route and price. */
 interface Stock {
   readonly items: Challenge[]
-  /** The batch under way: everybody who finds the stock empty waits for the same one. */
+  /** The batch being fetched. All requests that find no challenge wait for it. */
   loading: Promise<void> | undefined
 }
 
 /**
- * Challenges fetched ahead, `count` at a time for each route and price, the next batch while half of the last is still
- * there. Each is handed out once and never again: a challenge that two payers saw would let one of them answer for the
- * other. One that is bound to a body is asked for by itself.
+ * Fetches challenges ahead, `count` at a time per route and price. The next batch is fetched when half of the last is
+ * used. Each challenge is handed out once: if two payers saw the same challenge, one could answer for the other. A
+ * challenge bound to a body is fetched individually.
  */
 export function challengesAhead(purser: Purser, count: number, now: () => number = Date.now): TakeChallenge {
   if (count <= 1) return (request) => purser.payments.challenge(request)
@@ -42,13 +45,13 @@ export function challengesAhead(purser: Purser, count: number, now: () => number
     }
     const waiting = takeFresh(stock, now())
     if (waiting !== undefined) {
-      // Whoever finds the stock empty meets the error, if there is one.
+      // A request that finds no challenge gets the error, if there is one.
       if (stock.items.length < batch / 2) load().catch(() => undefined)
       return waiting
     }
     for (;;) {
       await load()
-      // Fresh from Purser, it is good by Purser's clock, whatever ours says.
+      // A fresh challenge is valid by Purser's clock, whatever the local clock says.
       const fetched = stock.items.pop()
       if (fetched !== undefined) return fetched
     }
@@ -62,7 +65,7 @@ function takeFresh({ items }: Stock, now: number): Challenge | undefined {
   return undefined
 }
 
-/** Newest routes stay: a caller who varies the query must not fill the memory. */
+/** Keeps the newest routes, so that a caller who varies the query cannot fill the memory. */
 function stockOf(stocks: Map<string, Stock>, key: string, most: number): Stock {
   const known = stocks.get(key)
   if (known !== undefined) return known

@@ -4,23 +4,23 @@ import { sessionSecondsOf } from './sessions.ts'
 const walletIdPattern = /^(?:byw|mwt|cad)_[0-9a-z]+$/
 const pricePattern = /^\d{1,60}(?:\.\d{1,60})?$/
 
-/** Throws a `TypeError` that names the option, its value and the remedy, for one that no payment could be made with. */
+/** Throws a `TypeError` with the option, its value and the remedy, for an option that makes payments impossible. */
 export function checkWalletOptions(options: WalletOptions): void {
   const { walletId, otherWalletIds = [], publicUrl } = options
   must(
     isWalletId(walletId),
     'walletId',
     walletId,
-    'Give the id of a wallet of yours, such as byw_01h455vb4pex5vsknk084sn02q.',
+    'Set it to the id of one of your wallets, such as byw_01h455vb4pex5vsknk084sn02q.',
   )
   must(
     Array.isArray(otherWalletIds) && otherWalletIds.length <= 3,
     'otherWalletIds',
     otherWalletIds,
-    'Give at most three ids of wallets.',
+    'List at most three wallet ids.',
   )
   for (const id of otherWalletIds)
-    must(isWalletId(id), 'otherWalletIds', id, 'Each must be the id of a wallet of yours.')
+    must(isWalletId(id), 'otherWalletIds', id, 'Each must be the id of one of your wallets.')
   must(
     publicUrl === undefined || isWebAddress(publicUrl),
     'publicUrl',
@@ -40,7 +40,7 @@ export function checkPrice(price: unknown): asserts price is string {
   must(typeof price === 'string' && pricePattern.test(price), 'price', price, remedy)
 }
 
-/** Throws for a route that could not be sold. A price that depends on the request is checked when it is known. */
+/** Throws for options with which a route cannot be sold. A price that depends on the request is checked per request. */
 export function checkPayOptions<R>(options: PayOptions<R>): void {
   if (typeof options.price !== 'function') checkPrice(options.price)
   const { currency } = options
@@ -53,7 +53,7 @@ function checkRouteOptions({ onPending, protocols, holdMsMax, bodyBytesMax, sess
   must(isPending, 'onPending', onPending, 'Give "release" or "hold".')
   const isList = protocols === undefined || (Array.isArray(protocols) && protocols.length > 0)
   const areKnown = isList && (protocols ?? []).every((one) => one === 'x402' || one === 'mpp')
-  must(areKnown, 'protocols', protocols, 'Give "x402", "mpp" or both: otherwise nobody could pay.')
+  must(areKnown, 'protocols', protocols, 'Use "x402", "mpp" or both. With neither, no payment is possible.')
   mustCount('holdMsMax', holdMsMax, 0)
   mustCount('bodyBytesMax', bodyBytesMax, 0)
   const origins = cors?.origins

@@ -1,15 +1,15 @@
 import type { ChallengeRequest, Verification, VerifyRequest } from '../payments.ts'
 
-/** Names the header in which MPP clients send their credential; `Authorization` when left out. */
+/** The header in which MPP clients send their credential. Default: `Authorization`. */
 export type CredentialHeader = 'Authorization' | 'Payment-Authorization'
 
-/** What the middleware asks Purser for; `digest` (RFC 9530) binds the challenge to one request body. */
-export type ChallengeAsked = ChallengeRequest
+/** A challenge request of the middleware. `digest` (RFC 9530) binds the challenge to one request body. */
+export type ChallengeRequested = ChallengeRequest
 
-/** What the middleware asks Purser to verify; `digest` is of the body that came with the payment. */
-export type VerifyAsked = VerifyRequest
+/** A verification request of the middleware. `digest` is that of the body sent with the payment. */
+export type VerifyRequested = VerifyRequest
 
-/** What a verification says about the MPP challenge that was paid; null where the answer does not tell. */
+/** The MPP challenge facts of a verification. Null if the response has none. */
 export interface MppFacts {
   readonly challengeId: string | null
   readonly method: string | null
@@ -17,7 +17,7 @@ export interface MppFacts {
   readonly network: string | null
 }
 
-/** Reads the MPP members of a verification, which an older Purser does not send. */
+/** Reads the MPP members of a verification. Older versions of Purser do not send them. */
 export function mppFactsOf(verification: Partial<Verification>): MppFacts {
   const { challengeId, method, network }: Record<string, unknown> = { ...verification }
   return { challengeId: textOrNull(challengeId), method: textOrNull(method), network: textOrNull(network) }

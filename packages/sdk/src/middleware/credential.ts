@@ -2,35 +2,38 @@ import { parseMppCredential } from '@purser/protocol'
 import { isRecord } from '../problem.ts'
 import { decodeHeader } from './headers.ts'
 
-/** A payment as the caller sent it. Nothing in it is true before Purser has verified it. */
+/** A payment as the caller sent it. Its content is untrusted until Purser has verified it. */
 export type Credential = X402Credential | MppSent
 
 export interface X402Credential {
   readonly protocol: 'x402'
   /** The header's raw value. */
   readonly value: string
-  /** The header that answers it: version 2 of x402 reads one, version 1 the other. */
+  /** The response header: x402 version 2 and version 1 use different ones. */
   readonly responseHeader: 'PAYMENT-RESPONSE' | 'X-PAYMENT-RESPONSE'
-  /** The network as the payer named it, CAIP-2 in version 2, a name in version 1; `stub` for a payment that is none. */
+  /** The network that the payer named: CAIP-2 in version 2, a name in version 1, `stub` for a stub payment. */
   readonly network: string
-  /** The payer's own name for the payment (x402 extension `payment-identifier`), under which a repeat is answered. */
+  /**
+   * The payment identifier chosen by the payer (x402 extension `payment-identifier`). A repeat with it gets the same
+   * response.
+   */
   readonly paymentId: string | undefined
-  /** The account that the payment says it is of. */
+  /** The payer that the credential claims. */
   readonly payer: string | undefined
 }
 
 export interface MppSent {
   readonly protocol: 'mpp'
-  /** Scheme and token, or a stub alone: what else stood in the header, such as a `Bearer` key, is not passed on. */
+  /** Scheme and token, or a stub. Other parts of the header, such as a `Bearer` key, are not forwarded. */
   readonly value: string
 }
 
 type Headers = (name: string) => string | undefined
 
 /**
- * Finds the payment of a request: `none`, `ambiguous` when there are several, in whatever headers and protocols, or the
- * credential. Copies joined with commas in one header count as several (MPP: draft-httpauth-payment-00, one credential
- * for each request).
+ * Returns the payment credential of a request, `none`, or `ambiguous` if there are several in any headers and
+ * protocols. Comma-joined copies in one header count as several (MPP: draft-httpauth-payment-00, one credential per
+ * request).
  */
 export function findCredential(header: Headers): Credential | 'none' | 'ambiguous' {
   const [v2, v1] = [header('payment-signature') ?? '', header('x-payment') ?? '']
@@ -43,14 +46,14 @@ export function findCredential(header: Headers): Credential | 'none' | 'ambiguou
   return v2 === '' ? x402Of(v1, 'X-PAYMENT-RESPONSE') : x402Of(v2, 'PAYMENT-RESPONSE')
 }
 
-/** Whether the payer has broadcast the transaction himself (MPP, a credential of type `hash`). */
+/** Whether the payer broadcasts the transaction (MPP, a credential of type `hash`). */
 export function isPush(credential: Credential): boolean {
   if (credential.protocol !== 'mpp') return false
   const parsed = parseMppCredential(credential.value)
   return parsed.ok && parsed.value.payload.type === 'hash'
 }
 
-/** Whether verifying the payment may move money: on Tempo the transaction is broadcast. An `evm/charge` is settled later. */
+/** Whether verification may move money. On Tempo it broadcasts the transaction; an `evm/charge` is settled later. */
 export function movesAtVerify(credential: Credential): boolean {
   if (credential.protocol !== 'mpp') return false
   const parsed = parseMppCredential(credential.value)
@@ -58,8 +61,8 @@ export function movesAtVerify(credential: Credential): boolean {
 }
 
 /**
- * The account that a credential says it is of, before anything was verified; undefined where it moves money at verify or before, or says
- * nothing. Who names another account than its own has a payment that is not good.
+ * The payer that an unverified credential claims. Undefined if it claims none, or if money moves at or before
+ * verification. A credential that claims another account fails verification.
  */
 export function claimedPayer(credential: Credential): string | undefined {
   if (credential.protocol === 'x402') return credential.payer
@@ -69,17 +72,17 @@ export function claimedPayer(credential: Credential): string | undefined {
   return typeof from === 'string' ? from : undefined
 }
 
-/** Whether the credential buys as often as it is shown: the test environment has one. */
+/** Whether the credential can be used any number of times. The test environment has one such stub. */
 export function isReusable({ value }: Credential): boolean {
   return value === 'stub_payment_accepted'
 }
 
-/** Base64 has no comma, so each one begins another copy of the header. */
+/** Base64 contains no comma, so each comma starts another copy of the header. */
 function countOf(value: string): number {
   return value === '' ? 0 : value.split(',').filter((part) => part.trim() !== '').length
 }
 
-/** Other schemes may stand beside the payment, with quoted strings in which a comma separates nothing. */
+/** The header may contain other schemes, and commas within quoted strings. */
 const quoted = /"(?:[^"\\]|\\.)*(?:"|$)/g
 
 function paymentsIn(value: string | undefined): string[] {
@@ -98,7 +101,7 @@ function x402Of(value: string, responseHeader: X402Credential['responseHeader'])
   return { protocol: 'x402', value, responseHeader, network, paymentId: paymentIdOf(payload?.extensions), payer }
 }
 
-/** An id outside of the extension's own limits is nobody's id. */
+/** An id outside the limits of the extension is ignored. */
 const paymentIdPattern = /^[a-zA-Z0-9_-]{16,128}$/
 
 function paymentIdOf(extensions: unknown): string | undefined {

@@ -3,17 +3,17 @@ import { pause } from '../transport.ts'
 import type { Fault } from './options.ts'
 
 const batchMax = 100
-/** Over them the oldest reports are given up: their payers could redeem what they have. */
+/** Above this, the oldest reports are dropped. Their payers could then redeem a payment that was already delivered. */
 const waitingMax = 10_000
 const attemptsMax = 8
 const delayMsMax = 5_000
 
-/** Notes that the answer of a payment was handed to the payer's connection. Never throws and never waits. */
+/** Records that the response was written to the payer's connection. Never throws or waits. */
 export type ReportDelivered = (paymentId: string) => void
 
 /**
- * Reports to Purser which payments were delivered, one request at a time with up to 100 payments each, after the answers
- * have left. A report that fails is repeated for about half a minute.
+ * Reports delivered payments to Purser after the responses were sent: one request at a time, with up to 100 payments
+ * each. A failed report is retried for about half a minute.
  */
 export function openDeliveryReports(
   purser: Pick<Purser, 'payments'>,

@@ -1,9 +1,9 @@
 import type { Request, RequestHandler } from 'express'
-import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
+import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
+import { setAnswerHead, setReadable } from './buffer-response.ts'
 import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
-import { setAnswerHead, setReadable } from './hold-response.ts'
-import { openTill, type PayOptions, type WalletOptions } from './options.ts'
+import { createSeller, type PayOptions, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import type { PaidVault } from './vault.ts'
 
@@ -14,26 +14,53 @@ export type { Fault, PaymentProtocol, PayOptions, Undelivered, WalletOptions } f
 export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 
-/** Says who is paid, and with which key, for all paid routes after it. */
+/**
+ * Configures the wallet and the API key for all paid routes after it.
+ *
+ * @example
+ * import { payMiddleware, paymentOf, walletMiddleware } from '@purser/sdk/express'
+ * import express from 'express'
+ *
+ * const app = express()
+ * app.use(
+ *   walletMiddleware({
+ *     apiKey: process.env.PURSER_API_KEY ?? '',
+ *     baseUrl: 'https://pay.example.com',
+ *     walletId: 'byw_01h455vb4pex5vsknk084sn02q',
+ *     publicUrl: 'https://api.example.com',
+ *   }),
+ * )
+ * app.get('/forecast', payMiddleware({ price: '0.01' }), (req, res) => {
+ *   res.json({ sky: 'clear', paidBy: paymentOf(req)?.payer })
+ * })
+ */
 export function walletMiddleware(options: WalletOptions): RequestHandler {
-  const till = openTill(options)
+  const seller = createSeller(options)
   return (req, _res, next) => {
-    attachTill(req, till)
+    attachSeller(req, seller)
     next()
   }
 }
 
 /**
- * Sells a route: its handler runs when Purser says that the payment is good, and its answer leaves when the payment is
- * settled. A handler that fails or sells nothing (any status but 2xx, or a throw) costs the payer nothing. Works with Express 4.21
- * and 5.
+ * Sells a route. The handler runs after Purser has verified the payment, and its response is sent after settlement.
+ * If the handler throws or returns any status but 2xx, the payer is not charged. Works with Express 4.21 and 5.
+ *
+ * @example
+ * import { payMiddleware } from '@purser/sdk/express'
+ * import { Router } from 'express'
+ *
+ * const router = Router()
+ * router.get('/report/:size', payMiddleware({ price: (req) => (req.params.size === 'large' ? '0.10' : '0.01') }), (_req, res) => {
+ *   res.json({ pages: 3 })
+ * })
  */
 export function payMiddleware(options: PayOptions<Request>): RequestHandler {
-  // A wrong option is thrown when the server starts, not at the first payer.
+  // Throws for an invalid option at start-up, not at the first payment.
   checkPayOptions(options)
   return async (req, res, next) => {
     try {
-      const admission = await admit(tillOf(req), options, {
+      const admission = await admit(sellerOf(req), options, {
         method: req.method,
         origin: `${req.protocol}://${req.headers.host ?? ''}`,
         target: req.originalUrl,
@@ -57,7 +84,7 @@ export function payMiddleware(options: PayOptions<Request>): RequestHandler {
   }
 }
 
-/** Known once a router has found the handler, so that it is asked for when the answer is there. */
+/** The router sets it when it finds the handler, so it is read after the response. */
 function patternOf({ baseUrl, route }: Request): string | undefined {
   const path: unknown = route?.path
   return typeof path === 'string' ? baseUrl + path : undefined
@@ -66,13 +93,24 @@ function patternOf({ baseUrl, route }: Request): string | undefined {
 declare global {
   namespace Express {
     interface Request {
-      /** Of a request that is paid for, after `vaultMiddleware`. */
+      /** The vault of a paid request. Set by `vaultMiddleware`. */
       vault?: PaidVault
     }
   }
 }
 
-/** Puts the vault of a paid request on it, as `req.vault`; a vault that the handler does not use is not made. */
+/**
+ * Sets `req.vault` on a paid request. The vault is created on first use.
+ *
+ * @example
+ * import { payMiddleware, vaultMiddleware, vaultOf } from '@purser/sdk/express'
+ * import { Router } from 'express'
+ *
+ * const router = Router()
+ * router.post('/research', payMiddleware({ price: '0.50' }), vaultMiddleware(), async (req, res) => {
+ *   res.json({ vaultId: await vaultOf(req).id() })
+ * })
+ */
 export function vaultMiddleware(): RequestHandler {
   return (req, _res, next) => {
     const vault = findVault(req)

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
+import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
 import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import { exposeHeaders, readingHeaders } from './headers.ts'
-import { openTill, type PayOptions, type WalletOptions } from './options.ts'
+import { createSeller, type PayOptions, type WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import type { PaidVault } from './vault.ts'
 
@@ -15,25 +15,50 @@ export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 
 const openWallet: FastifyPluginAsync<WalletOptions> = async (app, options) => {
-  const till = openTill(options)
-  app.addHook('onRequest', async (request) => attachTill(request, till))
+  const seller = createSeller(options)
+  app.addHook('onRequest', async (request) => attachSeller(request, seller))
 }
 
-/** Says who is paid, and with which key, for all paid routes of the instance that it is registered with. */
+/**
+ * Configures the wallet and the API key for all paid routes of the instance that it is registered with.
+ *
+ * @example
+ * import { payHook, paymentOf, walletPlugin } from '@purser/sdk/fastify'
+ * import Fastify from 'fastify'
+ *
+ * const app = Fastify()
+ * await app.register(walletPlugin, {
+ *   apiKey: process.env.PURSER_API_KEY ?? '',
+ *   baseUrl: 'https://pay.example.com',
+ *   walletId: 'byw_01h455vb4pex5vsknk084sn02q',
+ *   publicUrl: 'https://api.example.com',
+ * })
+ * app.get('/forecast', { onRequest: payHook({ price: '0.01' }) }, async (request) => ({
+ *   sky: 'clear',
+ *   paidBy: paymentOf(request)?.payer,
+ * }))
+ */
 export const walletPlugin = Object.assign(openWallet, { [Symbol.for('skip-override')]: true })
 
 /**
- * Sells a route, as its `onRequest` or `preHandler` hook: its handler runs when Purser says that the payment is good,
- * and its answer leaves when the payment is settled, by whatever way the handler gives it (a value, `send`, a stream,
- * `hijack` with `raw`). A handler that fails or sells nothing (any status but 2xx, or a throw) costs the payer nothing.
+ * Sells a route, as its `onRequest` or `preHandler` hook. The handler runs after Purser has verified the payment, and
+ * its response is sent after settlement, whether the handler returns a value, calls `send`, streams, or uses `hijack`
+ * with `raw`. If the handler throws or returns any status but 2xx, the payer is not charged.
+ *
+ * @example
+ * import { payHook } from '@purser/sdk/fastify'
+ * import Fastify from 'fastify'
+ *
+ * const app = Fastify()
+ * app.get('/report', { onRequest: payHook({ price: '0.10' }) }, async () => ({ pages: 3 }))
  */
 export function payHook(
   options: PayOptions<FastifyRequest>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined> {
-  // A wrong option is thrown when the server starts, not at the first payer.
+  // Throws for an invalid option at start-up, not at the first payment.
   checkPayOptions(options)
   return async (request, reply) => {
-    const admission = await admit(tillOf(request), options, {
+    const admission = await admit(sellerOf(request), options, {
       method: request.method,
       origin: `${request.protocol}://${request.host}`,
       target: request.originalUrl,
@@ -56,7 +81,7 @@ export function payHook(
       return reply.send(body)
     }
     attachPaid(request, admission)
-    // Headers that other hooks have set stand in the reply and not yet in the response.
+    // Headers set by other hooks are in the reply, not yet in the response.
     sellResponse(admission, reply.raw, reply.getHeaders())
     return undefined
   }
@@ -64,12 +89,23 @@ export function payHook(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a request that is paid for, after `vaultHook`. */
+    /** The vault of a paid request. Set by `vaultHook`. */
     vault?: PaidVault
   }
 }
 
-/** Puts the vault of a paid request on it, as `request.vault`, in a hook after `payHook`; a vault that is not used is not made. */
+/**
+ * Sets `request.vault` on a paid request. Register the hook after `payHook`. The vault is created on first use.
+ *
+ * @example
+ * import { payHook, vaultHook, vaultOf } from '@purser/sdk/fastify'
+ * import Fastify from 'fastify'
+ *
+ * const app = Fastify()
+ * app.post('/research', { onRequest: [payHook({ price: '0.50' }), vaultHook()] }, async (request) => ({
+ *   vaultId: await vaultOf(request).id(),
+ * }))
+ */
 export function vaultHook(): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
     const vault = findVault(request)

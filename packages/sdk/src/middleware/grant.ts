@@ -1,23 +1,24 @@
 import type { Purser } from '../client.ts'
 import type { VerifiedPayment } from '../payments.ts'
 import type { OpenedSession } from '../sessions.ts'
-import type { Sale } from './ask.ts'
+import type { PaymentContext } from './request-payment.ts'
 import { sessionHeader } from './sessions.ts'
 import { openVault, type PaidVault } from './vault.ts'
 
-/** What a payment buys beside the handler's answer. */
+/** What a payment buys in addition to the handler's response. */
 export interface Grant {
   readonly vault: PaidVault
-  /** The header with the session, where the route gives one. Never rejects. */
+  /** The session header, if the route issues sessions. Never rejects. */
   readonly sessionHeaders: () => Promise<readonly (readonly [name: string, value: string])[]>
 }
 
 /**
- * The vault of a payment, made when it is used, and its session. Both are Purser's one session of the payment; where the route gives
- * none out, its token goes no further. A payer whose session cannot be opened has the goods all the same, and pays for the next call.
+ * The vault of a payment, created on first use, and its session. Both belong to the payment's one session at Purser.
+ * If the route issues no sessions, the token stays here. If the session cannot be opened, the payer gets the response
+ * anyway and pays for the next call.
  */
-export function grantOf({ till, route }: Sale, payment: VerifiedPayment): Grant {
-  const { purser, onFault } = till
+export function grantOf({ seller, route }: PaymentContext, payment: VerifiedPayment): Grant {
+  const { purser, onFault } = seller
   const open = sessionOpener(purser, payment.paymentId, route.sessionSeconds)
   return {
     vault: openVault(purser, async () => (await open()).vaultId),
@@ -33,7 +34,7 @@ export function grantOf({ till, route }: Sale, payment: VerifiedPayment): Grant 
   }
 }
 
-/** The session of a payment, opened when it is first asked for, and again only when that failed. */
+/** Opens the session of a payment on first use. Retries only after a failure. */
 export function sessionOpener(
   purser: Purser,
   paymentId: string,

@@ -1,7 +1,7 @@
 import { isRecord } from '../problem.ts'
 import type { ReadableBy } from './preflight.ts'
 
-/** Headers that a browser's script may read only when the answer says so. */
+/** Headers that browser scripts can read only if the response exposes them. */
 const exposed = [
   'PAYMENT-REQUIRED',
   'PAYMENT-RESPONSE',
@@ -14,14 +14,14 @@ const exposed = [
 ]
 const exposedAlone = exposed.join(', ')
 
-/** Standard base64 of the UTF-8 JSON, as every x402 header wants it (x402 HTTP transport, versions 1 and 2). */
+/** Standard base64 of UTF-8 JSON, the format of x402 headers (x402 HTTP transport, versions 1 and 2). */
 export function encodeHeader(value: unknown): string {
   let binary = ''
   for (const byte of new TextEncoder().encode(JSON.stringify(value))) binary += String.fromCharCode(byte)
   return btoa(binary)
 }
 
-/** The object in a base64 JSON header, or undefined when there is none: what a payer sends may be anything. */
+/** The object in a base64 JSON header, or undefined if the header is malformed. The input is untrusted. */
 export function decodeHeader(value: string): Record<string, unknown> | undefined {
   try {
     const bytes = Uint8Array.from(atob(value), (character) => character.charCodeAt(0))
@@ -33,8 +33,8 @@ export function decodeHeader(value: string): Record<string, unknown> | undefined
 }
 
 /**
- * `Cache-Control` for an answer that was paid for: what it said, but `private`, so that no shared cache hands one
- * payer's purchase to everybody.
+ * `Cache-Control` for a paid response: the handler's directives, but `private`, so that no shared cache serves it to
+ * others.
  */
 export function privateCacheControl(existing: string | null | undefined): string {
   const directives = (existing ?? '').split(',').map((directive) => directive.trim())
@@ -42,7 +42,7 @@ export function privateCacheControl(existing: string | null | undefined): string
   return [...kept, 'private'].join(', ')
 }
 
-/** `Access-Control-Expose-Headers` with the payment headers added to what is exposed already. */
+/** `Access-Control-Expose-Headers` with the payment headers added. */
 export function exposeHeaders(existing: string | null | undefined): string {
   if (existing === undefined || existing === null || existing === '') return exposedAlone
   const present = existing.split(',').map((name) => name.trim())
@@ -51,7 +51,7 @@ export function exposeHeaders(existing: string | null | undefined): string {
   return [...present.filter((name) => name !== ''), ...added].join(', ')
 }
 
-/** `Vary` with these names added to what it says already. */
+/** `Vary` with these names added. */
 export function varyBy(existing: string | null | undefined, names: readonly string[]): string {
   const present = (existing ?? '').split(',').map((name) => name.trim())
   const lower = new Set(present.map((name) => name.toLowerCase()))
@@ -60,7 +60,7 @@ export function varyBy(existing: string | null | undefined, names: readonly stri
   return [...present.filter((name) => name !== ''), ...added].join(', ')
 }
 
-/** The headers by which a script may read an answer with these headers; empty without CORS options. */
+/** The CORS headers to add to a response with these headers. Empty without CORS options. */
 export function readingHeaders(
   { allowOrigin, varies }: ReadableBy,
   existing: (name: string) => string | null | undefined,

@@ -1,8 +1,8 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { attachPaid, attachTill, findVault, tillOf } from './attach.ts'
+import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
 import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
-import { openTill, type PayOptions, type WalletOptions } from './options.ts'
+import { createSeller, type PayOptions, type WalletOptions } from './options.ts'
 import type { PaidVault } from './vault.ts'
 import { ownResponse, readableResponse, soldResponse } from './web-response.ts'
 
@@ -13,33 +13,56 @@ export type { Fault, PaymentProtocol, PayOptions, Undelivered, WalletOptions } f
 export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 
-/** Says who is paid, and with which key, for all paid routes after it. */
+/**
+ * Configures the wallet and the API key for all paid routes after it.
+ *
+ * @example
+ * import { payMiddleware, paymentOf, walletMiddleware } from '@purser/sdk/hono'
+ * import { Hono } from 'hono'
+ *
+ * const app = new Hono()
+ * app.use(
+ *   walletMiddleware({
+ *     apiKey: process.env.PURSER_API_KEY ?? '',
+ *     baseUrl: 'https://pay.example.com',
+ *     walletId: 'byw_01h455vb4pex5vsknk084sn02q',
+ *     publicUrl: 'https://api.example.com',
+ *   }),
+ * )
+ * app.get('/forecast', payMiddleware({ price: '0.01' }), (c) => c.json({ sky: 'clear', paidBy: paymentOf(c)?.payer }))
+ */
 export function walletMiddleware(options: WalletOptions): MiddlewareHandler {
-  const till = openTill(options)
+  const seller = createSeller(options)
   return async (c, next) => {
-    attachTill(c, till)
+    attachSeller(c, seller)
     await next()
   }
 }
 
 /**
- * Sells a route: its handler runs when Purser says that the payment is good, and its answer leaves when the payment is
- * settled. A handler that fails or sells nothing (any status but 2xx, or a throw) costs the payer nothing. `paymentOf` takes the
- * context.
+ * Sells a route. The handler runs after Purser has verified the payment, and its response is sent after settlement.
+ * If the handler throws or returns any status but 2xx, the payer is not charged. `paymentOf` takes the context.
+ *
+ * @example
+ * import { payMiddleware } from '@purser/sdk/hono'
+ * import { Hono } from 'hono'
+ *
+ * const app = new Hono()
+ * app.get('/report', payMiddleware({ price: '0.10', protocols: ['mpp'] }), (c) => c.json({ pages: 3 }))
  */
 export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
-  // A wrong option is thrown when the server starts, not at the first payer.
+  // Throws for an invalid option at start-up, not at the first payment.
   checkPayOptions(options)
   return async (c, next) => {
     const { origin, pathname, search } = new URL(c.req.url)
     const target = pathname + search
     const header = (name: string) => c.req.header(name)
     const look = () => ({ headerNames: Object.keys(c.req.header()) })
-    const admission = await admit(tillOf(c), options, { method: c.req.method, origin, target, header, own: c, look })
+    const admission = await admit(sellerOf(c), options, { method: c.req.method, origin, target, header, own: c, look })
     const answer = (response: Response) => replace(c, readableResponse(response, admission.cors))
     if (admission.kind === 'refused') {
       if (c.req.raw.signal.aborted) admission.undelivered?.()
-      // Headers that other middlewares have set so far are among those of `c.res`.
+      // `c.res` includes the headers that other middleware has set so far.
       return answer(ownResponse(admission.answer, c.res.headers))
     }
     if (admission.kind === 'paid') attachPaid(c, admission)
@@ -51,7 +74,7 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
   }
 }
 
-/** Set over another, a response would have the headers of both. */
+/** Clears the response first: otherwise Hono merges the headers of both. */
 function replace(c: Context, response: Response): void {
   c.res = undefined
   c.res = response
@@ -59,12 +82,23 @@ function replace(c: Context, response: Response): void {
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** Of a request that is paid for, after `vaultMiddleware`. */
+    /** The vault of a paid request. Set by `vaultMiddleware`. */
     vault: PaidVault | undefined
   }
 }
 
-/** Puts the vault of a paid request into the context, for `c.get('vault')`; a vault that the handler does not use is not made. */
+/**
+ * Sets `c.get('vault')` on a paid request. The vault is created on first use.
+ *
+ * @example
+ * import { payMiddleware, vaultMiddleware, vaultOf } from '@purser/sdk/hono'
+ * import { Hono } from 'hono'
+ *
+ * const app = new Hono()
+ * app.post('/research', payMiddleware({ price: '0.50' }), vaultMiddleware(), async (c) =>
+ *   c.json({ vaultId: await vaultOf(c).id() }),
+ * )
+ */
 export function vaultMiddleware(): MiddlewareHandler {
   return async (c, next) => {
     c.set('vault', findVault(c))

@@ -1,15 +1,15 @@
 import type { OwnAnswer } from './answers.ts'
 import type { Purchase } from './settle.ts'
 
-/** An answer that did not reach its payer, with all that is needed to settle and serve it later. */
+/** A response that did not reach its payer, with everything needed to settle and serve it later. */
 export interface Kept {
   readonly answer: OwnAnswer
   readonly purchase: Purchase
-  /** The right to serve the payment that this process had when the payer was gone; it is given back before the next redemption. */
+  /** The redemption that this process had when the payer disconnected. It is returned before the next redemption. */
   readonly redemptionToken?: string | undefined
 }
 
-/** A kept answer in the hands of one request. It goes back, or it is over. */
+/** A kept response that one request is serving. The request puts it back or drops it. */
 export interface TakenAnswer extends Kept {
   readonly putBack: (redemptionToken?: string) => void
   readonly drop: () => void
@@ -17,14 +17,14 @@ export interface TakenAnswer extends Kept {
 
 export interface KeptAnswers {
   readonly keep: (key: string, kept: Kept) => void
-  /** `busy` while another request has it; undefined where there is none. */
+  /** `busy` while another request is serving it. Undefined if there is none. */
   readonly take: (key: string) => TakenAnswer | 'busy' | undefined
 }
 
 interface Bounds {
   readonly bytesMax: number
   readonly msMax: number
-  /** Called with an answer that is given up without having been served. */
+  /** Called with a response that is dropped without having been served. */
   readonly onDropped: (kept: Kept) => void
 }
 
@@ -35,13 +35,13 @@ interface Entry {
   isTaken: boolean
 }
 
-/** What an entry costs beside its body and its key. */
+/** The size of an entry without its body and key, in bytes. */
 const entryBytes = 4_096
 
 /**
- * Answers whose payment may have been settled and which did not leave, by the credential and the request that it came with.
- * Kept in this process alone, for `msMax` and within `bytesMax`; the oldest go first. One that a request is about to serve is
- * never given up: it ends when that request drops it or puts it back.
+ * Undelivered responses whose payment may have been settled, by credential and request. They are kept in this
+ * process, for `msMax` and within `bytesMax`; the oldest are dropped first. A response that a request is serving is
+ * never dropped until that request drops it or puts it back.
  */
 export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () => number = Date.now): KeptAnswers {
   const entries = new Map<string, Entry>()

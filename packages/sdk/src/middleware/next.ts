@@ -1,7 +1,7 @@
 import { attachPaid } from './attach.ts'
 import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
-import { openTill, type PayOptions, type Till, type WalletOptions } from './options.ts'
+import { createSeller, type PayOptions, type Seller, type WalletOptions } from './options.ts'
 import { ownResponse, readableResponse, soldResponse } from './web-response.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
@@ -14,23 +14,36 @@ export type { PaidVault } from './vault.ts'
 type RouteHandler<R extends Request, C> = (request: R, context: C) => Response | Promise<Response>
 
 /**
- * Sells a route handler of Next's App Router: `export const GET = withPayment(options, handler)`. The handler runs when
- * Purser says that the payment is good, and its answer leaves when the payment is settled. A handler that fails or
- * sells nothing (any status but 2xx, or a throw) costs the payer nothing. Wrong options are thrown at the first request and not
- * before: `next build` loads the routes where there are no secrets. `paymentOf` takes the request.
+ * Sells a route handler of Next's App Router: `export const GET = withPayment(options, handler)`. The handler runs
+ * after Purser has verified the payment, and its response is sent after settlement. If the handler throws or returns
+ * any status but 2xx, the payer is not charged. Invalid options are thrown at the first request, because `next build`
+ * loads routes without secrets. `paymentOf` takes the request.
+ *
+ * @example
+ * import { paymentOf, withPayment } from '@purser/sdk/next'
+ *
+ * const wallet = {
+ *   apiKey: process.env.PURSER_API_KEY ?? '',
+ *   baseUrl: 'https://pay.example.com',
+ *   walletId: 'byw_01h455vb4pex5vsknk084sn02q',
+ *   publicUrl: 'https://api.example.com',
+ * }
+ * export const GET = withPayment({ ...wallet, price: '0.01' }, (request: Request) =>
+ *   Response.json({ sky: 'clear', paidBy: paymentOf(request)?.payer }),
+ * )
  */
 export function withPayment<R extends Request, C>(
   options: WalletOptions & PayOptions<R>,
   handler: RouteHandler<R, C>,
 ): (request: R, context: C) => Promise<Response> {
-  let till: Till | undefined
+  let seller: Seller | undefined
   return async (request, context) => {
-    if (till === undefined) checkPayOptions(options)
-    till ??= openTill(options)
+    if (seller === undefined) checkPayOptions(options)
+    seller ??= createSeller(options)
     const { protocol, host, pathname, search } = new URL(request.url)
-    const admission = await admit(till, options, {
+    const admission = await admit(seller, options, {
       method: request.method,
-      // Next writes into the address where it listens, not what the caller asked for.
+      // Next puts its own listening address into the URL, not the requested one.
       origin: `${protocol}//${request.headers.get('host') ?? host}`,
       target: pathname + search,
       header: (name) => request.headers.get(name) ?? undefined,

@@ -1,9 +1,9 @@
 import { orderOffers, parseChallenges } from '@purser/protocol'
 
-/** Quoted strings are stepped over: a description may contain what looks like the next challenge. */
+/** Skips quoted strings, because a description may contain text that looks like a challenge. */
 const quotedOrBoundary = /"(?:[^"\\]|\\.)*"|,\s*(?=Payment\s)/gi
 
-/** One `WWW-Authenticate` value for each challenge, out of the joined value that Purser gives; nothing is re-encoded. */
+/** Splits the joined value from Purser into one `WWW-Authenticate` value per challenge, without re-encoding. */
 export function splitChallenges(joined: string): string[] {
   const challenges: string[] = []
   let start = 0
@@ -16,7 +16,7 @@ export function splitChallenges(joined: string): string[] {
 }
 
 /**
- * The MPP offers for one caller, filtered and ordered by his `Accept-Payment`; all of them when none matches (MPP:
+ * The MPP offers for a caller, filtered and ordered by `Accept-Payment`; all of them if none matches (MPP:
  * draft-httpauth-payment-00, the server may ignore the header).
  */
 export function offersFor(joined: string | null, acceptPayment: string | undefined): readonly string[] {

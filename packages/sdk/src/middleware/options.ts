@@ -12,136 +12,142 @@ import { openReplays, type Replays } from './replays.ts'
 import { openRuns, type Runs } from './runs.ts'
 import { openGate, type SessionGate, sessionSecondsOf } from './sessions.ts'
 
-/** What the provider is told when a paid request could not be served as it should; the payer sees none of it. */
+/** A fault that is reported to the provider, not to the payer. */
 export interface Fault {
   readonly stage: 'challenge' | 'verify' | 'handler' | 'settle' | 'delivery' | 'session' | 'registry'
   readonly error: unknown
   readonly payment?: VerifiedPayment | undefined
-  /** Settles the payment after all; asking again is safe. Present when whether it was settled is not known. */
+  /** Settles the payment. Safe to repeat. Present if the outcome of the settlement is unknown. */
   readonly settleAgain?: (() => Promise<Settlement>) | undefined
 }
 
-/** A payment that was settled, or may be, and whose answer did not reach the payer. */
+/** A payment that was or may be settled, and whose response did not reach the payer. */
 export interface Undelivered {
   readonly payment: VerifiedPayment
-  /** The answer waits for the same credential. If false it was given up: unless the payment is served by a rerun, it is yours to refund (`payments.refund`). */
+  /**
+   * Whether the response is kept for the same credential. If false, it was dropped: refund the payment
+   * (`payments.refund`) unless the handler runs again for it.
+   */
   readonly isKept: boolean
 }
 
-/** A way to be paid. */
+/** A payment protocol. */
 export type PaymentProtocol = 'x402' | 'mpp'
 
-/** What may be said for all paid routes at once, or for one of them. */
+/** Options for all paid routes, or for one. */
 export interface RouteDefaults {
   readonly description?: string | undefined
   readonly mimeType?: string | undefined
   /**
-   * What to do when a block shows the money moving and the outcome is not known for good in time, since blocks may still be undone. `release`
-   * (default) gives the answer out; `hold` waits up to `holdMsMax` and then answers 503. A payment that no block shows yet is always held.
+   * What to do if the transaction is in a block but not final in time. `release` (default) sends the response; `hold`
+   * waits up to `holdMsMax` and then responds with 503. A payment that is not in a block is never released.
    */
   readonly onPending?: 'release' | 'hold' | undefined
-  /** 60 s when left out. */
+  /** Default: 60 s. */
   readonly holdMsMax?: number | undefined
   /**
-   * The handler's answer is kept back until it is paid for, up to this size; 10 MB when left out. A larger one is a 500
-   * and not charged, and an endless stream cannot be sold this way.
+   * The maximum size of a response, which is buffered until it is paid for. Default: 10 MB. A larger one is a 500 and
+   * is not charged. An endless stream cannot be sold this way.
    */
   readonly bodyBytesMax?: number | undefined
   /**
-   * Pass without paying; none when left out. A `HEAD` runs the handler of `GET`, so it is sold like it. `OPTIONS` never
-   * reaches the handler: it is answered here.
+   * Methods that are free. Default: none. `HEAD` runs the handler of `GET`, so it is sold like `GET`. `OPTIONS` is
+   * answered by the middleware and never reaches the handler.
    */
   readonly freeMethods?: readonly string[] | undefined
-  /** Which origins' scripts may pay here. Preflights are answered, and answers made readable; left out, that is your own middleware's. */
+  /**
+   * The origins whose scripts may pay. The middleware answers preflights and sets CORS headers. If omitted, that is
+   * up to your own middleware.
+   */
   readonly cors?: CorsOptions | undefined
   /**
-   * What a 402 offers and which payments are taken; both when left out. With MPP on Tempo the money may have moved before
-   * the handler runs: when the handler fails then, `onFault` is told, and what is owed to the payer is yours to settle.
+   * The protocols that are offered and accepted. Default: both. With MPP on Tempo the money may move before the
+   * handler runs. If the handler then fails, `onFault` is called and you owe the payer a refund.
    */
   readonly protocols?: readonly PaymentProtocol[] | undefined
   /**
-   * Where MPP clients are told to put their credential; `Authorization` when left out. `Payment-Authorization` keeps
-   * `Authorization: Bearer` free for keys of your own. A credential in either is taken.
+   * The header that MPP clients are instructed to use. Default: `Authorization`. `Payment-Authorization` leaves
+   * `Authorization: Bearer` to your own keys. Credentials in either header are accepted.
    */
   readonly credentialHeader?: CredentialHeader | undefined
   /**
-   * Whether one payment buys several calls: the answer that was paid for carries `X-Service-Session-Id`, and requests that bring
-   * it back are served without another payment. A session opens every route that accepts sessions at the same host for the same
-   * wallet, whatever each costs: give routes of very different prices wallets of their own. Give `publicUrl`, too: without it the
-   * caller's own `Host` header says which host the session is for.
+   * Whether one payment buys several calls. The paid response carries `X-Service-Session-Id`, and requests with that
+   * header are served without another payment. A session is valid for every route that accepts sessions at the same
+   * host and for the same wallet, whatever its price: use separate wallets for routes with very different prices. Set
+   * `publicUrl` as well. Without it, the caller's `Host` header determines the host of the session.
    */
   readonly acceptSessions?: boolean | undefined
-  /** How long a session is good: `30m`, `24h`, `7d`, or whole seconds; a minute to a week, a day when left out. */
+  /** How long a session is valid: `30m`, `24h`, `7d`, or whole seconds, from a minute to a week. Default: a day. */
   readonly sessionTtl?: string | number | undefined
 }
 
 export interface WalletOptions extends RouteDefaults, PurserOptions {
-  /** Who is paid: a `byw_`, `mwt_` or `cad_` id. */
+  /** The wallet that is paid: a `byw_`, `mwt_` or `cad_` id. */
   readonly walletId: string
   /**
-   * Further wallets of yours, on other networks, that may be paid instead: one 402 offers them all. A wallet on Base with
-   * one on Tempo takes every client there is. At most three.
+   * Your wallets on other networks that may be paid instead. One 402 offers all of them. A wallet on Base and one on
+   * Tempo serve every client. At most three.
    */
   readonly otherWalletIds?: readonly string[] | undefined
   /**
-   * Whether the x402 challenge is signed (extension offer-receipt), so that a payer can prove what was asked; about 600
-   * bytes more for each offer. Receipts are signed in any case.
+   * Whether the x402 challenge is signed (extension offer-receipt), so that a payer can prove what was offered. Adds
+   * about 600 bytes per offer. Receipts are always signed.
    */
   readonly signOffers?: boolean | undefined
   /**
-   * Where payers reach this server, such as `https://api.example.com`. Behind a proxy it must be given; without it the
-   * `Host` header, which the caller writes, names the resource.
+   * The public URL of this server, such as `https://api.example.com`. Required behind a proxy. If omitted, the
+   * resource is named by the `Host` header, which the caller controls.
    */
   readonly publicUrl?: string | undefined
-  /** Challenges fetched with one call; 1 when left out. */
+  /** The number of challenges fetched with one call. Default: 1. */
   readonly challengeBatch?: number | undefined
   /**
-   * How long an answer sold to a payer who named his payment (x402 extension `payment-identifier`) is kept for a repeat;
-   * 5 minutes when left out.
+   * How long the response to a payment with an identifier (x402 extension `payment-identifier`) is kept for a repeat.
+   * Default: 5 minutes.
    */
   readonly replayTtlMs?: number | undefined
   /**
-   * `false`: Purser's registry is not told which routes are sold here. It is told in the background, with names and kinds of
-   * headers and parameters, never a value.
+   * `false` turns off reports of sold routes to Purser's registry. Reports are sent in the background. They contain
+   * names and kinds of headers and parameters, never values.
    */
   readonly registry?: boolean | undefined
   /**
-   * An answer whose payment may have been settled, and which did not leave, is kept for the same credential: so many bytes
-   * in all (32 MB when left out) and so long (30 minutes when left out).
+   * Limits for undelivered responses whose payment may have been settled. They are kept for the same credential:
+   * total bytes (default 32 MB) and time (default 30 minutes).
    */
   readonly keptBytesMax?: number | undefined
   readonly keptMsMax?: number | undefined
-  /** How many runs of a handler one payer may abandon in a minute, without paying, before 429; 10 when left out. */
+  /** How many handler runs a payer may abandon per minute before getting a 429. Default: 10. */
   readonly abandonedRunsMax?: number | undefined
-  /** Called with each payment that may be settled and whose answer did not reach the payer. */
+  /** Called for each payment that may be settled and whose response did not reach the payer. */
   readonly onUndelivered?: ((undelivered: Undelivered) => void) | undefined
-  /** Told of every fault; prints one line when left out. */
+  /** Called with every fault. Default: prints one line. */
   readonly onFault?: ((fault: Fault) => void) | undefined
 }
 
 export interface PayOptions<R> extends RouteDefaults {
-  /** Decimal USD, such as `'0.01'`: text, since a float is not money. */
+  /** Decimal USD as text, such as `'0.01'`. */
   readonly price: string | ((request: R) => string | Promise<string>)
   readonly currency?: 'USD' | undefined
-  /** The caller's address, so that Purser limits the challenges of one caller. Without effect with `challengeBatch`. */
+  /** The caller's address, so that Purser can limit challenges per caller. Has no effect with `challengeBatch`. */
   readonly clientIp?: ((request: R) => string | undefined) | undefined
   /**
-   * The body of the request, byte for byte as it came. With it a payment is good for that body alone. Its challenges are
-   * never fetched ahead, and it runs before anything is paid: bound its size.
+   * Returns the raw request body, which binds the payment to that body. Its challenges are not fetched ahead. It runs
+   * before payment, so limit the size.
    */
   readonly bindBody?: ((request: R) => Uint8Array | string | Promise<Uint8Array | string>) | undefined
 }
 
-/** The wallets of a till. */
+/** The wallets of a seller. */
 export interface Payee {
   readonly walletId: string
   readonly otherWalletIds?: string[]
 }
 
-/** The client and the defaults that `walletMiddleware` puts on each request. */
-export interface Till {
+/** A seller: the client and the defaults that `walletMiddleware` attaches to each request. */
+export interface Seller {
   readonly purser: Purser
-  /** Who is paid, as challenge and verify are told. */
+  /** The paid wallets, as challenge and verify requests name them. */
   readonly payee: Payee
   readonly signOffers: boolean
   readonly publicUrl: string | undefined
@@ -154,12 +160,12 @@ export interface Till {
   readonly abandoned: AbandonedRuns
   readonly runs: Runs
   readonly reportDelivered: ReportDelivered
-  /** Undefined where the registry is told of nothing. */
+  /** Undefined if reports to the registry are off. */
   readonly reportSold: ReportSold | undefined
   readonly defaults: RouteDefaults
 }
 
-/** One route's options with nothing left open. */
+/** One route's options with all defaults applied. */
 export interface Route {
   readonly description: string | undefined
   readonly mimeType: string | undefined
@@ -176,7 +182,7 @@ export interface Route {
 
 const bothProtocols: readonly PaymentProtocol[] = ['x402', 'mpp']
 
-/** The route's own word first, then the wallet's, then ours. */
+/** Options of the route override those of the wallet, which override the defaults. */
 export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
   return {
     description: own.description ?? defaults.description,
@@ -194,10 +200,10 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
 }
 
 /**
- * Opens the till once, when the server starts: a wrong option is thrown here, not at the first payer. Retries are
- * shorter than the client's own, since a payer is waiting.
+ * Creates a seller at start-up. Throws for an invalid option. Retries are shorter than the client's defaults, because
+ * a payer is waiting.
  */
-export function openTill(options: WalletOptions): Till {
+export function createSeller(options: WalletOptions): Seller {
   checkWalletOptions(options)
   const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, ...options.retry }
   const purser = createPurser({ ...options, timeoutMs: options.timeoutMs ?? 15_000, retry })
@@ -230,7 +236,7 @@ function payeeOf({ walletId, otherWalletIds = [] }: WalletOptions): Payee {
   return otherWalletIds.length === 0 ? { walletId } : { walletId, otherWalletIds: [...otherWalletIds] }
 }
 
-/** A log that fails must not change what becomes of a payment. */
+/** A failing callback must not change the outcome of a payment. */
 function quietly<T>(name: string, listener: (event: T) => void): (event: T) => void {
   return (event) => {
     try {

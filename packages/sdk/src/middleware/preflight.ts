@@ -1,22 +1,22 @@
 import type { OwnAnswer } from './answers.ts'
 
-/** Which scripts of other origins may call the paid routes. */
+/** The origins whose scripts may call the paid routes. */
 export interface CorsOptions {
-  /** `*`, or the origins themselves, such as `https://app.example.com`. */
+  /** `*`, or a list of origins such as `https://app.example.com`. */
   readonly origins: '*' | readonly string[]
-  /** `GET, HEAD, POST, PUT, PATCH, DELETE` when left out. */
+  /** Default: `GET, HEAD, POST, PUT, PATCH, DELETE`. */
   readonly methods?: readonly string[] | undefined
-  /** Request headers beside those of payments; what the preflight names when left out. */
+  /** Allowed request headers in addition to payment headers. Default: those that the preflight requests. */
   readonly headers?: readonly string[] | undefined
-  /** How long a browser keeps the answer; 600 s when left out. */
+  /** How long browsers cache the preflight. Default: 600 s. */
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** What lets a script of the caller's origin read an answer, whatever the answer is. Empty without CORS options. */
+/** The CORS rules for a response. Empty without CORS options. */
 export interface ReadableBy {
-  /** `Access-Control-Allow-Origin`; undefined where the origin is not allowed. */
+  /** `Access-Control-Allow-Origin`. Undefined if the origin is not allowed. */
   readonly allowOrigin: string | undefined
-  /** The request headers on which that depends, for `Vary`. */
+  /** The request headers that the rule depends on, for `Vary`. */
   readonly varies: readonly string[]
 }
 
@@ -34,8 +34,8 @@ const paymentHeaders = [
 const methodsUsual = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /**
- * The answer to `OPTIONS` on a paid route. The handler never runs for it: a handler that is mounted for every method would
- * give away what it sells. Without CORS options it is empty, with the headers that earlier middleware has set.
+ * The response to `OPTIONS` on a paid route. The handler never runs for it, because a handler mounted for all methods
+ * would then be free. Without CORS options it is empty, with the headers that earlier middleware has set.
  */
 export function optionsAnswer(cors: CorsOptions | undefined, header: Header): OwnAnswer {
   if (cors === undefined || readableBy(cors, header).allowOrigin === undefined)
@@ -52,7 +52,7 @@ export function optionsAnswer(cors: CorsOptions | undefined, header: Header): Ow
   }
 }
 
-/** Who may read the answer to this request. A preflight depends on what it requests, too. */
+/** The CORS rules for this request. For a preflight they also depend on the requested method and headers. */
 export function readableBy(cors: CorsOptions | undefined, header: Header, isPreflight = false): ReadableBy {
   if (cors === undefined) return { allowOrigin: undefined, varies: [] }
   const requested = isPreflight && cors.headers === undefined ? ['Access-Control-Request-Headers'] : []

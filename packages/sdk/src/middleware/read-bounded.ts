@@ -1,5 +1,5 @@
 /**
- * The whole body of a response (null where it has none), or `too-large` as soon as it exceeds `bytesMax`; the rest is
+ * The whole body of a response (null if it has none), or `too-large` as soon as it exceeds `bytesMax`. The rest is
  * not read.
  */
 export async function readBounded(

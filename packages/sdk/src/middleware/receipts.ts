@@ -6,17 +6,17 @@ import { mppFactsOf } from './contract.ts'
 import type { Credential, MppSent, X402Credential } from './credential.ts'
 import { encodeHeader } from './headers.ts'
 
-/** How far the money of a sold answer has come. */
+/** The settlement state of a sold response. */
 export interface Moved {
   readonly txHash: string | null
   readonly settledAt: string | null
-  /** Broadcast, outcome not known yet. */
+  /** Broadcast, outcome unknown. */
   readonly pending: boolean
   /** Purser's signed receipt (x402 extension offer-receipt), a JWS. */
   readonly signed?: string | null | undefined
 }
 
-/** The header that proves the payment to the payer, in the words of the protocol that he paid with. */
+/** The receipt header for the payer, in the protocol of the payment. */
 export function receiptOf(credential: Credential, payment: VerifiedPayment, moved: Moved): readonly [string, string] {
   return credential.protocol === 'x402'
     ? [credential.responseHeader, x402Receipt(credential, payment.payer, moved)]
@@ -33,8 +33,8 @@ function x402Receipt(credential: X402Credential, payer: string | null, { txHash,
 }
 
 /**
- * Purser has verified the credential, so what it echoes of its challenge is what Purser signed. A payment without a
- * transaction, such as the proof for a price of zero, is named by its challenge.
+ * The challenge echoed in a verified credential is the one that Purser signed. A payment without a transaction, such
+ * as a zero-price proof, is referenced by its challenge.
  */
 function mppReceipt(credential: MppSent, payment: VerifiedPayment, { txHash, settledAt }: Moved): string {
   const parsed = parseMppCredential(credential.value)
@@ -59,7 +59,7 @@ function chainIdOf(network: string | null, request: string | undefined): number 
   return isRecord(details) && typeof details.chainId === 'number' ? details.chainId : undefined
 }
 
-/** The 402 for an x402 payment that was valid and could not be settled: the goods stay, the payer keeps the money. */
+/** The 402 for a valid x402 payment that could not be settled. Nothing is served and nothing was charged. */
 export function unsettledAnswer(credential: X402Credential, payer: string | null, reason: string): OwnAnswer {
   const { network, responseHeader } = credential
   const failure = { success: false, errorReason: reason, transaction: '', network, ...named(payer) }
@@ -74,7 +74,7 @@ export function unsettledAnswer(credential: X402Credential, payer: string | null
   }
 }
 
-/** Optional members of the protocol are left out, not null. */
+/** The protocol omits optional members instead of setting them to null. */
 function named(payer: string | null): { payer?: string } {
   return payer === null ? {} : { payer }
 }

@@ -1,8 +1,11 @@
 import type { RedeemRequest } from '../payments.ts'
-import type { Sale } from './ask.ts'
 import type { Credential } from './credential.ts'
+import type { PaymentContext } from './request-payment.ts'
 
-/** The header by which a payer proves himself anew: an ISO 8601 time and the signature of `redemptionMessage` (EIP-191). */
+/**
+ * The header with which a payer proves control of the account: an ISO 8601 time and the signature of
+ * `redemptionMessage` (EIP-191).
+ */
 export const redemptionHeader = 'x-service-redemption'
 
 export interface PayerSignature {
@@ -10,16 +13,16 @@ export interface PayerSignature {
   readonly signedAt: string
 }
 
-/** The payer's fresh signature in a request, if there is one of the right form. */
+/** The payer's redemption signature in a request, if there is a well-formed one. */
 export function payerSignatureOf(header: (name: string) => string | undefined): PayerSignature | undefined {
   const [, signedAt, value] = /^(\S{1,40}) (0x[0-9a-fA-F]{130})$/.exec(header(redemptionHeader) ?? '') ?? []
   if (signedAt === undefined || value === undefined || Number.isNaN(Date.parse(signedAt))) return undefined
   return { signedAt, value }
 }
 
-/** The request to redeem the payment of this credential. */
+/** The request that redeems the payment of this credential. */
 export function redeemRequestOf(
-  { resource, method, digest }: Sale,
+  { resource, method, digest }: PaymentContext,
   { protocol, value }: Credential,
   signature: PayerSignature | undefined,
 ): RedeemRequest {

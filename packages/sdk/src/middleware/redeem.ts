@@ -1,6 +1,5 @@
 import { ConflictError, NotFoundError } from '../errors.ts'
 import { type OwnAnswer, problemAnswer } from './answers.ts'
-import type { Sale } from './ask.ts'
 import type { Admission } from './core.ts'
 import type { Credential } from './credential.ts'
 import { privateCacheControl } from './headers.ts'
@@ -8,25 +7,26 @@ import { keptKeyOf, purchaseOf } from './purchase.ts'
 import { receiptOf } from './receipts.ts'
 import { type PayerSignature, redeemRequestOf } from './redeem-request.ts'
 import { unkept } from './replays.ts'
+import type { PaymentContext } from './request-payment.ts'
 import { type Conclusion, conclude, isPassing, type Purchase, redemptionRefusal, takeBack } from './settle.ts'
 
-/** An answer in place of the handler's. */
+/** A response sent instead of the handler's. */
 export interface Served {
   readonly answer: OwnAnswer
-  /** Call in place of sending it when the payer is gone. */
+  /** Call instead of sending it if the payer has disconnected. */
   readonly undelivered?: (() => void) | undefined
 }
 
 /**
- * Serves the answer that is kept for this very credential and request, once the payment is settled and Purser says that
- * nobody else serves it; undefined where none is kept.
+ * Serves the response that is kept for this credential and request, after the payment is settled and Purser has
+ * confirmed that nobody else serves it. Undefined if none is kept.
  */
 export async function serveKept(
-  sale: Sale,
+  context: PaymentContext,
   credential: Credential,
   signature: PayerSignature | undefined,
 ): Promise<Served | undefined> {
-  const taken = sale.till.kept.take(keptKeyOf(sale, credential))
+  const taken = context.seller.kept.take(keptKeyOf(context, credential))
   if (taken === undefined) return undefined
   if (taken === 'busy') return { answer: problemAnswer('delivery-in-progress', 1) }
   const { purchase, answer, redemptionToken } = taken
@@ -42,7 +42,7 @@ export async function serveKept(
   return { answer: sold, undelivered: () => conclusion.undelivered(answer) }
 }
 
-/** A handler's answer as it leaves later, on another connection than the one that it was written for. */
+/** A handler's response, adapted to be sent later on another connection. */
 function soldAnswer({ status, headers, body }: OwnAnswer, paid: readonly (readonly [string, string])[]): OwnAnswer {
   const own = Object.entries(headers).filter(([name]) => !unkept.test(name) && name.toLowerCase() !== 'cache-control')
   const cacheControl = Object.entries(headers).find(([name]) => name.toLowerCase() === 'cache-control')?.[1]
@@ -55,36 +55,36 @@ function soldAnswer({ status, headers, body }: OwnAnswer, paid: readonly (readon
 }
 
 /**
- * What becomes of a credential that was used before and whose answer is not kept here: the handler runs again where the
- * payment was settled and never delivered, and the payer proves who they are. Purser allows that for GET and HEAD, twice.
- * While the first handler may still run, the payer has to wait and never to pay again.
+ * Decides about a used credential whose response is not kept here. The handler runs again if the payment was settled
+ * but never delivered and the payer proves control of the account. Purser allows that twice, for GET and HEAD. While
+ * the first handler may still be running, the payer must wait and must not pay again.
  */
 export async function admitAgain(
-  sale: Sale,
+  context: PaymentContext,
   credential: Credential,
   signature: PayerSignature | undefined,
 ): Promise<Admission> {
   const verifiedAt = performance.now()
   try {
-    const redemption = await sale.till.purser.payments.redeem(redeemRequestOf(sale, credential, signature))
+    const redemption = await context.seller.purser.payments.redeem(redeemRequestOf(context, credential, signature))
     const { redemptionToken, expiresIn: _seconds, ...verification } = redemption
-    return rerun(purchaseOf(sale, credential, { verification, verifiedAt }), redemptionToken)
+    return rerun(purchaseOf(context, credential, { verification, verifiedAt }), redemptionToken)
   } catch (error) {
     if (error instanceof ConflictError) return refuse(redemptionRefusal(error))
-    // An older Purser knows no redemption.
+    // Older versions of Purser have no redemptions.
     if (error instanceof NotFoundError) return refuse(problemAnswer('duplicate-payment'))
-    sale.till.onFault({ stage: 'delivery', error })
+    context.seller.onFault({ stage: 'delivery', error })
     return refuse(problemAnswer('delivery-unavailable', 5))
   }
 }
 
 function rerun(purchase: Purchase, redemptionToken: string): Admission {
-  const { sale, payment, grant } = purchase
-  const { till, route } = sale
-  const giveBack = () => void takeBack(till, payment.paymentId, redemptionToken).catch(() => undefined)
+  const { context, payment, grant } = purchase
+  const { seller, route } = context
+  const giveBack = () => void takeBack(seller, payment.paymentId, redemptionToken).catch(() => undefined)
   const unserved = (error: Error) => {
     giveBack()
-    till.onFault({ stage: 'handler', error, payment })
+    seller.onFault({ stage: 'handler', error, payment })
   }
   return {
     kind: 'paid',
@@ -94,7 +94,7 @@ function rerun(purchase: Purchase, redemptionToken: string): Admission {
     bodyBytesMax: route.bodyBytesMax,
     conclude: () => finish(purchase, redemptionToken),
     tooLarge: () => {
-      unserved(new RangeError('The answer exceeds bodyBytesMax.'))
+      unserved(new RangeError('The response exceeds bodyBytesMax.'))
       return problemAnswer('response-too-large')
     },
     failed: () => unserved(new Error('The handler failed when a settled payment was redeemed.')),
@@ -106,15 +106,15 @@ function rerun(purchase: Purchase, redemptionToken: string): Admission {
 }
 
 async function finish(purchase: Purchase, redemptionToken: string): Promise<Conclusion> {
-  const { sale, credential, payment, grant, keepForPayer } = purchase
+  const { context, credential, payment, grant, keepForPayer } = purchase
   const { paymentId, txHash, settledAt } = payment
   const session = await grant.sessionHeaders()
   try {
-    await sale.till.purser.payments.redeemed(paymentId, { redemptionToken })
+    await context.seller.purser.payments.redeemed(paymentId, { redemptionToken })
   } catch (error) {
     if (error instanceof ConflictError)
       return { kind: 'withhold', answer: redemptionRefusal(error), keep: isPassing(error) ? keepForPayer : undefined }
-    sale.till.onFault({ stage: 'delivery', error, payment })
+    context.seller.onFault({ stage: 'delivery', error, payment })
     const keep = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
     return { kind: 'withhold', answer: problemAnswer('delivery-unavailable', 5), keep }
   }

@@ -2,28 +2,31 @@ import { routePatternOf } from '@purser/protocol'
 import type { Purser } from '../client.ts'
 import type { RouteSnapshot } from '../registry.ts'
 import { pause } from '../transport.ts'
-import type { Sale } from './ask.ts'
 import type { Admission } from './core.ts'
-import { bodySeen, headersSeen, isPlainPattern, type Look, mediaTypeOf, querySeen } from './observed.ts'
 import type { Fault } from './options.ts'
+import type { PaymentContext } from './request-payment.ts'
+import { bodySeen, headersSeen, isPlainPattern, mediaTypeOf, querySeen, type RequestShape } from './request-shape.ts'
 
 const againMs = 3_600_000
-/** Routes, by method and price, of which an hour is remembered: over them, nothing new is reported until one is an hour old. */
+/**
+ * The maximum number of routes (by method and price) remembered for an hour. Above it, new routes are not reported
+ * until an entry is an hour old.
+ */
 const routesMax = 1_000
 const waitingMax = 100
 const timeoutMs = 5_000
 
-/** A call that was paid for and answered. */
+/** A call that was paid for and served. */
 export interface SoldCall {
-  readonly sale: Pick<Sale, 'method' | 'resource' | 'price'>
+  readonly context: Pick<PaymentContext, 'method' | 'resource' | 'price'>
   readonly protocol: 'x402' | 'mpp'
-  /** The path at which payers reach the server, before the routes of its router. */
+  /** The path prefix of the public URL, before the routes of the router. */
   readonly basePath: string
   readonly contentType: string | undefined
-  readonly look: Look
+  readonly look: RequestShape
 }
 
-/** Takes note of a sold call. Never throws and never waits. */
+/** Records a sold call. Never throws or waits. */
 export type ReportSold = (call: SoldCall) => void
 
 interface Reporting {
@@ -33,9 +36,9 @@ interface Reporting {
 }
 
 /**
- * Tells Purser's registry of the routes that are sold here, behind the back of the requests: one message at a time, at most one an hour for
- * each method, route and price, sent once and given up after 5 s. While 100 wait, others are passed over. Names and kinds of what a route
- * takes are told, never a value. What goes wrong is told to `onFault` and changes nothing else.
+ * Reports sold routes to Purser's registry in the background: one report at a time, at most one per hour for each
+ * method, route and price. Each is sent once, with a timeout of 5 s. While 100 are waiting, others are dropped.
+ * Reports contain names and kinds of inputs, never values. Failures go to `onFault` and have no other effect.
  */
 export function openReports({ purser, onFault, now = Date.now }: Reporting): ReportSold {
   const reportedAt = new Map<string, number>()
@@ -43,7 +46,7 @@ export function openReports({ purser, onFault, now = Date.now }: Reporting): Rep
   let isSending = false
   const send = async (): Promise<void> => {
     isSending = true
-    // The answer that was sold leaves first.
+    // The response is sent first.
     await pause(0)
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       try {
@@ -65,7 +68,7 @@ export function openReports({ purser, onFault, now = Date.now }: Reporting): Rep
   return (call) => {
     try {
       const routePattern = patternOf(call)
-      const key = JSON.stringify([call.sale.method, routePattern, call.sale.price])
+      const key = JSON.stringify([call.context.method, routePattern, call.context.price])
       if (!isDue(key)) return
       reportedAt.set(key, now())
       waiting.push(snapshotOf(call, routePattern))
@@ -76,44 +79,48 @@ export function openReports({ purser, onFault, now = Date.now }: Reporting): Rep
   }
 }
 
-function patternOf({ sale, basePath, look }: SoldCall): string {
+function patternOf({ context, basePath, look }: SoldCall): string {
   const known = look.route !== undefined && isPlainPattern(look.route) ? basePath + look.route : undefined
-  return routePatternOf(known ?? new URL(sale.resource).pathname)
+  return routePatternOf(known ?? new URL(context.resource).pathname)
 }
 
-function snapshotOf({ sale, protocol, contentType, look }: SoldCall, routePattern: string): RouteSnapshot {
-  const { host, searchParams } = new URL(sale.resource)
+function snapshotOf({ context, protocol, contentType, look }: SoldCall, routePattern: string): RouteSnapshot {
+  const { host, searchParams } = new URL(context.resource)
   const bodyContentType = mediaTypeOf(contentType)
   return {
     host,
-    method: sale.method,
+    method: context.method,
     routePattern,
     headers: headersSeen(look.headerNames),
     queryParams: querySeen(searchParams),
     bodyParams: bodySeen(look.body),
     ...(bodyContentType !== undefined && { bodyContentType }),
-    amount: sale.price,
+    amount: context.price,
     protocol,
   }
 }
 
-/** What the report is made of, beside the sale. */
+/** The inputs of a report besides the payment context. */
 interface Seen {
   readonly protocol: 'x402' | 'mpp'
   readonly contentType: string | undefined
-  readonly look: (() => Look) | undefined
+  readonly look: (() => RequestShape) | undefined
 }
 
-/** The admission as it was, but that a sale which comes to its end is reported; where nobody looks, nothing is. */
-export function reporting(sale: Sale, { protocol, contentType, look }: Seen, admission: Admission): Admission {
-  const { reportSold, publicUrl, onFault } = sale.till
+/** Wraps an admission so that a completed sale is reported. Returns it unchanged if reports are off. */
+export function reporting(
+  context: PaymentContext,
+  { protocol, contentType, look }: Seen,
+  admission: Admission,
+): Admission {
+  const { reportSold, publicUrl, onFault } = context.seller
   if (admission.kind !== 'paid' || reportSold === undefined || look === undefined) return admission
   const conclude = async () => {
     const conclusion = await admission.conclude()
     if (conclusion.kind === 'withhold') return conclusion
     try {
       const basePath = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
-      reportSold({ sale, protocol, basePath, contentType, look: look() })
+      reportSold({ context, protocol, basePath, contentType, look: look() })
     } catch (error) {
       onFault({ stage: 'registry', error })
     }

@@ -1,16 +1,16 @@
 import type { OwnAnswer } from './answers.ts'
 
-/** One purchase that the payer gave a name: what must be the same for a repeat of it to be answered. */
+/** A purchase with a payment identifier: what must match for a repeat to be answered. */
 export interface Purchase {
-  /** The payer's id of the payment (x402 extension `payment-identifier`). */
+  /** The payment identifier (x402 extension `payment-identifier`). */
   readonly id: string
-  /** Says which credential came for what: method, address, and body where it is bound. */
+  /** Identifies the credential and its request: method, URL, and body if it is bound. */
   readonly fingerprint: string
 }
 
 /**
- * What may be done about a purchase: answer as before, refuse it (it has no answer to keep, or its id is another's), or
- * sell.
+ * The decision about a purchase: repeat the response, refuse it (its response is not kept, or the id belongs to
+ * another payment), or sell.
  */
 export type Claim =
   | { readonly kind: 'replay'; readonly answer: OwnAnswer }
@@ -32,14 +32,14 @@ interface Entry {
 const entriesMax = 1_000
 const answerBytesMax = 1_000_000
 const bytesMax = 32_000_000
-/** What an entry weighs besides its answer's body. */
+/** The size of an entry without the response body, in bytes. */
 const entryBytes = 4_096
 
 /**
- * Answers kept for payers whose connection broke: the same credential for the same request gets the same answer once
- * more, in place of a refusal, for `ttlMs`. Kept in this process alone and within 1,000 entries and 32 MB, the oldest
- * going first; an answer over 1 MB is not kept. Whoever shows the same credential in that time gets the answer, unasked by
- * Purser. Whether a credential buys twice never depends on it: Purser decides.
+ * Keeps responses for payers whose connection broke. Within `ttlMs`, the same credential for the same request gets
+ * the same response instead of a refusal, without a call to Purser. Kept in this process, within 1,000 entries and 32
+ * MB; the oldest are dropped first. Responses above 1 MB are not kept. This does not decide whether a credential can
+ * pay twice: Purser does.
  */
 export function openReplays(ttlMs: number, now: () => number = Date.now): Replays {
   const entries = new Map<string, Entry>()
@@ -49,7 +49,7 @@ export function openReplays(ttlMs: number, now: () => number = Date.now): Replay
     entries.delete(id)
     bytes -= entry.bytes
   }
-  const makeRoom = () => {
+  const makeSpace = () => {
     for (const [id, entry] of entries) {
       if (entries.size <= entriesMax && bytes <= bytesMax && entry.endsAt > now()) return
       drop(id, entry)
@@ -60,17 +60,17 @@ export function openReplays(ttlMs: number, now: () => number = Date.now): Replay
     if (entries.get(id) !== entry || size > answerBytesMax) return
     Object.assign(entry, { answer: replayed(answer), bytes: entry.bytes + size })
     bytes += size
-    makeRoom()
+    makeSpace()
   }
   return {
     claim: ({ id, fingerprint }) => {
-      makeRoom()
+      makeSpace()
       const known = entries.get(id)
       if (known !== undefined) return repeat(known, fingerprint)
       const entry: Entry = { fingerprint, endsAt: now() + ttlMs, answer: undefined, bytes: entryBytes }
       entries.set(id, entry)
       bytes += entryBytes
-      makeRoom()
+      makeSpace()
       return { kind: 'claimed', keep: (answer) => keep(id, entry, answer), free: () => drop(id, entry) }
     },
   }
@@ -81,7 +81,7 @@ function repeat({ fingerprint, answer }: Entry, repeated: string): Claim {
   return answer === undefined ? { kind: 'duplicate' } : { kind: 'replay', answer }
 }
 
-/** These belong to one connection, and are written anew for each. */
+/** Headers that belong to one connection and are written anew for each. */
 export const unkept = /^(?:connection|content-length|date|keep-alive|transfer-encoding)$/i
 
 function replayed({ status, headers, body }: OwnAnswer): OwnAnswer {

@@ -1,18 +1,18 @@
-/** What became of requests whose handler ran here, by the credential and the request that it came with. */
+/** The state of handler runs in this process, by credential and request. */
 export interface Runs {
-  /** `running` while the handler runs or its payment is being settled; `unsold` when it ended without being paid for. */
+  /** `running` while the handler runs or its payment is being settled; `unsold` if it ended without payment. */
   readonly stateOf: (key: string) => 'running' | 'unsold' | undefined
-  /** Takes note of a run; false where one with this key runs already. */
+  /** Records a run. False if one with this key is already running. */
   readonly begin: (key: string) => boolean
-  /** Call once for each run that has begun. */
+  /** Call once for each recorded run. */
   readonly end: (key: string, how: 'over' | 'unsold') => void
 }
 
 const unsoldMax = 1_000
 
 /**
- * Which handlers run in this process, so that a payer who sends a request again meanwhile waits and does not pay twice; and the last 1,000
- * that sold nothing, whose payers are not charged and need a new payment.
+ * Tracks the handlers that run in this process, so that a payer who repeats a request waits and does not pay twice.
+ * Also tracks the last 1,000 runs that were not charged; their payers need a new payment.
  */
 export function openRuns(): Runs {
   const running = new Set<string>()

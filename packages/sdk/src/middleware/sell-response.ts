@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { bufferResponse, type HeaderValues, headerOf } from './buffer-response.ts'
 import type { Paid } from './core.ts'
 import { exposeHeaders, privateCacheControl } from './headers.ts'
-import { type HeaderValues, headerOf, holdResponse } from './hold-response.ts'
 import type { ReadableBy } from './preflight.ts'
 import { isSold } from './sold-status.ts'
 
 /**
- * Holds what the handler that is about to run writes to a Node response, and lets it out when it is paid for. Never
- * rejects: nobody is there any more to catch it. `before` as in `holdResponse`.
+ * Buffers what the handler writes to a Node response and sends it after payment. Never rejects, because there is no
+ * caller to catch it. `before` is as in `bufferResponse`.
  */
 export async function sellResponse(
   paid: Paid & { readonly cors: ReadableBy },
   res: ServerResponse,
   before?: HeaderValues,
 ): Promise<void> {
-  const response = holdResponse(res, { bodyBytesMax: paid.bodyBytesMax, cors: paid.cors, before })
-  if ((await Promise.race([response.held, leftOf(res)])) === 'left' && paid.abandon()) return
-  if ((await response.held) === 'too-large') return response.replace(paid.tooLarge())
+  const response = bufferResponse(res, { bodyBytesMax: paid.bodyBytesMax, cors: paid.cors, before })
+  if ((await Promise.race([response.finished, leftOf(res)])) === 'left' && paid.abandon()) return
+  if ((await response.finished) === 'too-large') return response.replace(paid.tooLarge())
   if (!isSold(response.status())) {
     paid.failed()
     return response.release()
@@ -53,8 +53,8 @@ function headersOf(res: ServerResponse): Record<string, string | readonly string
 }
 
 /**
- * All values of a request's header in one text. Node itself drops every `Authorization` but the first, and two payments
- * must not be taken for one.
+ * All values of a request header, joined. Node drops every `Authorization` but the first, and two payments must not
+ * look like one.
  */
 export function headerOfRequest(req: IncomingMessage, name: string): string | undefined {
   const value = req.headers[name]

@@ -4,16 +4,16 @@ import { PaymentRefusedError } from '../errors.ts'
 import type { Session } from '../sessions.ts'
 import type { Payee } from './options.ts'
 
-/** Carries a session: its token, out with the answer that was paid for, and in with the calls after it. */
+/** The header with the session token, in the paid response and in later requests. */
 export const sessionHeader = 'X-Service-Session-Id'
 
 const tokenPattern = /^sess_[0-9a-z]{26}\.[A-Za-z0-9_-]{43}$/
-/** How long a yes of Purser is believed. A session that ends in this time opens its routes until it is over. */
+/** How long a positive check is cached. A session that ends in this time stays valid until the entry expires. */
 const yesMsMax = 5_000
 const entriesMax = 10_000
 
 export interface SessionGate {
-  /** The session that a token opens at a host, or undefined; throws when Purser gives no clear answer. */
+  /** The session of a token at a host, or undefined. Throws if Purser does not respond clearly. */
   readonly check: (token: string, host: string) => Promise<Session | undefined>
 }
 
@@ -23,8 +23,8 @@ interface Entry {
 }
 
 /**
- * Asks Purser whether a session is good, once for all calls that come with it at the same time, and believes a yes for 5 s. A no is
- * asked for again each time. What cannot be a token is not sent.
+ * Checks sessions with Purser, once for all simultaneous calls with the same token. A positive result is cached for 5
+ * s, a negative one is not cached. A malformed token is not sent.
  */
 export function openGate(purser: Purser, payee: Payee, now: () => number = Date.now): SessionGate {
   const entries = new Map<string, Entry>()
@@ -39,7 +39,7 @@ export function openGate(purser: Purser, payee: Payee, now: () => number = Date.
       const known = entries.get(key)
       const entry = known !== undefined && known.endsAt > now() ? known : ask(token, host)
       entries.set(key, entry)
-      makeRoom(entries)
+      makeSpace(entries)
       try {
         const session = await entry.answer
         const isNew = entry.endsAt === Number.POSITIVE_INFINITY
@@ -54,8 +54,11 @@ export function openGate(purser: Purser, payee: Payee, now: () => number = Date.
   }
 }
 
-/** The oldest go first: whoever made up tokens fills the memory with nothing but his own, and each is asked for again. */
-function makeRoom(entries: Map<string, Entry>): void {
+/**
+ * The oldest entries are dropped first. Invented tokens cannot evict anything but a cache entry, which is checked
+ * again.
+ */
+function makeSpace(entries: Map<string, Entry>): void {
   for (const oldest of entries.keys()) {
     if (entries.size <= entriesMax) return
     entries.delete(oldest)
@@ -64,7 +67,7 @@ function makeRoom(entries: Map<string, Entry>): void {
 
 const [secondsMin, secondsMax] = [60, 604_800]
 
-/** `sessionTtl` in seconds; throws a `TypeError` for one that Purser would not take. */
+/** `sessionTtl` in seconds. Throws a `TypeError` for a value that Purser would not accept. */
 export function sessionSecondsOf(ttl: string | number | undefined): number | undefined {
   if (ttl === undefined) return undefined
   const seconds = typeof ttl === 'number' ? ttl : parseDuration(ttl)

@@ -1,4 +1,4 @@
-/** Only a 2xx is sold: an answer that says "not modified" or "look elsewhere" hands out nothing. */
+/** Whether a status is charged. Only 2xx is: "not modified" and redirects deliver nothing. */
 export function isSold(status: number): boolean {
   return status >= 200 && status < 300
 }

@@ -3,26 +3,26 @@ import type { FileSource } from '../multipart.ts'
 import type { Vault, VaultDocument, VaultEvent, VaultFile, VaultState } from '../vault-records.ts'
 
 /**
- * The vault that a payment bought, for the handler to work in. It is made when it is first used, one for each payment; calls of
- * one session share theirs. What Purser refuses is thrown: a handler that does not catch it has failed, and is not paid.
+ * The vault that comes with a payment, for the handler to use. It is created on first use, one per payment; calls of
+ * one session share it. Refusals by Purser are thrown. A handler that does not catch one has failed and is not paid.
  */
 export interface PaidVault {
-  /** Its id, for the payer to look at it; makes the vault where it is not there yet. */
+  /** Returns the id, which the payer can use to read the vault. Creates the vault if needed. */
   readonly id: () => Promise<string>
   readonly addDocument: (name: string, data: Readonly<Record<string, unknown>>) => Promise<VaultDocument>
-  /** A stream goes out as it comes and is never whole in memory. */
+  /** A stream is sent in chunks and never buffered as a whole. */
   readonly addFile: (name: string, file: FileSource, mimeType?: string) => Promise<VaultFile>
-  /** Tells everybody who watches the vault. */
+  /** Emits an event to everybody who watches the vault. */
   readonly emit: (event: string, payload?: Readonly<Record<string, unknown>>) => Promise<VaultEvent>
-  /** Closes it to writes for ever and signs what it holds. */
+  /** Closes the vault to writes permanently and signs its content. */
   readonly seal: (summary?: string) => Promise<Vault>
-  /** Keeps it until it is deleted. */
+  /** Keeps the vault until it is deleted. */
   readonly persist: () => Promise<Vault>
-  /** Everything that it holds and, once it is sealed, the manifest. */
+  /** The content of the vault and, once it is sealed, the manifest. */
   readonly getManifest: () => Promise<VaultState>
 }
 
-/** A vault whose id is not asked for before it is needed. */
+/** A vault whose id is resolved on first use. */
 export function openVault({ vaults }: Purser, idOf: () => Promise<string>): PaidVault {
   return {
     id: idOf,

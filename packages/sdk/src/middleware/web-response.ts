@@ -6,8 +6,8 @@ import { readBounded } from './read-bounded.ts'
 import { isSold } from './sold-status.ts'
 
 /**
- * What leaves in the place of what the handler answers: its answer as it is when the handler failed, with the receipt
- * when it was paid for, or one of our own. The answer is read to its end first, so nothing of it leaves early. Throws
+ * Returns the response to send: the handler's unchanged if it failed, the handler's with the receipt if it was paid
+ * for, or one of the middleware. The handler's response is read completely first, so nothing is sent early. Rethrows
  * what the handler throws.
  */
 export async function soldResponse(
@@ -15,7 +15,7 @@ export async function soldResponse(
   handler: () => Response | Promise<Response>,
   left: AbortSignal,
 ): Promise<Response> {
-  const { response, body } = await held(paid, handler)
+  const { response, body } = await completeResponseOf(paid, handler)
   if (!isSold(response.status)) return response
   if (left.aborted && paid.abandon()) return new Response(null, { status: 499 })
   if (body === 'too-large') return ownResponse(paid.tooLarge(), readableBy(response.headers))
@@ -38,7 +38,7 @@ export async function soldResponse(
   return sold
 }
 
-async function held(paid: Paid, handler: () => Response | Promise<Response>) {
+async function completeResponseOf(paid: Paid, handler: () => Response | Promise<Response>) {
   try {
     const response = await handler()
     if (isSold(response.status)) return { response, body: await readBounded(response, paid.bodyBytesMax) }
@@ -50,7 +50,7 @@ async function held(paid: Paid, handler: () => Response | Promise<Response>) {
   }
 }
 
-/** An answer of our own as a `Response`, with the headers in `before` where it has none of that name. */
+/** A response of the middleware as a `Response`, with the headers in `before` that it does not set itself. */
 export function ownResponse({ status, headers, body }: OwnAnswer, before?: Headers): Response {
   const response = new Response(body, { status, ...(before !== undefined && { headers: before }) })
   for (const [name, value] of Object.entries(headers)) {
@@ -61,7 +61,7 @@ export function ownResponse({ status, headers, body }: OwnAnswer, before?: Heade
   return response
 }
 
-/** The same response, readable by scripts of allowed origins. Its own headers may be immutable, so it is made anew. */
+/** A copy of the response with the CORS headers. The original's headers may be immutable. */
 export function readableResponse(response: Response, cors: ReadableBy): Response {
   const reading = readingHeaders(cors, (name) => response.headers.get(name))
   if (reading.length === 0) return response
@@ -71,7 +71,7 @@ export function readableResponse(response: Response, cors: ReadableBy): Response
   return made
 }
 
-/** Of a handler's headers, those by which a browser may read the answer that takes its place. */
+/** The CORS-related headers of the handler's response, which a replacing response keeps. */
 function readableBy(headers: Headers): Headers {
   const kept = [...headers].filter(([name]) => name === 'vary' || name.startsWith('access-control-'))
   return new Headers(kept)
@@ -81,7 +81,7 @@ function expose(headers: Headers): void {
   headers.set('Access-Control-Expose-Headers', exposeHeaders(headers.get('access-control-expose-headers')))
 }
 
-/** Cookies alone must not be joined with commas. */
+/** `Set-Cookie` is the only header whose values must not be comma-joined. */
 function recordOf(headers: Headers): Record<string, string | readonly string[]> {
   const cookies = headers.getSetCookie()
   return { ...Object.fromEntries(headers), ...(cookies.length > 0 && { 'set-cookie': cookies }) }

@@ -3,7 +3,7 @@ import type { RefusalReason } from './errors.ts'
 import type { Price } from './offers.ts'
 import type { Payer } from './payer.ts'
 
-/** No authorization is good for longer than this, whatever a seller asks. */
+/** The longest validity of an authorization in seconds, whatever a seller requests. */
 export const authorizationSecondsMax = 3_600
 
 const signatureTextMax = 32_768
@@ -19,14 +19,14 @@ const authorizationTypes = {
   ],
 }
 
-/** Why a price cannot be paid by an EIP-3009 signature, or `undefined` when it can. */
+/** Why a price cannot be paid with an EIP-3009 signature, or `undefined` if it can. */
 export function whyNotAuthorizable({ token }: Price): RefusalReason | undefined {
   return token.eip3009 && token.eip712 !== null ? undefined : 'token-without-signatures'
 }
 
 /**
- * Signs over exactly this price to exactly this receiver (EIP-3009), good from now until `validBeforeSeconds`. The domain is the one that
- * the registry has for the token: what the seller writes about it is never signed.
+ * Signs an EIP-3009 authorization of exactly this price to exactly this receiver, valid from now until
+ * `validBeforeSeconds`. The EIP-712 domain comes from the token registry, never from the seller.
  */
 export async function signAuthorization(
   payer: Payer,
@@ -47,9 +47,12 @@ export async function signAuthorization(
   return { signature: hexOf(signature), authorization: { ...common, ...authorization } }
 }
 
-/** What a signer answered, if it is bytes of a size that a signature or transaction can have; throws a `TypeError` otherwise. */
+/**
+ * Returns a signer's result if it is hex of a plausible size for a signature or transaction. Throws a `TypeError`
+ * otherwise.
+ */
 export function hexOf(answer: unknown): Hex {
   const isBytes = typeof answer === 'string' && answer.length <= signatureTextMax && answer.length % 2 === 0
   if (isBytes && answer.length > 2 && isHex(answer)) return answer
-  throw new TypeError('the signer answered something else than 0x and hex digits')
+  throw new TypeError('the signer did not return 0x and hex digits')
 }

@@ -1,6 +1,6 @@
 /**
- * All bytes of a stream, or `too-large` as soon as they are more than `bytesMax`. Cancelling the rest is not waited for: half of a cloned
- * body is cancelled only when the other half is, too.
+ * All bytes of a stream, or `too-large` as soon as there are more than `bytesMax`. Does not wait for the cancellation
+ * of the rest: one half of a cloned body is canceled only when the other half is, too.
  */
 export async function readBytes(
   stream: ReadableStream<Uint8Array>,
@@ -20,7 +20,7 @@ export async function readBytes(
   return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 
-/** Lets go of a body that nobody will read, so that its connection is free. */
+/** Cancels an unread body, so that its connection is freed. */
 export function discard(response: Response | undefined): void {
   response?.body?.cancel().catch(() => {})
 }

@@ -5,12 +5,12 @@ import type { Reading } from './offers.ts'
 import type { Payer } from './payer.ts'
 import { offersOfV1, offersOfV2 } from './x402-offers.ts'
 
-/** The most of a 402's body that is read. */
+/** The maximum number of bytes read of a 402 body. */
 export const challengeBytesMax = 262_144
 
 /**
- * Every offer in a 402, of both protocols; none where it speaks neither. Version 1's challenge is a body, read only where no header offers
- * anything payable, from a copy: the response stays unread.
+ * All offers of a 402 in both protocols; empty if it has none. The body, which carries the challenge of version 1, is
+ * read only if no header has a payable offer, and from a copy, so that the response stays unread.
  */
 export async function offersOf(payer: Payer, response: Response, sent: Headers): Promise<readonly Reading[]> {
   const required = response.headers.get(x402Headers.paymentRequired)
@@ -22,7 +22,7 @@ export async function offersOf(payer: Payer, response: Response, sent: Headers):
   return [...v2, ...mpp, ...v1]
 }
 
-/** The JSON in a response's body, which stays readable; `undefined` for anything else, a body above the bound included. */
+/** The JSON of a response body, which stays readable. `undefined` if it is not JSON or exceeds the limit. */
 export async function jsonOf(response: Response): Promise<unknown> {
   try {
     const { body } = response.clone()

@@ -6,8 +6,8 @@ import type { Payer } from './payer.ts'
 import type { Quote } from './payment.ts'
 
 /**
- * The offers that may be paid, the one to take first at the head: by preference, then the cheapest, then x402 before MPP, then as the
- * seller ordered them. Throws `UnsupportedPaymentError` when there is none, `LimitExceededError` when only `perCall` stands against them.
+ * The payable offers in order: by preference, then the cheapest, then x402 before MPP, then in the seller's order.
+ * Throws `UnsupportedPaymentError` if there is none, `LimitExceededError` if only `perCall` prevents them.
  */
 export function choose(payer: Payer, readings: readonly Reading[]): readonly [Quote, ...Quote[]] {
   const quotes = readings.flatMap((reading) => ('quote' in reading ? [reading.quote] : []))
@@ -27,7 +27,7 @@ export function choose(payer: Payer, readings: readonly Reading[]): readonly [Qu
   })
 }
 
-/** Why the place that asks may not be paid at all, whatever it offers; `undefined` when it may. */
+/** Why a URL may not be paid at all, whatever it offers, or `undefined` if it may. */
 export function whyNotThere(payer: Payer, url: URL): Refusal['reason'] | undefined {
   const { hosts } = payer.limits
   const isAllowed = hosts === undefined || hosts.has(url.hostname) || hosts.has(url.host)

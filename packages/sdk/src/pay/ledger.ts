@@ -1,43 +1,54 @@
 import { formatUsd, parseUsd } from './dollars.ts'
 
-/** The limits that are counted over time. */
+/** The limits that accumulate over time. */
 export type CountedLimit = 'perHostPerDay' | 'perDay'
 
-/** An amount that is about to be signed away. Dollars are decimal texts. */
+/** An amount to reserve before signing. Dollars are decimal text. */
 export interface ReservationRequest {
-  /** Unique; names the reservation in `commit` and `release`. */
+  /** Unique id of the reservation, for `commit` and `release`. */
   readonly id: string
   readonly host: string
-  /** The UTC day that it counts to, as `2026-11-21`. */
+  /** The UTC day of the payment, such as `2026-11-21`. */
   readonly day: string
   readonly usd: string
   readonly limits: { readonly [limit in CountedLimit]?: string | undefined }
 }
 
-/** `spentUsd` is what the exceeded limit had already counted. */
+/** `spentUsd` is the amount already counted towards the exceeded limit. */
 export type ReservationVerdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly limit: CountedLimit; readonly spentUsd: string }
 
 /**
- * Where spending is counted. An implementation for several processes must make `reserve` one atomic step (a transaction with a row
- * lock, a script in Redis): two calls that both look first and add later would exceed the limit together.
+ * Counts spending. An implementation for several processes must make `reserve` atomic (a transaction with a row lock,
+ * a script in Redis). Otherwise two calls that read first and add later could exceed the limit together.
  */
 export interface Ledger {
-  /** Counts the amount at once if every limit holds with it, or counts nothing. A throw refuses the payment. */
+  /** Counts the amount at once if no limit would be exceeded; otherwise counts nothing. A throw refuses the payment. */
   reserve(request: ReservationRequest): Promise<ReservationVerdict>
-  /** The payment was accepted: what was reserved is spent for good. */
+  /** Marks the reserved amount as spent: the payment was accepted. */
   commit(id: string): Promise<void>
-  /** Nothing can be taken any more: stops counting it. Unknown and committed ids do nothing. */
+  /** Releases the reservation: nothing can be charged any more. Unknown and committed ids have no effect. */
   release(id: string): Promise<void>
 }
 
-type Held = { readonly host: string; readonly day: string; readonly usd: bigint }
-type Day = { total: bigint; readonly byHost: Map<string, bigint>; readonly held: Map<string, Held> }
+type Reserved = { readonly host: string; readonly day: string; readonly usd: bigint }
+type Day = { total: bigint; readonly byHost: Map<string, bigint>; readonly reserved: Map<string, Reserved> }
 
 const daysKept = 3
 
-/** Counts in this process's memory, forgotten when it ends. Reserving is one synchronous step, so calls at once cannot pass each other. */
+/**
+ * Returns a ledger in this process's memory. `reserve` is synchronous, so simultaneous calls cannot exceed a limit
+ * together.
+ *
+ * @example
+ * import { createPayingFetch, memoryLedger, type Signer } from '@purser/sdk/pay'
+ *
+ * export function fetchesOf(signers: readonly Signer[]) {
+ *   const ledger = memoryLedger() // one budget for all of them
+ *   return signers.map((signer) => createPayingFetch({ signer, ledger, limits: { perCall: '0.05', perDay: '5' } }))
+ * }
+ */
 export function memoryLedger(): Ledger {
   const days = new Map<string, Day>()
   return {
@@ -47,18 +58,18 @@ export function memoryLedger(): Ledger {
       const exceeded = exceededLimit(day, request, usd)
       if (exceeded !== undefined) return exceeded
       count(day, { host: request.host, day: request.day, usd })
-      day.held.set(request.id, { host: request.host, day: request.day, usd })
+      day.reserved.set(request.id, { host: request.host, day: request.day, usd })
       return { ok: true }
     },
     commit: async (id) => {
-      for (const day of days.values()) day.held.delete(id)
+      for (const day of days.values()) day.reserved.delete(id)
     },
     release: async (id) => {
       for (const day of days.values()) {
-        const held = day.held.get(id)
-        if (held === undefined) continue
-        day.held.delete(id)
-        count(day, { ...held, usd: -held.usd })
+        const reserved = day.reserved.get(id)
+        if (reserved === undefined) continue
+        day.reserved.delete(id)
+        count(day, { ...reserved, usd: -reserved.usd })
       }
     },
   }
@@ -67,7 +78,7 @@ export function memoryLedger(): Ledger {
 function dayOf(days: Map<string, Day>, name: string): Day {
   const known = days.get(name)
   if (known !== undefined) return known
-  const day: Day = { total: 0n, byHost: new Map(), held: new Map() }
+  const day: Day = { total: 0n, byHost: new Map(), reserved: new Map() }
   days.set(name, day)
   const old = [...days.keys()].sort().slice(0, -daysKept)
   for (const each of old) if (each !== name) days.delete(each)
@@ -85,13 +96,13 @@ function exceededLimit(day: Day, request: ReservationRequest, usd: bigint): Rese
   return undefined
 }
 
-function count(day: Day, { host, usd }: Held): void {
+function count(day: Day, { host, usd }: Reserved): void {
   day.total += usd
   day.byHost.set(host, (day.byHost.get(host) ?? 0n) + usd)
 }
 
 function dollars(text: string): bigint {
   const usd = parseUsd(text)
-  if (usd === undefined) throw new RangeError('not an amount of dollars')
+  if (usd === undefined) throw new RangeError('not a dollar amount')
   return usd
 }

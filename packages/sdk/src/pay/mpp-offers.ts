@@ -19,17 +19,22 @@ import type { Payer } from './payer.ts'
 import type { Credential } from './payment.ts'
 import { tempoWayOf } from './tempo.ts'
 
-/** The longest `WWW-Authenticate` that is read, in characters; clients must take 4 KB. */
+/** The longest `WWW-Authenticate` that is read, in characters. The specification requires clients to accept 4 KB. */
 export const authenticateLengthMax = 65_536
 
 const expirySecondsDefault = 300
 const paymentScheme = /(?:^|,)\s*payment\s/i
 const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
-/** Headers that mean something else, so that a challenge cannot have them overwritten, or that a browser would drop unsent. */
+/**
+ * Headers that a challenge may not name for the credential: they have another meaning, or browsers do not send them.
+ */
 const keptHeaders =
   /^(?:accept.*|connection|content-.*|cookie2?|date|dnt|expect|host|idempotency-key|keep-alive|origin|payment-signature|permissions-policy|proxy-.*|referer|sec-.*|te|trailer|transfer-encoding|upgrade|via|x-payment)$/i
 
-/** Reads `WWW-Authenticate`: every challenge of the scheme `Payment`, payable or refused. Other schemes are none of ours; of very many, the first are read. */
+/**
+ * Reads all challenges of the scheme `Payment` in `WWW-Authenticate`, payable or refused. Ignores other schemes.
+ * Reads a limited number of challenges.
+ */
 export function offersOfMpp(payer: Payer, authenticate: string, sent: Headers): readonly Reading[] {
   const challenges = authenticate.length > authenticateLengthMax ? [] : parseChallenges(authenticate)
   if (challenges.length === 0 && paymentScheme.test(authenticate)) return [refused(['mpp'], 'unreadable')]
@@ -52,7 +57,7 @@ const readers = new Map([
   ['tempo/charge', readTempoCharge],
 ])
 
-/** A credential is not put in place of a header that the caller sends, such as the API key in `Authorization`. */
+/** A credential never replaces a header that the caller sends, such as an API key in `Authorization`. */
 function whyNotHeader(challenge: MppChallenge, sent: Headers): RefusalReason | undefined {
   const header = headerOf(challenge)
   if (!tokenPattern.test(header) || keptHeaders.test(header)) return 'malformed'
@@ -114,7 +119,9 @@ function priceOfCharge(
   return priceOf(payer, { network, asset: currency, amount, payTo: recipient })
 }
 
-/** The authorization's nonce is the challenge's, so that it pays for this challenge and no other (draft-evm-charge). */
+/**
+ * The nonce is derived from the challenge, so that the authorization pays for this challenge only (draft-evm-charge).
+ */
 async function signEvm(payer: Payer, price: Price, challenge: MppChallenge): Promise<Credential> {
   const nonce: Hex = chargeNonce(challenge.id, challenge.realm)
   const validBeforeSeconds = endOf(payer, challenge).endSeconds
@@ -137,7 +144,7 @@ function credentialOf(
   return { header: headerOf(challenge), value: formatMppCredential({ challenge, payload, source }), validBeforeSeconds }
 }
 
-/** When the challenge ends, and until when a signature for it is good: never longer than an hour. */
+/** When the challenge expires, and until when a signature for it is valid: at most an hour. */
 function endOf(
   payer: Payer,
   { expires }: MppChallenge,

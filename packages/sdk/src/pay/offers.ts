@@ -4,18 +4,18 @@ import type { Refusal, RefusalReason } from './errors.ts'
 import type { Payer } from './payer.ts'
 import type { Quote } from './payment.ts'
 
-/** An offer, read: payable, or why not. */
+/** A parsed offer: payable, or the reason why not. */
 export type Reading = { readonly quote: Quote } | { readonly refusal: Refusal }
 
-/** What every offer says, as the seller wrote it. */
-export interface Asked {
+/** The price of an offer, as the seller wrote it. */
+export interface Requested {
   readonly network: Network | undefined
   readonly asset: string
   readonly amount: string
   readonly payTo: string
 }
 
-/** The same in our terms. */
+/** A validated price. */
 export interface Price {
   readonly network: Network
   readonly token: TokenInfo
@@ -25,10 +25,10 @@ export interface Price {
 }
 
 /**
- * What an offer costs in real dollars, or why it cannot be said. Only tokens that are known count: what a seller writes about another
- * one's name, decimals or worth proves nothing.
+ * The dollar price of an offer, or why it is unknown. Only registered tokens are priced: a seller's claims about the
+ * name, decimals or value of another token are not trusted.
  */
-export function priceOf(payer: Payer, { network, asset, amount, payTo }: Asked): Price | RefusalReason {
+export function priceOf(payer: Payer, { network, asset, amount, payTo }: Requested): Price | RefusalReason {
   if (network === undefined) return 'unknown-network'
   if (payer.limits.networks?.has(network.name) === false) return 'network-not-allowed'
   const token = payer.tokenAt(network, asset)
@@ -39,7 +39,7 @@ export function priceOf(payer: Payer, { network, asset, amount, payTo }: Asked):
   return { network, token, rawAmount, usd: usdOf(rawAmount, token), payTo: receiver }
 }
 
-/** An offer that is not taken. Its name is the seller's text, so only tame characters of it are shown. */
+/** A refused offer. Its name is the seller's text, so only safe characters of it are shown. */
 export function refused(offer: readonly string[], reason: RefusalReason): Reading {
   const tame = offer.map((part) => (/^[\w:.-]{1,64}$/.test(part) ? part : '?'))
   return { refusal: { offer: tame.join(' '), reason } }

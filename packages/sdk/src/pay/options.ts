@@ -3,54 +3,62 @@ import type { Ledger } from './ledger.ts'
 import type { PaymentRecord, ProposedPayment, Protocol } from './payment.ts'
 import type { Signer } from './signer.ts'
 
-/** What may be spent. All amounts are decimal dollars. Without `perCall` nothing is paid at all. */
+/** Spending limits in decimal dollars. Without `perCall` nothing is paid. */
 export interface PayLimits {
-  /** The most that one call may cost. `"0"` lets through only what is free (zero-amount proofs). */
+  /** The maximum per call. `"0"` allows only free offers (zero-amount proofs). */
   readonly perCall?: string | undefined
-  /** The most that one host may be paid in a UTC day; ports of one host count together. */
+  /** The maximum per host and UTC day. All ports of a host count together. */
   readonly perHostPerDay?: string | undefined
-  /** The most that all hosts together may be paid in a UTC day. */
+  /** The maximum for all hosts per UTC day. */
   readonly perDay?: string | undefined
-  /** Above this, `confirm` is asked first. The two come together. */
+  /** Above this amount, `confirm` is called first. Requires `confirm`, and vice versa. */
   readonly confirmAbove?: string | undefined
-  /** Whether to pay; the money is reserved while it is awaited. */
+  /** Returns whether to pay. The amount is reserved in the meantime. */
   readonly confirm?: ((payment: ProposedPayment) => boolean | Promise<boolean>) | undefined
-  /** The only hosts that may be paid (`api.example.com`, or with a port); all when left out. */
+  /** The hosts that may be paid (`api.example.com`, or with a port). Default: all. */
   readonly hosts?: readonly string[] | undefined
-  /** The only networks to pay on; all that the protocol package knows when left out. */
+  /** The networks that may be paid on. Default: all networks of the protocol package. */
   readonly networks?: readonly NetworkName[] | undefined
 }
 
-/** A dollar stablecoin beside those of the protocol package. Whoever adds one says that a unit of it is a dollar. */
+/** A dollar stablecoin in addition to those of the protocol package. One token counts as one dollar. */
 export interface AddedToken extends TokenInfo {
   readonly network: NetworkName
 }
 
-/** A protocol, a network, or both; of two offers, the one that fits the earlier preference is taken. */
+/** A protocol, a network, or both. Offers that match an earlier preference come first. */
 export type Preference = Protocol | NetworkName | `${Protocol}/${NetworkName}`
 
 export interface PayingFetchOptions {
   readonly signer: Signer
   readonly limits: PayLimits
-  /** The order of choice; then the cheapest, then x402 before MPP, then the seller's order. */
+  /** The order of preference; then the cheapest, then x402 before MPP, then the seller's order. */
   readonly prefer?: readonly Preference[] | undefined
-  /** Where spending is counted: `memoryLedger()` of its own when left out. Share one among fetches that share a budget. */
+  /** Counts spending. Default: a `memoryLedger()` per fetch. Share one among fetches that share a budget. */
   readonly ledger?: Ledger | undefined
   readonly tokens?: readonly AddedToken[] | undefined
-  /** Every payment whose credential was sent, also rejected and unknown ones. A throw goes to `onFault`. */
+  /**
+   * Called for every payment whose credential was sent, including rejected and unknown ones. A throw goes to
+   * `onFault`.
+   */
   readonly onPayment?: ((payment: PaymentRecord) => void) | undefined
-  /** What went wrong after a payment without hurting it: `onPayment` threw, or the ledger did not take a `commit` or `release`. */
+  /**
+   * Called for faults that do not affect a payment: `onPayment` threw, or `commit` or `release` of the ledger failed.
+   */
   readonly onFault?: ((error: unknown) => void) | undefined
   /**
-   * Whether a session that a payment bought is shown in the next calls to the same origin, so that they are not paid again; it is when left
-   * out. Sessions are kept in memory, and go only to the origin that gave them.
+   * Whether a session from a payment is sent with later calls to the same origin, so that they are not paid again.
+   * Default: true. Sessions are kept in memory and sent only to the origin that issued them.
    */
   readonly sessions?: boolean | undefined
-  /** Pays over plain HTTP to hosts other than this machine. A credential sent so can be read and used by others. */
+  /**
+   * Allows payments over plain HTTP to hosts other than this machine. Others on the network can read and use the
+   * credential.
+   */
   readonly allowInsecure?: boolean | undefined
   readonly fetch?: typeof globalThis.fetch | undefined
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined
-  /** So many unpredictable bytes. */
+  /** Returns this many cryptographically random bytes. */
   readonly random?: ((bytes: number) => Uint8Array) | undefined
 }

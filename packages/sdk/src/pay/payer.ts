@@ -15,7 +15,7 @@ import type { PaymentRecord, ProposedPayment } from './payment.ts'
 import { memoryJar, type SessionJar } from './sessions.ts'
 import type { Signer } from './signer.ts'
 
-/** The limits, read. Dollars are in units of 10^-18. */
+/** The parsed limits. Dollars are in units of 10^-18. */
 export interface ReadLimits {
   readonly perCall: bigint | undefined
   readonly counted: { readonly perHostPerDay: string | undefined; readonly perDay: string | undefined }
@@ -24,7 +24,7 @@ export interface ReadLimits {
   readonly networks: ReadonlySet<string> | undefined
 }
 
-/** Everything that paying needs, with its options read and its defaults filled in. */
+/** The parsed options of a paying fetch, with defaults. */
 export interface Payer {
   readonly signer: Signer
   /** Checksummed. */
@@ -32,7 +32,7 @@ export interface Payer {
   readonly limits: ReadLimits
   readonly prefer: readonly Preference[]
   readonly ledger: Pick<Ledger, 'reserve'>
-  /** The ledger's, but for their failing, which goes to `fault`: the goods are paid for by then. */
+  /** As in the ledger, but failures go to `fault`: the payment has already happened. */
   readonly commit: (reservationId: string) => Promise<void>
   readonly release: (reservationId: string) => Promise<void>
   readonly allowInsecure: boolean
@@ -41,11 +41,11 @@ export interface Payer {
   readonly randomHex: (bytes: number) => Hex
   readonly tokenAt: (network: Network, address: string) => TokenInfo | undefined
   readonly report: (payment: PaymentRecord) => void
-  /** None where sessions are turned off. */
+  /** Undefined if sessions are off. */
   readonly sessions: SessionJar | undefined
 }
 
-/** Reads the options; throws a `TypeError` at once for one that cannot be meant, rather than at the first payment. */
+/** Parses the options. Throws a `TypeError` for an invalid one, before the first payment. */
 export function payerOf(options: PayingFetchOptions): Payer {
   const address = parseAddress(options.signer.address)
   if (address === undefined) throw new TypeError('signer.address is not an address')
@@ -70,7 +70,7 @@ export function payerOf(options: PayingFetchOptions): Payer {
   }
 }
 
-/** A nonce that is shorter than asked would be guessed, or refused by every seller. */
+/** A nonce that is too short could be guessed, or every seller would refuse it. */
 function hexOfExactly(bytes: number, drawn: Uint8Array): Hex {
   if (drawn.length !== bytes) throw new RangeError(`random gave ${drawn.length} bytes instead of ${bytes}`)
   return bytesToHex(drawn)
@@ -92,14 +92,15 @@ function readLimits(limits: PayLimits): ReadLimits {
 function readUsd(name: string, text: string | undefined): bigint | undefined {
   if (text === undefined) return undefined
   const usd = parseUsd(text)
-  if (usd === undefined) throw new TypeError(`limits.${name} is not an amount of dollars such as "0.05"`)
+  if (usd === undefined) throw new TypeError(`limits.${name} is not a dollar amount such as "0.05"`)
   return usd
 }
 
 function readConfirm({ confirmAbove, confirm }: PayLimits): ReadLimits['confirm'] {
   const above = readUsd('confirmAbove', confirmAbove)
   if (above === undefined && confirm === undefined) return undefined
-  if (above === undefined || confirm === undefined) throw new TypeError('limits.confirmAbove and confirm come together')
+  if (above === undefined || confirm === undefined)
+    throw new TypeError('limits.confirmAbove and confirm must be set together')
   return { above, ask: confirm }
 }
 
@@ -112,7 +113,7 @@ function tokensOf(added: readonly AddedToken[]): Payer['tokenAt'] {
     const isCountable = Number.isInteger(token.decimals) && token.decimals >= 0 && token.decimals <= usdDecimals
     if (!isCountable) throw new TypeError(`tokens: ${token.symbol} must have 0 to ${usdDecimals} decimals`)
     const known = tokenByAddress(network, address)
-    if (known !== undefined) throw new TypeError(`tokens: ${token.symbol} is known already, as ${known.symbol}`)
+    if (known !== undefined) throw new TypeError(`tokens: ${token.symbol} is already known as ${known.symbol}`)
     byAddress.set(`${network.name}/${address.toLowerCase()}`, { ...token, address })
   }
   return (network, text) => tokenByAddress(network, text) ?? byAddress.get(`${network.name}/${text.toLowerCase()}`)
@@ -120,11 +121,11 @@ function tokensOf(added: readonly AddedToken[]): Payer['tokenAt'] {
 
 function networkOf(name: string): Network {
   const network = networkByName(name)
-  if (network === undefined) throw new TypeError(`no network is called ${name}`)
+  if (network === undefined) throw new TypeError(`unknown network ${name}`)
   return network
 }
 
-/** What the caller gave is run beside a payment: its throw must not lose the goods that were paid for. */
+/** Runs a callback of the caller. A throw must not lose the response that was paid for. */
 function quietly(run: () => void, fault: (error: unknown) => void = () => {}): void {
   try {
     run()

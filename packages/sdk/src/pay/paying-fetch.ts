@@ -10,11 +10,21 @@ import { sendPaid } from './send.ts'
 import { sendUnpaid } from './sessions.ts'
 
 /**
- * A `fetch` that pays: it answers a 402 of x402 (version 2 and 1) or MPP (`evm/charge`, `tempo/charge`) with one signed payment, within the
- * limits, and gives the seller's next answer. It signs at most once per call. A 402 of another kind, and every other answer, is passed on
- * as it is. A session that a payment bought (`X-Service-Session-Id`) is shown in the calls after it, which are then not paid. Throws `LimitExceededError`, `UnsupportedPaymentError`, `ConfirmationDeclinedError`, `SigningError` and
- * `UnreplayableBodyError` when nothing was sent, `PaymentRejectedError` and `PaymentOutcomeUnknownError` when something was, and what the
- * underlying `fetch` throws when the first request fails.
+ * Returns a `fetch` that pays. It answers a 402 of x402 (versions 2 and 1) or MPP (`evm/charge`, `tempo/charge`) with
+ * one signed payment within the limits, and returns the seller's next response. It signs at most once per call. Other
+ * 402s and all other responses are returned unchanged. A session from a payment (`X-Service-Session-Id`) is sent with
+ * later calls, which are then not paid. Throws `LimitExceededError`, `UnsupportedPaymentError`,
+ * `ConfirmationDeclinedError`, `SigningError` and `UnreplayableBodyError` if nothing was sent, `PaymentRejectedError`
+ * or `PaymentOutcomeUnknownError` if a payment was sent, and what the underlying `fetch` throws if the first request
+ * fails.
+ *
+ * @example
+ * import { createPayingFetch } from '@purser/sdk/pay'
+ * import { privateKeyToAccount } from 'viem/accounts'
+ *
+ * const signer = privateKeyToAccount('0x0000000000000000000000000000000000000000000000000000000000000001')
+ * const pay = createPayingFetch({ signer, limits: { perCall: '0.05', perDay: '5' } })
+ * const response = await pay('https://api.example.com/forecast')
  */
 export function createPayingFetch(options: PayingFetchOptions): typeof globalThis.fetch {
   const payer = payerOf(options)
@@ -31,8 +41,8 @@ export function createPayingFetch(options: PayingFetchOptions): typeof globalThi
 }
 
 /**
- * The address that asks for money, if it may be paid: the one that was called. After a redirect it is another one, where a body or a header
- * of the caller may not belong, so its own address must be called for it to be paid.
+ * The URL to pay, if it may be paid: only the URL that was called. A redirect target must be called directly to be
+ * paid, because the caller's body and headers may not be meant for it.
  */
 function askingUrl(payer: Payer, call: Call, response: Response): URL {
   const isElsewhere = response.url !== '' && withoutHash(response.url) !== withoutHash(call.url.href)
@@ -56,7 +66,7 @@ async function credentialFor(payer: Payer, call: Call, reservation: Reservation)
   }
 }
 
-/** The signer was to send the money itself and failed: it may have been sent, and there is no hash to show for it. */
+/** A signer that sends the transaction itself failed: the money may have been sent, but its hash is unknown. */
 function pushFailed(payer: Payer, { id, payment }: Reservation, cause: SigningError): PaymentOutcomeUnknownError {
   const facts = { validBeforeSeconds: undefined, status: undefined, txHash: undefined, receipt: undefined }
   const record: PaymentRecord = { ...payment, ...facts, outcome: 'unknown', reservationId: id }

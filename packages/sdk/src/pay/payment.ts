@@ -1,13 +1,13 @@
 import type { Address, MppReceipt, Network, NetworkName, SettleResponse, TokenInfo } from '@purser/protocol'
 import { formatUsd } from './dollars.ts'
 
-/** The two families of payment protocols that are spoken here. */
+/** The supported payment protocols. */
 export type Protocol = 'x402' | 'mpp'
 
-/** What exactly is spoken: x402 `exact` in its second or first version, or a method of MPP. */
+/** The payment method: x402 `exact` in version 2 or 1, or an MPP method. */
 export type Method = 'x402/v2' | 'x402/v1' | 'mpp/evm-charge' | 'mpp/tempo-charge'
 
-/** A payment before it is signed: what `confirm` is asked about. */
+/** A payment before it is signed, as passed to `confirm`. */
 export interface ProposedPayment {
   readonly url: string
   readonly host: string
@@ -24,38 +24,47 @@ export interface ProposedPayment {
 }
 
 /**
- * `paid`: the seller answered with success. `rejected`: it refused the credential. `unknown`: it may or may not take the money. Only the
- * chain says for certain, so all three are counted as spent.
+ * `paid`: the seller responded with success. `rejected`: the seller refused the credential. `unknown`: the seller may
+ * or may not take the money. Only the chain is authoritative, so all three count as spent.
  */
 export type Outcome = 'paid' | 'rejected' | 'unknown'
 
 /** A payment whose credential was sent. */
 export interface PaymentRecord extends ProposedPayment {
   readonly outcome: Outcome
-  /** The id under which the ledger counts it. */
+  /** The id of the reservation in the ledger. */
   readonly reservationId: string
-  /** When the credential ends, in seconds since 1970; `undefined` where the money moved before it was sent. */
+  /** When the credential expires, in seconds since 1970. `undefined` if the money moved before it was sent. */
   readonly validBeforeSeconds: number | undefined
-  /** The HTTP status of the answer, if there was one. */
+  /** The HTTP status of the response, if there was one. */
   readonly status: number | undefined
-  /** As the seller states it; it is not looked up on the chain. */
+  /** As stated by the seller. Not checked on the chain. */
   readonly txHash: string | undefined
   readonly receipt: SettleResponse | MppReceipt | undefined
 }
 
 const records = new WeakMap<Response, PaymentRecord>()
 
-/** The payment that bought a response of a paying fetch; `undefined` where nothing was paid for it. */
+/**
+ * The payment for a response of a paying fetch, or `undefined` if nothing was paid for it.
+ *
+ * @example
+ * import { paymentOf } from '@purser/sdk/pay'
+ *
+ * export async function costOf(pay: typeof fetch, url: string): Promise<string> {
+ *   return paymentOf(await pay(url))?.amountUsd ?? '0'
+ * }
+ */
 export function paymentOf(response: Response): PaymentRecord | undefined {
   return records.get(response)
 }
 
-/** Lets `paymentOf` find the record. */
+/** Attaches the record for `paymentOf`. */
 export function attachPayment(response: Response, record: PaymentRecord): void {
   records.set(response, record)
 }
 
-/** One way to pay that may be signed: a token that is known, on a network that is allowed. */
+/** A payable offer: a known token on an allowed network. */
 export interface Quote {
   readonly protocol: Protocol
   readonly method: Method
@@ -65,21 +74,21 @@ export interface Quote {
   /** In units of 10^-18 dollars. */
   readonly usd: bigint
   readonly payTo: Address
-  /** After this moment the offer must not be taken; `undefined` where it does not end. */
+  /** When the offer expires. `undefined` if it does not. */
   readonly expiresAtMs: number | undefined
-  /** Whether `sign` itself moves the money, so that its failure says nothing about whether it did. */
+  /** Whether `sign` itself moves the money. If so, its failure leaves the outcome unknown. */
   readonly spendsOnSigning: boolean
   readonly sign: () => Promise<Credential>
 }
 
-/** What is put into the request: a header, and until when somebody who holds it can take the money. */
+/** The header to send, and until when it can be used to take the money. */
 export interface Credential {
   readonly header: string
   readonly value: string
   readonly validBeforeSeconds: number | undefined
 }
 
-/** What a quote will be called towards the caller. */
+/** A quote in the form that is shown to the caller. */
 export function proposalOf(url: URL, quote: Quote): ProposedPayment {
   return {
     url: url.href,

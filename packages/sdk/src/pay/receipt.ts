@@ -11,13 +11,13 @@ import { jsonOf } from './challenge.ts'
 const detailLengthMax = 500
 const reasonPattern = /^[\w:./-]{1,96}$/
 
-/** What a seller states about a payment. It is a statement: the chain is not asked. */
+/** A seller's receipt for a payment. It is not checked on the chain. */
 export interface ReadReceipt {
   readonly txHash: string | undefined
   readonly receipt: SettleResponse | MppReceipt | undefined
 }
 
-/** Reads the receipt of either protocol from a response's headers; broken ones count as none. */
+/** Reads the receipt of either protocol from the response headers. A malformed one counts as absent. */
 export function readReceipt({ headers }: Response): ReadReceipt {
   const x402 = headers.get(x402Headers.paymentResponse) ?? headers.get(x402Headers.paymentResponseV1)
   const settled = x402 === null ? undefined : decodePaymentResponse(x402)
@@ -31,7 +31,10 @@ function hashOf(reference: string | undefined): string | undefined {
   return reference !== undefined && /^0x[0-9a-fA-F]{64}$/.test(reference) ? reference : undefined
 }
 
-/** Why a seller refused a payment, in the protocol's own word, wherever it wrote it. The body stays readable. */
+/**
+ * Why a seller refused a payment: the protocol's reason code from the headers or body, and further text. The body
+ * stays readable.
+ */
 export async function whyRejected(response: Response): Promise<{ reason?: string; detail?: string }> {
   const { headers } = response
   const settled = headers.get(x402Headers.paymentResponse) ?? headers.get(x402Headers.paymentResponseV1)

@@ -1,22 +1,23 @@
 import { readBytes } from './bounded.ts'
 import { UnreplayableBodyError } from './errors.ts'
 
-/** The most of a body that came as a stream (or inside a `Request`) that is kept for a second sending. */
+/** The maximum number of bytes of a stream body (or of a `Request` body) that are buffered for a second request. */
 export const streamBytesMax = 4 * 1024 * 1024
 
-/** A request that can be sent any number of times, each time with the same bytes. */
+/** A request that can be sent repeatedly with the same bytes. */
 export interface Call {
   readonly url: URL
   readonly headers: Headers
   readonly method: string
-  /** Of the caller: ends this call. */
+  /** The caller's signal, which ends this call. */
   readonly signal: AbortSignal | undefined
   readonly send: (fetch: typeof globalThis.fetch, changes?: RequestInit) => Promise<Response>
 }
 
 /**
- * Takes a request apart so that it can be sent again byte for byte (a form would otherwise get new boundaries each time, and no longer
- * have the digest that a challenge is bound to). Throws `UnreplayableBodyError` for a longer stream; nothing was sent by then.
+ * Prepares a request so that it can be sent again byte for byte. A form would otherwise get new boundaries each time,
+ * and its digest would no longer match the challenge. Throws `UnreplayableBodyError` for a stream that is too long,
+ * before anything is sent.
  */
 export async function callOf(input: RequestInfo | URL, init: RequestInit = {}): Promise<Call> {
   const request = new Request(input, { ...init, ...halfDuplex(init) })
@@ -33,7 +34,7 @@ export async function callOf(input: RequestInfo | URL, init: RequestInit = {}): 
   }
 }
 
-/** A Blob does not change and may be a file larger than memory, so it is kept as it is; all else becomes bytes. */
+/** A Blob is immutable and may be larger than memory, so it is kept. Everything else becomes bytes. */
 async function bodyOf(request: Request, body: BodyInit | null | undefined): Promise<BodyInit | undefined> {
   if (request.body === null) return undefined
   if (body instanceof Blob) return body
@@ -47,12 +48,12 @@ function isAsyncIterable(body: object | string): boolean {
   return typeof body === 'object' && Symbol.asyncIterator in body
 }
 
-/** Node asks for this beside a stream; no other engine minds it. */
+/** Node requires this with a stream body. Other engines ignore it. */
 function halfDuplex(init: RequestInit): object {
   return init.body == null ? {} : { duplex: 'half' }
 }
 
-/** What a `Request` says beside what is read from it anyway. */
+/** The remaining options of a `Request`. */
 function inherited(input: RequestInfo | URL): RequestInit {
   if (!(input instanceof Request)) return {}
   const { cache, credentials, integrity, keepalive, mode, redirect, referrer, referrerPolicy } = input
@@ -61,7 +62,7 @@ function inherited(input: RequestInfo | URL): RequestInit {
 
 const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']
 
-/** Whether the caller pays by itself: a 402 is for its own payment then, and is not paid a second time from here. */
+/** Whether the caller sends a payment itself. A 402 then refers to that payment and is not paid again. */
 export function carriesCredential(headers: Headers): boolean {
   const authorization = headers.get('authorization') ?? ''
   return /(?:^|,)\s*payment\s/i.test(authorization) || credentialHeaders.some((name) => headers.has(name))

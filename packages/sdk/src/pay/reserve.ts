@@ -5,7 +5,7 @@ import type { Payer } from './payer.ts'
 import { type Credential, type ProposedPayment, proposalOf, type Quote } from './payment.ts'
 import type { Call } from './request.ts'
 
-/** A quote whose amount the ledger counts already. */
+/** A quote whose amount is reserved in the ledger. */
 export interface Reservation {
   readonly id: string
   readonly quote: Quote
@@ -13,8 +13,9 @@ export interface Reservation {
 }
 
 /**
- * Has the ledger count the first quote that fits in the limits, before anything is signed: however many calls run at once, what is signed
- * never adds up to more. A dearer quote than one that did not fit is not tried. Throws `LimitExceededError` when none fits.
+ * Reserves the first quote that fits the limits, before anything is signed, so that simultaneous calls cannot exceed
+ * a limit together. A quote that costs more than one that did not fit is not tried. Throws `LimitExceededError` if
+ * none fits.
  */
 export async function reserve(payer: Payer, url: URL, quotes: readonly Quote[]): Promise<Reservation> {
   let refused: { readonly quote: Quote; readonly verdict: ReservationVerdict & { ok: false } } | undefined
@@ -37,8 +38,8 @@ function countedFor(payer: Payer, { usd }: Quote) {
 }
 
 /**
- * Confirms and signs what was reserved. Where that fails, nothing was signed and the reservation is released; only a push, which moves money
- * by itself, keeps it.
+ * Confirms and signs the reserved payment. On failure nothing was signed and the reservation is released, except for
+ * a push, which may have moved the money.
  */
 export async function signReserved(payer: Payer, call: Call, reservation: Reservation): Promise<Credential> {
   const { quote, payment } = reservation

@@ -7,19 +7,20 @@ import type { Call } from './request.ts'
 import type { Reservation } from './reserve.ts'
 import { sessionHeader } from './sessions.ts'
 
-/** A credential on its way: everything that sending it takes, any number of times. */
+/** Everything needed to send a credential, repeatedly. */
 export interface Sending {
   readonly payer: Payer
   readonly call: Call
-  /** Where the 402 came from; the credential goes there and nowhere else. */
+  /** The URL of the 402. The credential is sent only there. */
   readonly url: URL
   readonly reservation: Reservation
   readonly credential: Credential
 }
 
 /**
- * Sends a credential and judges the answer. No answer, an answer from elsewhere and a 5xx leave the outcome open; 402 and 409 say that it was
- * refused. Everything else is the seller's answer, a redirect included: following it is left to the caller, without the credential.
+ * Sends a credential and evaluates the response. No response, a response from another URL, and a 5xx leave the
+ * outcome unknown; 402 and 409 mean refusal. Everything else is returned, including redirects, which the caller may
+ * follow without the credential.
  */
 export async function sendPaid(sending: Sending, signal?: AbortSignal): Promise<Response> {
   const { call, url, credential, payer } = sending
@@ -56,7 +57,7 @@ function keepSession({ payer, url, reservation }: Sending, { headers }: Response
   if (token !== null) payer.sessions?.keep(url.origin, { payTo: reservation.quote.payTo, token })
 }
 
-/** The facilitator's word for a transaction that was sent to the chain and has no receipt yet (@x402/evm 2.27.0). */
+/** The facilitator's reason code for a broadcast transaction without a receipt (@x402/evm 2.27.0). */
 const pendingReason = 'settlement_pending'
 
 function unknownOutcome(sending: Sending, response: Response | undefined, cause?: unknown): PaymentOutcomeUnknownError {

@@ -6,53 +6,53 @@ import type { Reading } from './offers.ts'
 import type { Payer } from './payer.ts'
 import { type Call, carriesCredential } from './request.ts'
 
-/** Carries a session that a payment bought. Its value is a secret: who has it has the access. */
+/** The header with a session. Its value is a secret that grants access. */
 export const sessionHeader = 'x-service-session-id'
 
 const originsMax = 1_000
 const walletsMax = 16
-/** A seller's text that is sent back to it: nothing that a header cannot hold, and not much of it. */
+/** A valid session value: the seller's text, limited in characters and length. */
 const tokenPattern = /^[\x21-\x7e]{1,512}$/
 
 /**
- * The sessions that were paid for: at each origin one for each wallet that was paid. Kept in this process's memory alone, and for a week,
- * which no session outlasts. A 402 does not end one: the route may be one that takes no sessions.
+ * Stores the sessions that were paid for, one per origin and paid wallet, in memory for at most a week, the longest
+ * lifetime of a session. A 402 does not delete one, because the route may not accept sessions.
  */
 export interface SessionJar {
-  /** Puts a session in the place of the one before it, and before those of other wallets. */
-  keep(origin: string, session: HeldSession): void
-  /** Those of an origin, the last one that was kept first. */
-  at(origin: string): readonly HeldSession[]
+  /** Stores a session as the newest of its origin, replacing the one for the same wallet. */
+  keep(origin: string, session: StoredSession): void
+  /** The sessions of an origin, newest first. */
+  at(origin: string): readonly StoredSession[]
 }
 
-export interface HeldSession {
+export interface StoredSession {
   readonly payTo: Address
   readonly token: string
 }
 
 const secondsMax = 604_800
 
-type Kept = HeldSession & { readonly endsAtMs: number }
+type Kept = StoredSession & { readonly endsAtMs: number }
 
 export function memoryJar(now: () => number): SessionJar {
   const origins = new Map<string, Map<Address, Kept>>()
   return {
     keep: (origin, { payTo, token }) => {
       if (!tokenPattern.test(token)) return
-      const held = origins.get(origin) ?? new Map<Address, Kept>()
-      const known = held.get(payTo)
+      const stored = origins.get(origin) ?? new Map<Address, Kept>()
+      const known = stored.get(payTo)
       const endsAtMs = known?.token === token ? known.endsAtMs : now() + secondsMax * 1_000
-      renew(held, payTo, { payTo, token, endsAtMs }, walletsMax)
-      renew(origins, origin, held, originsMax)
+      renew(stored, payTo, { payTo, token, endsAtMs }, walletsMax)
+      renew(origins, origin, stored, originsMax)
     },
     at: (origin) => {
-      const held = [...(origins.get(origin)?.values() ?? [])]
-      return held.filter(({ endsAtMs }) => endsAtMs > now()).reverse()
+      const stored = [...(origins.get(origin)?.values() ?? [])]
+      return stored.filter(({ endsAtMs }) => endsAtMs > now()).reverse()
     },
   }
 }
 
-/** Sets it as the newest; the oldest goes where there are too many. */
+/** Sets an entry as the newest. The oldest is dropped above the limit. */
 function renew<K, V>(map: Map<K, V>, key: K, value: V, most: number): void {
   map.delete(key)
   map.set(key, value)
@@ -62,17 +62,17 @@ function renew<K, V>(map: Map<K, V>, key: K, value: V, most: number): void {
   }
 }
 
-/** What came of a call without paying: an answer, or a 402 with offers that have been read. */
+/** The result of an unpaid call: a response, or a 402 with its offers. */
 export interface Unpaid {
   readonly response: Response
-  /** Empty where there is nothing to pay. */
+  /** Empty if there is nothing to pay. */
   readonly readings: readonly Reading[]
 }
 
 /**
- * Sends a call with the session that was paid for at its origin, if there is one. A 402 names the wallets that it sells for: a session
- * of one of them that was not tried is tried, once. Ends with an answer, or with what is to be paid. A call with a session follows no
- * redirect: who it leads to has no part in the session.
+ * Sends a call with the newest session of its origin, if there is one. If a 402 names a wallet for which another
+ * session exists, that session is tried, once. Returns a response, or the offers to pay. Calls with a session do not
+ * follow redirects, because the session is not meant for the target.
  */
 export async function sendUnpaid(payer: Payer, call: Call): Promise<Unpaid> {
   const { origin } = call.url
@@ -85,7 +85,7 @@ export async function sendUnpaid(payer: Payer, call: Call): Promise<Unpaid> {
   return sendWith(payer, call, another)
 }
 
-async function sendWith(payer: Payer, call: Call, session: HeldSession | undefined): Promise<Unpaid> {
+async function sendWith(payer: Payer, call: Call, session: StoredSession | undefined): Promise<Unpaid> {
   const response = await call.send(payer.fetch, session && carrying(call, session.token))
   if (response.status === 402) {
     const isOwn = carriesCredential(call.headers)
@@ -99,7 +99,7 @@ function payeesOf({ readings }: Unpaid): ReadonlySet<Address> {
   return new Set(readings.flatMap((reading) => ('quote' in reading ? [reading.quote.payTo] : [])))
 }
 
-/** A session goes where money may go, and not beside a session of the caller's own. */
+/** A session is sent only where payments are allowed, and not if the caller sets the header. */
 function mayCarrySession(payer: Payer, call: Call): boolean {
   const isFree = !call.headers.has(sessionHeader) && !carriesCredential(call.headers)
   return isFree && whyNotThere(payer, call.url) === undefined

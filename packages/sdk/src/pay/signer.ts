@@ -1,6 +1,6 @@
 import type { Address, Hex } from '@purser/protocol'
 
-/** What is signed by EIP-712, in the shape that viem's `signTypedData` takes. Integers are bigints. */
+/** EIP-712 data, in the form of viem's `signTypedData`. Integers are bigints. */
 export interface TypedData {
   readonly domain: {
     readonly name?: string | undefined
@@ -13,31 +13,34 @@ export interface TypedData {
   readonly message: { readonly [field: string]: unknown }
 }
 
-/** One call of a transaction on Tempo; it moves no coin, since Tempo has none. */
+/** One call of a Tempo transaction. It has no value, because Tempo has no native coin. */
 export interface TempoCall {
   readonly to: Address
   readonly data: Hex
 }
 
-/** What a signer is asked for a payment by pull: a signed transaction of type 0x76 that the seller will broadcast. */
+/** The transaction to sign for a pull payment: type 0x76, broadcast by the seller. */
 export interface TempoTransactionRequest {
   readonly chainId: number
   readonly calls: readonly TempoCall[]
-  /** The seller pays the fee: sign with the fee payer's placeholder and without a fee token. */
+  /** Whether the seller pays the fee. If so, sign with the fee payer placeholder and without a fee token. */
   readonly feePayer: boolean
   /** Seconds since 1970; at most 25 ahead. The nonce must be an expiring one (TIP-1009). */
   readonly validBeforeSeconds: number
 }
 
 /**
- * The key that pays, kept by the caller: it is asked for signatures and never shown to this library. A viem `LocalAccount` is one
- * as it is. The last two are for Tempo; without them, only zero-amount proofs are paid there.
+ * The payer's signer. The key stays with the caller. A viem `LocalAccount` is a signer. The last two members are for
+ * Tempo; without them, only zero-amount proofs are possible there.
  */
 export interface Signer {
   readonly address: Address
   signTypedData(typedData: TypedData): Promise<Hex>
-  /** Sends one call to the chain and answers the transaction's hash (MPP `push`). Money moves here, before the seller is asked again. */
+  /**
+   * Sends one call to the chain and returns the transaction hash (MPP `push`). The money moves before the second
+   * request to the seller.
+   */
   sendTransaction?(request: { readonly chainId: number; readonly to: Address; readonly data: Hex }): Promise<Hex>
-  /** Signs and does not send (MPP `pull`). Preferred over `sendTransaction` where a seller takes both. */
+  /** Signs without sending (MPP `pull`). Preferred over `sendTransaction` if the seller accepts both. */
   signTempoTransaction?(request: TempoTransactionRequest): Promise<Hex>
 }

@@ -11,16 +11,16 @@ import { hexOf } from './authorization.ts'
 import type { Price } from './offers.ts'
 import type { Payer } from './payer.ts'
 
-/** How far ahead a transaction for a pull may end: chains take an expiring nonce at most 30 seconds ahead (TIP-1009). */
+/** The validity of a pull transaction. Chains accept an expiring nonce at most 30 seconds ahead (TIP-1009). */
 const pullSecondsMax = 25
 
-/** What stands in a Tempo credential, and until when it can be used. */
+/** The payload of a Tempo credential, and when it expires. */
 export interface TempoPayload {
   readonly payload: JsonObject
   readonly validBeforeSeconds: number | undefined
 }
 
-/** A way in which this signer can pay a charge. */
+/** A way for this signer to pay a charge. */
 export interface TempoWay {
   readonly spendsOnSigning: boolean
   readonly sign: () => Promise<TempoPayload>
@@ -35,8 +35,9 @@ interface TempoCharge {
 }
 
 /**
- * How a charge is paid: nothing by a proof, else by pull (the seller sends the transaction) before push (the signer sends it), as far as
- * the seller takes it and the signer can. A sponsored charge cannot be pushed. `undefined` where no way is left.
+ * How to pay a charge: a zero amount by proof, otherwise pull (the seller sends the transaction) before push (the
+ * signer sends it), if the seller accepts it and the signer supports it. A sponsored charge cannot be pushed.
+ * `undefined` if none is possible.
  */
 export function tempoWayOf(payer: Payer, charge: TempoCharge): TempoWay | undefined {
   const { signTempoTransaction, sendTransaction } = payer.signer
@@ -74,7 +75,7 @@ async function push(payer: Payer, charge: TempoCharge): Promise<TempoPayload> {
   return { payload: { type: 'hash', hash }, validBeforeSeconds: undefined }
 }
 
-/** The transfer with the memo that ties it to the challenge, without which anyone could show it as theirs. */
+/** The transfer with the memo that binds it to the challenge. Without the memo, anyone could claim it. */
 function transferOf({ price, challenge }: TempoCharge): { readonly to: Hex; readonly data: Hex } {
   const memo = attributionMemo({ realm: challenge.realm, challengeId: challenge.id })
   return { to: price.token.address, data: encodeTransferWithMemo(price.payTo, price.rawAmount, memo) }

@@ -15,13 +15,13 @@ import {
 } from '@purser/protocol'
 import { authorizationSecondsMax, signAuthorization, whyNotAuthorizable } from './authorization.ts'
 import type { RefusalReason } from './errors.ts'
-import { type Asked, type Price, priceOf, type Reading, refused } from './offers.ts'
+import { type Price, priceOf, type Reading, type Requested, refused } from './offers.ts'
 import type { Payer } from './payer.ts'
 import type { Credential, Quote } from './payment.ts'
 
 type Requirements = PaymentRequirementsV1 | PaymentRequirementsV2
 
-/** Reads a `PAYMENT-REQUIRED` header: every offer in it, payable or refused. */
+/** Reads all offers of a `PAYMENT-REQUIRED` header, payable or refused. */
 export function offersOfV2(payer: Payer, header: string): readonly Reading[] {
   const raw = header.length > headerLengthMax ? undefined : decodeJsonBase64(header)
   const required = parsePaymentRequiredV2(raw)
@@ -35,7 +35,7 @@ export function offersOfV2(payer: Payer, header: string): readonly Reading[] {
   })
 }
 
-/** Reads the body of a 402 as version 1's challenge; no offers at all where it is something else. */
+/** Reads all offers of a version 1 challenge in a 402 body. Empty if the body is something else. */
 export function offersOfV1(payer: Payer, body: unknown): readonly Reading[] {
   const required = parsePaymentRequiredV1(body)
   if (!required.ok) return isVersion1(body) ? [refused(['x402'], 'unreadable')] : []
@@ -44,7 +44,7 @@ export function offersOfV1(payer: Payer, body: unknown): readonly Reading[] {
   )
 }
 
-/** Whether a 402's body means to be version 1's challenge. */
+/** Whether a 402 body is meant as a version 1 challenge. */
 function isVersion1(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'x402Version' in body && body.x402Version === 1
 }
@@ -54,20 +54,20 @@ type Way = Pick<Quote, 'method' | 'sign'>
 function readOffer(payer: Payer, offer: Requirements, way: (price: Price) => Way): Reading {
   const name = ['x402', offer.scheme, offer.network]
   if (offer.scheme !== 'exact') return refused(name, 'unsupported-scheme')
-  const price = priceOf(payer, askedOf(offer))
+  const price = priceOf(payer, requestedOf(offer))
   if (typeof price === 'string') return refused(name, price)
   const reason = whyNotAuthorizable(price) ?? whyNotDomain(offer.extra, price)
   if (reason !== undefined) return refused(name, reason)
   return { quote: { protocol: 'x402', ...price, ...way(price), expiresAtMs: undefined, spendsOnSigning: false } }
 }
 
-function askedOf(offer: Requirements): Asked {
+function requestedOf(offer: Requirements): Requested {
   const { asset, payTo } = offer
   if ('amount' in offer) return { network: networkByCaip2(offer.network), asset, payTo, amount: offer.amount }
   return { network: networkByX402V1Name(offer.network), asset, payTo, amount: offer.maxAmountRequired }
 }
 
-/** A seller that checks signatures under another domain than the token's own could only ever refuse ours. */
+/** A seller that uses another domain than the token's own would refuse every valid signature. */
 function whyNotDomain(extra: JsonObject | undefined, { token }: Price): RefusalReason | undefined {
   const transfer = extra?.assetTransferMethod ?? 'eip3009'
   if (transfer !== 'eip3009') return 'unsupported-scheme'
@@ -98,7 +98,7 @@ function validBefore(payer: Payer, { maxTimeoutSeconds }: Requirements): number 
   return Math.floor(payer.now() / 1_000) + Math.ceil(Math.min(maxTimeoutSeconds, authorizationSecondsMax))
 }
 
-/** The offer as it was sent: a server compares what it wrote, also the members that are not read here. */
+/** The offer as it was sent. Servers compare all of its members, including those that are not read here. */
 function rawOffer(required: unknown, index: number): JsonObject {
   if (typeof required !== 'object' || required === null || !('accepts' in required)) return {}
   const offer: unknown = Array.isArray(required.accepts) ? required.accepts[index] : undefined

@@ -2,21 +2,24 @@ import type { SealedItem } from '@purser/protocol'
 import { sha256Hex } from './ed25519.ts'
 import { refused, type Verdict } from './verdict.ts'
 
-/** The size in bytes and the SHA-256 in lower-case hex of content that the caller has hashed: for files too large for memory. */
+/**
+ * Size in bytes and SHA-256 in lower-case hex of content that the caller has hashed. For files too large for memory.
+ */
 export type ContentDigest = { readonly size: number; readonly sha256: string }
 
-/** The content of an item: a file's bytes, or those that `documentContent` makes of a document's data. */
+/** The content of an item: the bytes of a file, or the result of `documentContent` for a document's data. */
 export type Content = Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | ContentDigest
 
 /**
- * How much content is gathered to be hashed: WebCrypto hashes what is whole in memory. For more, hash it while it is read (in Node
- * with `createHash` of `node:crypto`) and give a `ContentDigest`.
+ * The maximum content size in bytes, because WebCrypto hashes only data that is completely in memory. For larger
+ * content, hash it as a stream (in Node with `createHash` of `node:crypto`) and pass a `ContentDigest`.
  */
 export const contentBytesMax = 268_435_456
 
 /**
- * What is wrong with content that should be this item's, or `undefined`. No more of a stream is read than the item's size and one
- * chunk, so that an endless one ends; the rest of it is cancelled. An error of the stream, and a `TypeError` for one of text, reach the caller.
+ * Why content is not this item's, or `undefined` if it is. Reads at most the item's size and one chunk of a stream
+ * and cancels the rest, so endless streams terminate. Rethrows errors of the stream, and throws a `TypeError` for a
+ * stream of text.
  */
 export async function whyNotContent(item: SealedItem, content: Content): Promise<Verdict | undefined> {
   const isInMemory = 'sha256' in content || content instanceof Uint8Array
@@ -33,7 +36,7 @@ async function digestOf(content: Exclude<Content, ContentDigest>, sizeMax: numbe
   const chunks: Uint8Array<ArrayBuffer>[] = []
   let size = 0
   for await (const chunk of chunksOf(content)) {
-    if (!(chunk instanceof Uint8Array)) throw new TypeError('content comes as bytes, not as text')
+    if (!(chunk instanceof Uint8Array)) throw new TypeError('content must be bytes, not text')
     size += chunk.length
     if (size > sizeMax) return 'longer'
     chunks.push(new Uint8Array(chunk))
@@ -48,7 +51,7 @@ function chunksOf(content: Exclude<Content, ContentDigest>): AsyncIterable<Uint8
   return content instanceof ReadableStream ? chunksOfStream(content) : content
 }
 
-/** Not every browser lets a stream be iterated over. */
+/** Some browsers cannot iterate over a stream. */
 async function* chunksOfStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader()
   try {

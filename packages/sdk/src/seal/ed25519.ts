@@ -1,7 +1,7 @@
 /**
- * Checks one Ed25519 signature with WebCrypto: Node from 20, and browsers on pages that came over https. Bytes that are no key
- * are a plain no. Throws an `Error` where the engine has no Ed25519: a proof that nobody could check is not a proof that fails.
- * Source: RFC 8032; Secure Curves in the Web Cryptography API.
+ * Verifies an Ed25519 signature with WebCrypto (Node from 20, and browsers on https pages). Returns false for bytes
+ * that are not a key. Throws an `Error` if the engine has no Ed25519, because an unchecked proof is not an invalid
+ * proof. Source: RFC 8032; Secure Curves in the Web Cryptography API.
  */
 export async function checkEd25519(
   publicKey: Uint8Array,
@@ -31,7 +31,6 @@ async function importKey(publicKey: Uint8Array): Promise<CryptoKey | undefined> 
 
 function subtle(): SubtleCrypto {
   const found: SubtleCrypto | undefined = globalThis.crypto?.subtle
-  if (found === undefined)
-    throw new Error('There is no WebCrypto here; in browsers it needs a page that came over https.')
+  if (found === undefined) throw new Error('WebCrypto is not available. In browsers it requires an https page.')
   return found
 }

@@ -1,14 +1,14 @@
 import { type Jwks, readJwks } from './keys.ts'
 
 export type FetchKeysOptions = {
-  /** Another `fetch`, for proxies and tests. */
+  /** A custom `fetch`, for proxies and tests. */
   readonly fetch?: typeof globalThis.fetch | undefined
   readonly signal?: AbortSignal | undefined
-  /** For the whole request; 10 s when left out. */
+  /** Timeout of the whole request. Default: 10 s. */
   readonly timeoutMs?: number | undefined
 }
 
-/** There was no key set to be had. It says nothing about any proof. */
+/** The key set could not be fetched. This says nothing about any proof. */
 export class KeysUnavailableError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
@@ -19,10 +19,16 @@ export class KeysUnavailableError extends Error {
 const keySetBytesMax = 262_144
 
 /**
- * The keys of the service at this address, from `/.well-known/jwks.json`, each under its whole name (`did:web:pay.example.com#seal-1`),
- * so that no other signer's statement passes with them. The address is what is trusted: https, or this machine, and no redirect is
- * followed. Throws a `TypeError` for another address and a `KeysUnavailableError` where there is no key set. Retired keys are in
- * the set as well; keep the answer and later checks need no network. Source: RFC 7517; did:web.
+ * Fetches the keys of the service at this address from `/.well-known/jwks.json`. Each has its full name
+ * (`did:web:pay.example.com#seal-1`), so that statements by other signers do not pass. The address is the trust
+ * anchor: https, or http on this machine, without redirects. Throws a `TypeError` for another address, and a
+ * `KeysUnavailableError` if there is no key set. Retired keys are included. Store the result to verify without a
+ * network. Source: RFC 7517; did:web.
+ *
+ * @example
+ * import { fetchKeys } from '@purser/sdk/seal'
+ *
+ * const keys = await fetchKeys('https://pay.example.com')
  */
 export async function fetchKeys(baseUrl: string, options: FetchKeysOptions = {}): Promise<Jwks> {
   const base = trustworthy(baseUrl)
@@ -33,7 +39,7 @@ export async function fetchKeys(baseUrl: string, options: FetchKeysOptions = {})
     return name.startsWith(`${signer}#`) ? [{ kty: 'OKP', crv: 'Ed25519', kid: name, x }] : []
   })
   if (keys.length === 0)
-    throw new KeysUnavailableError('The answer is no JSON Web Key Set with an Ed25519 key of its own.')
+    throw new KeysUnavailableError('The response is not a JSON Web Key Set with an Ed25519 key of this service.')
   return { keys }
 }
 
@@ -41,10 +47,10 @@ function trustworthy(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   const isLocal = url !== undefined && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
   if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)) return url
-  throw new TypeError('Keys can be fetched from an https address, or by http from this machine.')
+  throw new TypeError('Keys can be fetched from an https address, or over http from this machine.')
 }
 
-/** As the service names itself when it signs. Source: did:web, section "Create (Register)". */
+/** The name that the service signs with. Source: did:web, section "Create (Register)". */
 function didOf({ host, pathname }: URL): string {
   const path = pathname.split('/').filter((part) => part !== '')
   return ['did', 'web', ...[host, ...path].map(encodeURIComponent)].join(':')
@@ -58,7 +64,7 @@ async function textOf(url: string, { fetch: other, signal, timeoutMs = 10_000 }:
     const response = await send(url, { redirect: 'error', signal: either, headers: { accept: 'application/json' } })
     if (response.status === 200) return await boundedText(response)
     await response.body?.cancel()
-    throw new KeysUnavailableError(`The key set was answered with status ${response.status}.`)
+    throw new KeysUnavailableError(`The request for the key set failed with status ${response.status}.`)
   } catch (error) {
     if (error instanceof KeysUnavailableError) throw error
     throw new KeysUnavailableError('The key set could not be fetched.', error)

@@ -2,24 +2,25 @@ import { decodeBase64Url, parseJws, type SealKey } from '@purser/protocol'
 import { isRecord } from '../problem.ts'
 
 /**
- * A JSON Web Key Set (RFC 7517), as the service shows its own at `/.well-known/jwks.json`. A key whose `kid` is a whole DID URL
- * (`did:web:pay.example.com#seal-1`) is trusted for that signer alone; one with a short `kid` (`seal-1`) for whatever signer a
- * statement names, since nothing says whose it is. `fetchKeys` answers whole names: prefer those where keys of several are held.
+ * A JSON Web Key Set (RFC 7517), as at `/.well-known/jwks.json` of the service. A key whose `kid` is a full DID URL
+ * (`did:web:pay.example.com#seal-1`) is trusted for that signer only. A key with a short `kid` (`seal-1`) is trusted
+ * for any signer that a statement names. `fetchKeys` returns full names: use those if you store keys of several
+ * signers.
  */
 export type Jwks = { readonly keys: readonly unknown[] }
 
 const kidLengthMax = 512
 
 /**
- * The Ed25519 keys for signatures among those of a set; keys of other kinds and uses are passed over, as RFC 7517 section 5 asks.
- * `undefined` for what is no key set. Whether there is any key in it is for the caller to mind.
+ * The Ed25519 signature keys of a set. Other keys are ignored, as RFC 7517 section 5 requires. `undefined` if the
+ * value is not a key set. The result may be empty.
  */
 export function readJwks(value: unknown): readonly SealKey[] | undefined {
   if (!isRecord(value) || !Array.isArray(value.keys)) return undefined
   return value.keys.flatMap((key: unknown) => sealKeyOf(key) ?? [])
 }
 
-/** The keys under the names that the statement of a proof could call them by. */
+/** The keys under the names by which the statement of a proof may refer to them. */
 export function namedFor(proof: unknown, keys: readonly SealKey[]): readonly SealKey[] {
   const signer = signerOf(proof)
   if (signer === undefined) return keys
@@ -27,7 +28,7 @@ export function namedFor(proof: unknown, keys: readonly SealKey[]): readonly Sea
   return keys.map((key) => (key.kid === short ? { kid: signer, x: key.x } : key))
 }
 
-/** The name of the key that a proof says it was signed with; nothing about it is proven. */
+/** The name of the key that a proof claims. Unverified. */
 export function signerOf(proof: unknown): string | undefined {
   if (!isRecord(proof) || typeof proof.statement !== 'string') return undefined
   return parseJws(proof.statement)?.header.kid
@@ -40,7 +41,7 @@ function sealKeyOf(key: unknown): SealKey | undefined {
   return x.length === 43 && decodeBase64Url(x)?.length === 32 ? { kid, x } : undefined
 }
 
-/** Source: RFC 7517 sections 4.2 to 4.4; `Ed25519` as an algorithm's name is RFC 9864. */
+/** Source: RFC 7517 sections 4.2 to 4.4; the algorithm name `Ed25519` is defined in RFC 9864. */
 function isForSignatures({ use, alg, key_ops: operations }: Record<string, unknown>): boolean {
   const isVerifying = operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
   return isVerifying && (use === undefined || use === 'sig') && [undefined, 'EdDSA', 'Ed25519'].includes(algOf(alg))

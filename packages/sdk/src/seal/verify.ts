@@ -12,24 +12,32 @@ import { type Jwks, namedFor, readJwks, signerOf } from './keys.ts'
 import { refused, sentences, type Verdict } from './verdict.ts'
 
 /**
- * Whose signature counts: a key set that the caller pinned or fetched (`fetchKeys`). `unsafe-keys-in-proof` takes those that the
- * proof brings along, which shows that it is whole and nothing of who made it: whoever forges a proof writes keys of their own there.
+ * The trusted keys: a key set that the caller pinned or fetched (`fetchKeys`). `unsafe-keys-in-proof` uses the keys
+ * in the proof. That shows integrity but not origin: a forger can put their own keys there.
  */
 export type TrustedKeys = Jwks | 'unsafe-keys-in-proof'
 
 export type VerifyOptions = { readonly keys: TrustedKeys }
 
 export type VerifyItemOptions = {
-  /** The proof of an item brings no keys along. */
+  /** The proof of an item contains no keys. */
   readonly keys: Jwks
-  /** What the caller holds as the item's content. Without it nothing is said of any content. */
+  /** The content to compare with the item. If omitted, no content is checked. */
   readonly content?: Content | undefined
 }
 
 /**
- * Whether a proof (`GET /vaults/{id}/proof`) says what the service signed when it sealed the vault: every item with its name, size
- * and hash, in their order, and every byte of the manifest. No network is used. Anything may be given as the proof and nothing of
- * it makes this throw; it throws where the engine has no Ed25519.
+ * Checks whether a proof (`GET /vaults/{id}/proof`) matches what the service signed when it sealed the vault: all
+ * items with name, size, hash and order, and every byte of the manifest. Uses no network. Never throws because of the
+ * proof; throws if the engine has no Ed25519.
+ *
+ * @example
+ * import { fetchKeys, verifySeal } from '@purser/sdk/seal'
+ *
+ * export async function isGenuine(proof: unknown): Promise<boolean> {
+ *   const verdict = await verifySeal(proof, { keys: await fetchKeys('https://pay.example.com') })
+ *   return verdict.ok
+ * }
  */
 export async function verifySeal(proof: unknown, { keys }: VerifyOptions): Promise<Verdict> {
   const trusted = keys === 'unsafe-keys-in-proof' ? keysIn(proof) : readJwks(keys)
@@ -39,8 +47,17 @@ export async function verifySeal(proof: unknown, { keys }: VerifyOptions): Promi
 }
 
 /**
- * Whether one item was in the sealed vault (`GET /vaults/{id}/proof?item=…`, or `itemProof` of a whole proof), and whether `content`
- * is what was sealed as that item; content is only read once the proof holds. Otherwise as `verifySeal`.
+ * Checks whether an item was in the sealed vault (`GET /vaults/{id}/proof?item=…`, or `itemProof` of a whole proof),
+ * and whether `content` is the item's content. The content is read only if the proof is valid. Otherwise as
+ * `verifySeal`.
+ *
+ * @example
+ * import { fetchKeys, verifyItem } from '@purser/sdk/seal'
+ *
+ * export async function isSealedFile(itemProof: unknown, file: Blob): Promise<boolean> {
+ *   const verdict = await verifyItem(itemProof, { keys: await fetchKeys('https://pay.example.com'), content: file })
+ *   return verdict.ok
+ * }
  */
 export async function verifyItem(proof: unknown, { keys, content }: VerifyItemOptions): Promise<Verdict> {
   const trusted = readJwks(keys) ?? []

@@ -1,28 +1,31 @@
 import type { WebhookFault } from '@purser/protocol'
 
 /**
- * Why a request is not taken for a delivery of the service. `header-missing` and `header-repeated`: the signing headers are not
- * there, or stand more than once. Those of the protocol: who sent it does not hold the secret, or it is old, or the body was changed
- * on its way (parsed and written again, most often). `body-malformed` and `event-malformed`: it is signed, and yet no event.
+ * Why a request is not accepted as a delivery of the service. `header-missing` and `header-repeated`: a signing
+ * header is absent or occurs more than once. The protocol's faults: the sender does not have the secret, the delivery
+ * is too old, or the body was changed (usually parsed and serialized again). `body-malformed` and `event-malformed`:
+ * it is signed, but is not an event.
  */
 export type WebhookRefusal = WebhookFault | 'header-missing' | 'header-repeated' | 'body-malformed' | 'event-malformed'
 
-/** The sentence of each refusal. */
+/** The default sentence of each refusal. */
 const sentences: Readonly<Record<WebhookRefusal, string>> = {
-  'header-missing': 'The request does not carry the headers of a signed delivery.',
-  'header-repeated': 'A signing header stands in the request more than once.',
-  'id-malformed': 'The id of the message is none that the service would send.',
-  'timestamp-malformed': 'The timestamp is not a number of seconds in digits alone.',
-  'timestamp-too-old': 'The delivery was signed too long ago, or the clock here is ahead.',
-  'timestamp-too-new': 'The delivery was signed in the future, or the clock here is behind.',
-  'signature-malformed': 'The signature header is empty, too long, or holds too many signatures.',
-  'signature-mismatch':
-    'No signature was made with the secret over this body: another secret, or not the body as it arrived.',
-  'body-malformed': 'The body is signed and is not JSON.',
-  'event-malformed': 'The body is signed and is not an event of its type.',
+  'header-missing': 'The request does not have the headers of a signed delivery.',
+  'header-repeated': 'A signing header occurs more than once in the request.',
+  'id-malformed': 'The message id does not have the format of the service.',
+  'timestamp-malformed': 'The timestamp is not a whole number of seconds.',
+  'timestamp-too-old': 'The delivery was signed too long ago, or the local clock is ahead.',
+  'timestamp-too-new': 'The delivery was signed in the future, or the local clock is behind.',
+  'signature-malformed': 'The signature header is empty, too long, or contains too many signatures.',
+  'signature-mismatch': 'No signature matches this body. The secret is wrong, or the body is not the raw body.',
+  'body-malformed': 'The body is signed but is not JSON.',
+  'event-malformed': 'The body is signed but is not a valid event of its type.',
 }
 
-/** Answer 400 and do nothing else: what arrived may be from anybody. `reason` is what to branch on; messages may change. */
+/**
+ * The request is not an authentic delivery. Respond with 400 and do nothing else. Branch on `reason`; messages may
+ * change.
+ */
 export class WebhookVerificationError extends Error {
   readonly reason: WebhookRefusal
 

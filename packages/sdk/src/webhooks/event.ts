@@ -5,19 +5,19 @@ import { isRecord } from '../problem.ts'
 export type WebhookPayloads = EventPayloads
 export type WebhookEventType = EventType
 
-/** An event of a type that this version knows; `type` tells which payload it has. */
+/** An event of a type that this version knows. `type` determines the payload. */
 export type KnownWebhookEvent = {
   readonly [T in WebhookEventType]: { readonly eventId: string; readonly type: T; readonly payload: WebhookPayloads[T] }
 }[WebhookEventType]
 
 /**
- * An event of a type that was added after this version. Answer it with 2xx like every other event, or the service delivers it
- * again for more than a day.
+ * An event of a type that was added after this version. Respond with 2xx as for any event. Otherwise the service
+ * retries it for more than a day.
  */
 export type UnrecognizedWebhookEvent = {
   readonly eventId: string
   readonly type: 'unrecognized'
-  /** The type as it was sent. */
+  /** The type that was sent. */
   readonly sentType: string
   readonly payload: Readonly<Record<string, unknown>>
 }

@@ -6,8 +6,8 @@ export type ReceivedHeaders =
   | { readonly [name: string]: string | readonly string[] | undefined }
 
 /**
- * The value of one header, or `undefined` when it is not there. Throws `header-repeated` when it stands more than once: two parties
- * that each take another of the two would not have checked the same thing.
+ * The value of a header, or `undefined` if it is absent. Throws `header-repeated` if it occurs more than once,
+ * because two parties could then check different values.
  */
 export function headerOf(headers: ReceivedHeaders, name: string): string | undefined {
   if (isFetchHeaders(headers)) return headers.get(name) ?? undefined

@@ -2,15 +2,23 @@ import { signWebhook, type WebhookHeaders } from '@purser/protocol'
 import { bytesOf } from './unwrap.ts'
 
 export type TestHeadersOptions = {
-  /** When it shall seem to have been sent; the machine's own time when left out. */
+  /** The time of sending to claim. Default: the local time. */
   readonly now?: Date | undefined
-  /** The id of the message; that of a made-up event when left out. */
+  /** The message id. Default: that of an invented event. */
   readonly eventId?: string | undefined
 }
 
 /**
- * The headers with which the service would deliver this body, for a receiver's own tests. `secret` is any of the right form, or
- * several as while they change. Throws a `RangeError` for one that is not, and for an id that the service would not send.
+ * Returns the headers with which the service would deliver this body, for tests of a receiver. `secret` is any
+ * well-formed secret, or several as during a rotation. Throws a `RangeError` for a malformed secret or id.
+ *
+ * @example
+ * import { testHeaders, unwrap } from '@purser/sdk/webhooks'
+ *
+ * const secret = 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+ * const body = JSON.stringify({ eventId: 'evt_1', type: 'vault.sealed', payload: {} })
+ * const headers = testHeaders(body, secret)
+ * export const receive = () => unwrap(body, headers, secret)
  */
 export function testHeaders(
   rawBody: string | Uint8Array,

@@ -4,22 +4,36 @@ import { readWebhookEvent, type WebhookEvent } from './event.ts'
 import { headerOf, type ReceivedHeaders } from './received-headers.ts'
 
 export type UnwrapOptions = {
-  /** How old, or how far ahead, a delivery may be; 300 when left out. */
+  /** How old, or how far in the future, a delivery may be, in seconds. Default: 300. */
   readonly toleranceSeconds?: number | undefined
-  /** The time by which it is judged; the machine's own when left out. */
+  /** The current time. Default: the local clock. */
   readonly now?: Date | undefined
 }
 
 type Judged = { readonly body: Uint8Array; readonly secrets: readonly string[]; readonly options: UnwrapOptions }
 
 /**
- * The event in a request that came to a webhook's address, once it is shown that the service sent it, and lately. `rawBody` is the
- * body before anything parsed it: a body that was parsed and written again is another text. `secret` is the webhook's (`whsec_…`), or
- * several of them while they change. Judged by the Standard Webhooks headers, and by `X-Service-Signature` where those are missing.
+ * Verifies that the service sent a webhook request recently, and returns its event. `rawBody` is the unparsed body: a
+ * body that was parsed and serialized again is a different text. `secret` is the webhook's secret (`whsec_…`), or
+ * several during a rotation. Uses the Standard Webhooks headers, or `X-Service-Signature` if those are absent.
  *
- * Throws a `WebhookVerificationError` for whatever the request may hold, and a `RangeError` or `TypeError` for what only the
- * receiver's own program can have wrong: a malformed secret, a body that is not raw. The same event may come again, in time too:
- * keep the `eventId`. Source: decisions.md section 9.
+ * Throws a `WebhookVerificationError` for anything wrong with the request, and a `RangeError` or `TypeError` for
+ * faults of the receiver's program: a malformed secret, or a body that is not raw. An event may be delivered more
+ * than once, even within the time limit: store the `eventId`. Source: decisions.md section 9.
+ *
+ * @example
+ * import { unwrap, WebhookVerificationError } from '@purser/sdk/webhooks'
+ *
+ * export async function receive(request: Request, secret: string): Promise<Response> {
+ *   try {
+ *     const event = unwrap(await request.text(), request.headers, secret)
+ *     console.log(event.eventId, event.type)
+ *     return new Response(null, { status: 204 })
+ *   } catch (error) {
+ *     if (error instanceof WebhookVerificationError) return new Response(error.reason, { status: 400 })
+ *     throw error
+ *   }
+ * }
  */
 export function unwrap(
   rawBody: string | Uint8Array,
@@ -35,11 +49,11 @@ export function unwrap(
   return event
 }
 
-/** A body as bytes. Throws a `TypeError` for one that something has parsed. */
+/** A body as bytes. Throws a `TypeError` for a parsed body. */
 export function bytesOf(rawBody: string | Uint8Array): Uint8Array {
   if (typeof rawBody === 'string') return new TextEncoder().encode(rawBody)
   if (rawBody instanceof Uint8Array) return rawBody
-  throw new TypeError('A webhook is verified over its raw body, as text or bytes: give it before anything parses it.')
+  throw new TypeError('A webhook is verified over its raw body, as text or bytes. Pass it before anything parses it.')
 }
 
 function whyNotSent(headers: ReceivedHeaders, { body, secrets, options }: Judged): WebhookFault | undefined {

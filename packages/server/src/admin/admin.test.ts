@@ -33,7 +33,7 @@ async function create(options: readonly string[] = [], env: Record<string, strin
   return { email, ...Made.parse(JSON.parse(stdout)) }
 }
 
-test('create-organisation makes an owner and a key for each environment that is served, and the keys work', async () => {
+test('create-organisation makes an owner and a working key for each environment that the deployment serves', async () => {
   const made = await create(['--type', 'enterprise', '--plan', 'pro'])
   expect(made.organisation).toMatchObject({ name: 'Acme', type: 'enterprise', plan: 'pro' })
   expect(made.apiKeys.map((key) => key.environment)).toEqual(['test', 'live'])
@@ -70,7 +70,7 @@ test('one e-mail address is one account in every organisation that it owns', asy
   expect(Made.parse(JSON.parse(stdout)).owner).toMatchObject({ id: first.owner.id, email: first.email })
 })
 
-test('create-key makes the first live key, in the name of the first owner, unless live is not served', async () => {
+test('create-key makes the first live key in the name of the first owner, unless live is not served', async () => {
   const made = await create([], { ENVIRONMENTS: 'test' })
   const args = ['create-key', '--organisation', made.organisation.id, '--environment', 'live', '--name', 'Production']
   const refused = await admin(args, { ENVIRONMENTS: 'test' })
@@ -79,7 +79,7 @@ test('create-key makes the first live key, in the name of the first owner, unles
   expect((await world.call(key, 'GET', '/account')).body.id).toBe(made.owner.id)
 })
 
-test('set-plan holds from the next request', async () => {
+test('set-plan applies from the next request', async () => {
   const made = await create()
   const done = await admin(['set-plan', '--organisation', made.organisation.id, '--plan', 'enterprise'])
   expect(done.exitCode).toBe(0)
@@ -87,7 +87,7 @@ test('set-plan holds from the next request', async () => {
   expect(plan.body.plan).toBe('enterprise')
 })
 
-test('what the operator does is in the organisation’s audit log', async () => {
+test('operator actions are in the organisation’s audit log', async () => {
   const made = await create()
   await admin(['set-plan', '--organisation', made.organisation.id, '--plan', 'pro'])
   await admin(['create-key', '--organisation', made.organisation.id, '--environment', 'live', '--name', 'k'])
@@ -103,7 +103,7 @@ test('what the operator does is in the organisation’s audit log', async () => 
   expect(list[1]).toMatchObject({ details: { from: 'hobby', to: 'pro' } })
 })
 
-test('verify-audit-log says which log is broken and where, and ends with 1', async () => {
+test('verify-audit-log reports which log is broken and where, and exits with 1', async () => {
   const [whole, broken] = [await create(), await create()]
   await world.database.db.run(
     sql`update audit_log set details = '{}' where organisation_id = ${broken.organisation.id} and sequence = 2`,
@@ -126,20 +126,20 @@ test.each([
   [['create-key', '--organisation', '7', '--environment', 'live', '--name', 'k'], '--organisation'],
   [['set-plan', '--organisation', 'org_01h455vb4pex5vsknk084sn02q', '--plan', 'pro', '--format', 'xml'], '--format'],
   [['destroy'], 'unknown command'],
-])('%j is refused with what is wrong, and ends with 2', async (args, complaint) => {
+])('%j is refused with a message that names the fault, and exits with 2', async (args, complaint) => {
   const { exitCode, stdout, stderr } = await admin(args)
   expect([exitCode, stdout]).toEqual([2, ''])
   expect(stderr).toContain(complaint)
 })
 
-test('an organisation that is not there ends with 1, and a missing database address with 2', async () => {
+test('a missing organisation exits with 1, and a missing database address with 2', async () => {
   const unknown = await admin(['set-plan', '--organisation', 'org_01h455vb4pex5vsknk084sn02q', '--plan', 'pro'])
   expect([unknown.exitCode, unknown.stderr]).toEqual([1, 'No such organisation.\n'])
   const without = await runAdmin(['admin', 'verify-audit-log'], {})
   expect([without.exitCode, without.stderr]).toEqual([2, expect.stringContaining('DATABASE_URL is missing')])
 })
 
-test('the program itself prints help, works on the database, and hands its exit code on', async () => {
+test('the program prints help, works on the database, and passes on its exit code', async () => {
   const program = fileURLToPath(new URL('./main.ts', import.meta.url))
   const run = (args: string[]) =>
     promisify(execFile)(process.execPath, [program, ...args], { env: { DATABASE_URL: world.database.url } })

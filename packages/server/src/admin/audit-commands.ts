@@ -7,7 +7,7 @@ import { type Command, command } from './command.ts'
 const verifyAuditLogs = command({
   name: 'verify-audit-log',
   summary: 'Recompute the hash chain of one audit log or of all; exit 1 when one is broken.',
-  options: { organisation: "id of the organisation (org_…); all of them and the operator's own when left out" },
+  options: { organisation: "id of the organisation (org_…); all of them and the operator's own if omitted" },
   schema: z.strictObject({ organisation: id('org').optional() }),
   async run(operator, { organisation }) {
     const all = async (): Promise<AuditOwner[]> => [operatorLog, ...(await listOrganisationIds(operator.db))]
@@ -29,7 +29,7 @@ async function judge(operator: Parameters<typeof verifyAuditLog>[0], organisatio
 
 const showOperatorLog = command({
   name: 'operator-log',
-  summary: 'Show what was done to the whole deployment, newest first: rotations of its keys.',
+  summary: 'Show operator actions on the whole deployment (rotations of its keys), newest first.',
   options: { limit: 'how many records (default 50, at most 1000)' },
   schema: z.strictObject({ limit: z.coerce.number().int().min(1).max(1_000).default(50) }),
   async run(operator, { limit }) {

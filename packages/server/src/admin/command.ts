@@ -4,16 +4,18 @@ import type { Acting } from '../features/organisations/index.ts'
 import type { Environment } from '../platform/ctx.ts'
 import type { Marks } from '../platform/witness/witness.ts'
 
-/** What a command works with: the database as the operator, and what the deployment serves. */
+/** Context of a command: the database as the operator, and the environments that the deployment serves. */
 export interface Operator extends Acting {
   readonly environments: readonly Environment[]
-  /** Opens the key-encryption keys that the environment names; undefined when it names none. */
+  /** Public base address of the deployment, without a trailing slash; undefined where the environment does not name it. */
+  readonly baseUrl: string | undefined
+  /** Opens the key-encryption keys that the environment names; undefined if it names none. */
   readonly openKeys: (() => Promise<KeyRing>) | undefined
-  /** Opens the marks of the witness; undefined when the environment does not say where they are. */
+  /** Opens the marks of the witness; undefined if the environment does not configure them. */
   readonly openMarks: (() => Promise<Marks & { close(): void }>) | undefined
 }
 
-/** What a command found or did: for people, for scripts, and the exit code. */
+/** Result of a command: text for people, JSON for scripts, and the exit code. */
 export interface Outcome {
   readonly text: string
   readonly json: unknown
@@ -23,13 +25,13 @@ export interface Outcome {
 export interface CommandSpec<S extends z.ZodType> {
   readonly name: string
   readonly summary: string
-  /** Each option with what help says about it; an option of another name is refused. */
+  /** Each option with its help text; any other option is refused. */
   readonly options: Readonly<Record<string, string>>
   readonly schema: S
   readonly run: (operator: Operator, options: z.output<S>) => Promise<Outcome>
 }
 
-/** One admin command as data, with the types of its options forgotten; the schema keeps them. */
+/** One admin command as data, with the types of its options erased; the schema keeps them. */
 export interface Command extends Omit<CommandSpec<z.ZodType>, 'run'> {
   readonly run: (operator: Operator, options: never) => Promise<Outcome>
 }

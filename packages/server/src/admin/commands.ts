@@ -20,13 +20,14 @@ import { recoverChild } from './recover-command.ts'
 import { refreshSanctions } from './refresh-sanctions.ts'
 import { releaseHold } from './release-hold.ts'
 import { restored } from './restored-command.ts'
+import { ownersLink, signInLink } from './sign-in-command.ts'
 import { unknownCommands } from './unknown-commands.ts'
 
 const Name = text(200, 1)
 
 const createOrganisation = command({
   name: 'create-organisation',
-  summary: 'Make an organisation, its owner, a test key and, where live is served, a live key.',
+  summary: 'Make an organisation, its owner, a test key and, if live is served, a live key.',
   options: {
     name: 'name of the organisation',
     email: 'e-mail address of the owner; an account is made for an unknown one',
@@ -50,13 +51,16 @@ const createOrganisation = command({
       const { environments } = operator
       const founding = { name, type, plan, ownerId: owner.id, environments }
       const { organisation, apiKeys } = await foundOrganisation(operator, tx, founding)
+      const signInUrl = await ownersLink(operator, tx, owner.email)
       const lines = [
         `organisation  ${organisation.id}  ${name} (${type}, ${plan} plan)`,
         `owner         ${owner.id}  ${owner.email}`,
         ...apiKeys.map(keyLine),
-        'Keys are shown this once.',
+        'Keys are shown only once.',
+        `sign-in link  ${signInUrl ?? 'set BASE_URL and run purser admin sign-in-link'}`,
+        ...(signInUrl === undefined ? [] : ['It works once, within ten minutes.']),
       ]
-      return { text: lines.join('\n'), json: { organisation, owner, apiKeys }, exitCode: 0 }
+      return { text: lines.join('\n'), json: { organisation, owner, apiKeys, signInUrl }, exitCode: 0 }
     }),
 })
 
@@ -75,7 +79,7 @@ const createKey = command({
       return { text: reason, json: { error: reason }, exitCode: 1 }
     }
     const key = await createKeyAsOperator(operator, organisation, { environment, name })
-    return { text: `${keyLine(key)}\nThe key is shown this once.`, json: key, exitCode: 0 }
+    return { text: `${keyLine(key)}\nThe key is shown only once.`, json: key, exitCode: 0 }
   },
 })
 
@@ -97,6 +101,7 @@ function keyLine(key: NewApiKey): string {
 
 export const commands: readonly Command[] = [
   createOrganisation,
+  signInLink,
   createKey,
   changePlan,
   setPolicy,

@@ -13,7 +13,7 @@ const rotateMpp = command({
       const { current, retired } = rotation
       const lines = [`${current} is the MPP secret`, ...(retired === null ? [] : [`${retired} is retired`])]
       return {
-        text: [...lines, 'Processes that run take it up within 30 seconds.'].join('\n'),
+        text: [...lines, 'Running processes use it within 30 seconds.'].join('\n'),
         json: rotation,
         exitCode: 0,
       }
@@ -22,7 +22,7 @@ const rotateMpp = command({
 
 const rotateKeys = command({
   name: 'keys rotate',
-  summary: 'Put everything that is sealed under the key-encryption key that KEY_ENCRYPTION names; run again to finish.',
+  summary: 'Re-encrypt everything sealed with the key-encryption key that KEY_ENCRYPTION names; run again to finish.',
   options: {},
   schema: z.strictObject({}),
   run: (operator) =>
@@ -60,7 +60,7 @@ function linesOf({ current, rewrapped, failed }: KekRotation): string[] {
   const faults = failed.map(({ row, reason }) => `${row} FAILED: ${reason}`)
   const last =
     failed.length === 0
-      ? 'Nothing is under another key any more: take the old one out of KEY_ENCRYPTION_ALSO and restart one process after another.'
-      : 'Keep the old key: what failed is still under it.'
+      ? 'No data key uses another key any more: remove the old one from KEY_ENCRYPTION_ALSO and restart the processes one by one.'
+      : 'Keep the old key: the rows that failed still use it.'
   return [`${current} is the key-encryption key`, ...counts, ...faults, last]
 }

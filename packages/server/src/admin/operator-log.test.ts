@@ -28,7 +28,7 @@ async function operatorLog() {
   return Records.parse(JSON.parse((await admin('admin', 'operator-log', '--format', 'json')).stdout))
 }
 
-test('rotations of the deployment’s keys are in the operator’s log with what took the place of what, and in no organisation’s', async () => {
+test('key rotations of the deployment are in the operator’s log with the old and the new key, and in no organisation’s log', async () => {
   expect((await admin('admin', 'operator-log')).stdout).toBe('no records\n')
   const seal = await rotated('keys', 'rotate-seal')
   const mpp = await rotated('admin', 'rotate-mpp-secret')
@@ -48,7 +48,7 @@ test('a rotation that changes nothing leaves no record', async () => {
   expect(await operatorLog()).toEqual(before)
 })
 
-test('a rotation whose record cannot be written does not happen', async () => {
+test('a rotation whose record cannot be written is rolled back', async () => {
   const current = () =>
     world.database.db.one(
       z.object({ kid: z.string() }),

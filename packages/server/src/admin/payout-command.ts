@@ -5,7 +5,7 @@ import { command } from './command.ts'
 
 export const setPayoutCustomer = command({
   name: 'set-payout-customer',
-  summary: 'Say which customer at Bridge an organisation is; without one it withdraws nothing to a bank.',
+  summary: 'Set the organisation’s customer id at Bridge; without one it cannot withdraw to a bank.',
   options: { organisation: 'id of the organisation (org_…)', customer: 'id of its own customer at Bridge' },
   schema: z.strictObject({
     organisation: id('org'),

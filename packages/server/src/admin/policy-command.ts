@@ -20,15 +20,15 @@ const PolicyText = z
 
 export const setPolicy = command({
   name: 'set-policy',
-  summary: 'Set the spend policy of a managed wallet, looser than before or none; an API key may only tighten it.',
+  summary: 'Set or remove the spend policy of a managed wallet, looser ones included; an API key may only tighten it.',
   options: {
     wallet: 'id of the master wallet (mwt_…)',
-    policy: 'the policy as JSON, as PUT …/policy takes it, or none',
+    policy: 'the policy as JSON, in the form of PUT …/policy, or none',
   },
   schema: z.strictObject({ wallet: id('mwt'), policy: PolicyText }),
   async run(operator, { wallet, policy }) {
     const set = await overridePolicy(operator, wallet, policy)
-    const says = policy === undefined ? 'has no spend policy: nothing is limited' : 'is under the policy that was given'
+    const says = policy === undefined ? 'has no spend policy: nothing is limited' : 'now has this spend policy'
     return { text: `${wallet}  ${says}`, json: set, exitCode: 0 }
   },
 })

@@ -9,17 +9,17 @@ const Address = z.string().refine(isAddress, { error: 'must be 0x and 40 hexadec
 
 export const recoverChild = command({
   name: 'recover-child',
-  summary: 'Make a child address again whose record a restore lost, so that its deposits are seen.',
+  summary: 'Recreate a child address whose record a restore lost, so that its deposits are detected.',
   options: {
     wallet: 'id of the master wallet (mwt_…)',
-    address: 'the address, as its owner was given it',
+    address: 'the address, as its owner received it',
   },
   schema: z.strictObject({ wallet: id('mwt'), address: Address }),
   async run(operator, { wallet, address }) {
     const signatures = await createSignatures()
     const ctx = { ...operator, deriveAddress: createDeriveAddress(signatures) }
     const made = await recoverChildAddress(ctx, wallet, checksumAddress(address, signatures.keccak))
-    const says = made ?? 'is no address of this wallet that a restore passed over'
+    const says = made ?? 'is not an address of this wallet that a restore skipped'
     return { text: `${address}  ${says}`, json: { childAddressId: made ?? null }, exitCode: made === undefined ? 1 : 0 }
   },
 })

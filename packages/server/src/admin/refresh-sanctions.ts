@@ -5,21 +5,22 @@ import { command } from './command.ts'
 
 const day = /^\d{4}-\d\d-\d\d$/
 
-/** Brings a sanctions list by hand: where the deployment has no way out, or before the daily refresh comes round. */
+/** Loads a sanctions list by hand: for a deployment without outbound access, or before the daily refresh. */
 export const refreshSanctions = command({
   name: 'refresh-sanctions',
-  summary: 'Take a new sanctions list from a file or an address: OFAC’s sdn_advanced.xml, or one address a line.',
+  summary: 'Load a new sanctions list from a file or a URL: OFAC’s sdn_advanced.xml, or one address per line.',
   options: {
     file: 'path of the list',
     url: 'http(s) address of the list; --file or --url, not both',
-    'as-of': 'YYYY-MM-DD on which you fetched it or saw that it holds (for a file; otherwise the day that it bears)',
-    'accept-count': 'how many addresses it holds, when a fifth or more are gone and you have seen that this is right',
+    'as-of':
+      'YYYY-MM-DD on which you fetched the list or checked that it is current (for a file; default: the date in the list)',
+    'accept-count': 'how many addresses the list has, to confirm that a fifth or more were removed on purpose',
   },
   schema: z
     .strictObject({
       file: z.string().min(1).optional(),
       url: z.url({ protocol: /^https?$/ }).optional(),
-      'as-of': z.string().regex(day, 'is a day such as 2026-11-20').optional(),
+      'as-of': z.string().regex(day, 'must be a date such as 2026-11-20').optional(),
       'accept-count': z.coerce.number().int().min(1).optional(),
     })
     .refine(({ file, url }) => (file === undefined) !== (url === undefined), {
@@ -40,12 +41,12 @@ export const refreshSanctions = command({
         malformed,
       }
       const changed = isChanged ? 'is new' : 'has the same addresses as before'
-      const text = `list ${json.version} of ${json.listDate}, known to hold until ${json.asOf}, ${changed}: ${json.addresses} addresses`
-      const slips = malformed === 0 ? '' : `\n${malformed} entries begin with 0x and are no addresses: look at them`
+      const text = `list ${json.version} of ${json.listDate}, valid as of ${json.asOf}, ${changed}: ${json.addresses} addresses`
+      const slips = malformed === 0 ? '' : `\n${malformed} entries begin with 0x but are not addresses: check them`
       return { text: text + slips, json, exitCode: 0 }
     } catch (error) {
       if (!(error instanceof ListRefused)) throw error
-      return { text: `not taken: ${error.message}`, json: { error: error.code, reason: error.message }, exitCode: 1 }
+      return { text: `not loaded: ${error.message}`, json: { error: error.code, reason: error.message }, exitCode: 1 }
     } finally {
       await outbound.close()
     }

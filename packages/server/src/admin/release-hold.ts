@@ -6,10 +6,10 @@ import { command } from './command.ts'
 
 const Subject = z.union([id('mwt'), id('cad')], { error: 'must be the id of a managed wallet: mwt_… or cad_…' })
 
-/** Lets deposits move whose senders no source can judge, on the operator's word. */
+/** Releases deposits whose senders no source can screen, on the operator's decision. */
 export const releaseHold = command({
   name: 'release-hold',
-  summary: 'Release deposits that are on hold because no source can judge their senders; frozen money stays frozen.',
+  summary: 'Release deposits that are on hold because no source can screen their senders; frozen money stays frozen.',
   options: {
     deposit: 'id of the deposit (wtx_…)',
     wallet: 'id of the managed wallet (mwt_… or cad_…), for all its deposits; --deposit or --wallet, not both',

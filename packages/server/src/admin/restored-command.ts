@@ -9,11 +9,11 @@ const Gap = z.coerce.number().int().min(1).max(1_000_000)
 
 export const restored = command({
   name: 'restored',
-  summary: 'Take a database that was restored from a copy into service; nothing is derived, signed or sent before.',
+  summary: 'Put a database that was restored from a copy into service; until then nothing is derived, signed or sent.',
   options: {
-    children: 'child addresses of each wallet that are passed over (default 10000)',
-    accounts: 'master wallets of each organisation that are passed over (default 100)',
-    'even-if-current': '"yes" where the marks of the witness were restored with the database',
+    children: 'child addresses of each wallet to skip (default 10000)',
+    accounts: 'master wallets of each organisation to skip (default 100)',
+    'even-if-current': '"yes" if the marks of the witness were restored with the database',
   },
   schema: z.strictObject({
     children: Gap.default(10_000),
@@ -44,7 +44,7 @@ function shown(outcome: RestoreOutcome): Outcome {
   if (outcome.outcome === 'restored') {
     const lines = [
       `generation ${outcome.generation} begins`,
-      'Running processes go on within seconds. Each account is compared with its chain before it sends anything new.',
+      'Running processes resume within seconds. Each account is compared with its chain before it sends anything new.',
     ]
     return { text: lines.join('\n'), json: outcome, exitCode: 0 }
   }

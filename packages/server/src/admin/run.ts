@@ -13,14 +13,17 @@ import type { Command, Operator, Outcome } from './command.ts'
 import { commands } from './commands.ts'
 import { type AdminSettings, readAdminSettings } from './settings.ts'
 
-/** What a run prints and how it ends: 0 done, 1 refused or broken, 2 not understood or not configured. */
+/** Output and exit code of a run: 0 done, 1 refused or broken, 2 invalid arguments or configuration. */
 export interface Printed {
   readonly exitCode: 0 | 1 | 2
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Runs `purser-admin <args>`; a leading `admin`, as in `purser admin <args>`, may stand before them. It works on the database itself, as the operator, and every change is in the audit log. */
+/**
+ * Runs `purser-admin <args>`; a leading `admin`, as in `purser admin <args>`, is accepted. It accesses the database directly, as the
+ * operator, and every change is in the audit log.
+ */
 export async function runAdmin(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -39,7 +42,7 @@ export async function runAdmin(
   return outcome.exitCode === 0 || read.format === 'json' ? printed(outcome.exitCode, text) : failed(1, text)
 }
 
-/** A leading `admin` says nothing; `keys` and the word after it are one command. */
+/** Drops a leading `admin`; `keys` and the next word form one command. */
 function splitArgs(args: readonly string[]): { readonly name: string | undefined; readonly rest: readonly string[] } {
   const [first, ...more] = args[0] === 'admin' ? args.slice(1) : args
   if (first !== 'keys' || more[0] === undefined || more[0].startsWith('-')) return { name: first, rest: more }
@@ -64,7 +67,7 @@ async function withOperator(settings: AdminSettings, work: (operator: Operator) 
 }
 
 function operatorOf(
-  { environments, keys, witness }: AdminSettings,
+  { environments, baseUrl, keys, witness }: AdminSettings,
   { db, outbound }: { readonly db: Db; readonly outbound: Outbound },
 ): Operator {
   const floor = { db, clock: systemClock, random: systemRandom }
@@ -73,6 +76,7 @@ function operatorOf(
   return {
     ...floor,
     environments,
+    baseUrl,
     openKeys,
     openMarks: marksOf,
     actor: { kind: 'operator' },
@@ -86,7 +90,7 @@ interface ReadOptions {
   readonly options: unknown
 }
 
-/** The command's options, checked, or what is wrong with them. */
+/** The command's parsed options, or a message that names the fault. */
 function readOptions(command: Command, args: readonly string[]): ReadOptions | string {
   const named = Object.fromEntries(Object.keys(command.options).map((name) => [name, { type: 'string' } as const]))
   const extra = { help: { type: 'boolean', short: 'h' }, format: { type: 'string' } } as const
@@ -105,7 +109,7 @@ function readOptions(command: Command, args: readonly string[]): ReadOptions | s
 
 function usage(): string {
   const lines = commands.map(({ name, summary }) => `  ${fullName(name).padEnd(35)} ${summary}`)
-  return `Commands of the operator, on the database that DATABASE_URL names:\n\n${lines.join('\n')}\n\nEach takes --help and --format json.`
+  return `Operator commands, on the database that DATABASE_URL names:\n\n${lines.join('\n')}\n\nEach takes --help and --format json.`
 }
 
 function fullName(name: string): string {

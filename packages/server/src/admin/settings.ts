@@ -3,18 +3,20 @@ import type { KeySources } from '../custody/index.ts'
 import { readKeySettings } from '../key-settings.ts'
 import type { Environment } from '../platform/ctx.ts'
 
-/** What admin commands need of the environment: far less than serving does. */
+/** Environment settings of admin commands: a small part of those for serving. */
 export interface AdminSettings {
   readonly databaseUrl: string
-  /** The environments that the deployment serves, as `ENVIRONMENTS` says. */
+  /** The environments that the deployment serves, from `ENVIRONMENTS`. */
   readonly environments: readonly Environment[]
-  /** Where the key-encryption keys are; undefined when the environment does not say it well, which only commands on keys mind. */
+  /** Public base address of the deployment, without a trailing slash; undefined where `BASE_URL` does not say it well. */
+  readonly baseUrl: string | undefined
+  /** Where the key-encryption keys are; undefined if the setting is missing or invalid, which only key commands refuse. */
   readonly keys: KeySources | undefined
-  /** Where the marks of the witness are; undefined when the environment does not say it well. */
+  /** Where the marks of the witness are; undefined if the setting is missing or invalid. */
   readonly witness: Config['files'] | undefined
 }
 
-/** Reads the settings, or says in one sentence what is missing and how to set it. */
+/** Reads the settings. Returns a sentence that names the missing setting, and how to set it, if one is missing. */
 export function readAdminSettings(env: Readonly<Record<string, string | undefined>>): AdminSettings | string {
   const databaseUrl = env.DATABASE_URL ?? ''
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
@@ -23,10 +25,20 @@ export function readAdminSettings(env: Readonly<Record<string, string | undefine
   const names = (env.ENVIRONMENTS ?? 'test,live').split(',').map((name) => name.trim())
   const environments = names.filter((name): name is Environment => name === 'test' || name === 'live')
   if (environments.length !== names.length) return 'ENVIRONMENTS is not usable: set it to test, live or test,live'
-  return { databaseUrl, environments, keys: readKeys(env), witness: readWitnessPlace(env) }
+  return {
+    databaseUrl,
+    environments,
+    baseUrl: readBaseUrl(env.BASE_URL),
+    keys: readKeys(env),
+    witness: readWitnessPlace(env),
+  }
 }
 
-/** As `purser serve` reads them. */
+function readBaseUrl(value = ''): string | undefined {
+  return /^https?:\/\/./.test(value) && URL.canParse(value) ? value.replace(/\/+$/, '') : undefined
+}
+
+/** Reads the key settings as `purser serve` does. */
 function readKeys(env: Readonly<Record<string, string | undefined>>): KeySources | undefined {
   const faults: ConfigFault[] = []
   const keys = readKeySettings(env, faults)

@@ -10,7 +10,7 @@ const Hash = z.templateLiteral(['0x', z.string().regex(/^[0-9a-f]{64}$/)], {
 
 const list = command({
   name: 'unknown-transfers',
-  summary: 'Show transfers whose nonce another transaction used and whose money was found nowhere, the oldest first.',
+  summary: 'Show transfers whose nonce another transaction used and whose money was not found, oldest first.',
   options: { limit: 'how many (default 50, at most 1000)' },
   schema: z.strictObject({ limit: z.coerce.number().int().min(1).max(1_000).default(50) }),
   async run(operator, { limit }) {
@@ -35,11 +35,11 @@ const list = command({
 const end = command({
   name: 'end-transfer',
   summary:
-    'End an unknown transfer by what you found on chain: the transaction that moved its money, or that nothing moved.',
+    'End an unknown transfer with your finding on chain: the transaction that moved its money, or that nothing moved.',
   options: {
     transfer: 'id of the transfer (wtx_…)',
     'moved-by': 'hash of the transaction that moved its money',
-    'not-moved': '"yes": nothing moved and nothing can; what is reserved is released, and the caller may try again',
+    'not-moved': '"yes": nothing moved and nothing can; reserved money is released, and the caller may retry',
   },
   schema: z
     .strictObject({ transfer: id('wtx'), 'moved-by': Hash.optional(), 'not-moved': z.literal('yes').optional() })

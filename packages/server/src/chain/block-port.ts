@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@purser/protocol'
 import type { Verdict } from './quorum-port.ts'
 
-/** A block as the chain's history names it; hashes in lower case. */
+/** A block header; hashes in lower case. */
 export interface BlockHeader {
   readonly number: bigint
   readonly hash: Hex
@@ -9,7 +9,7 @@ export interface BlockHeader {
   readonly timestampSeconds: bigint
 }
 
-/** An ERC-20 or TIP-20 transfer log; everything in lower case. */
+/** An ERC-20 or TIP-20 transfer log; all hexadecimal in lower case. */
 export interface TokenTransfer {
   readonly token: Address
   readonly from: Address
@@ -25,26 +25,26 @@ export interface BlockRange {
   readonly from: bigint
   readonly to: bigint
   /**
-   * `all`: every header is read and each must be the parent of the next. `ends`: for blocks that are long past, those of the range's ends and of
-   * the blocks where something wanted happened.
+   * `all`: reads every header; each must be the parent of the next. `ends`: for old blocks, reads the headers of the range's first and last blocks
+   * and of the blocks with wanted transfers.
    */
   readonly headers: 'all' | 'ends'
   readonly tokens: readonly Address[]
-  /** Of the only block of the range, where it is known: the node then answers for that block or not at all. */
+  /** Hash of the block, for a range of one block. The node then answers for that block or returns an error. */
   readonly hash?: Hex | undefined
 }
 
-/** Whether a transfer is of interest. Both are the topic of a log: 32 bytes in hexadecimal, the account in the last 20. */
+/** Whether a transfer is of interest. Both parameters are log topics: 32 bytes in hexadecimal, with the account in the last 20 bytes. */
 export type IsWanted = (fromTopic: string, toTopic: string) => boolean
 
 export interface ScannedRange {
-  /** In the order of their numbers: those that the range asked for. The last is that of the range's end. */
+  /** The requested headers by ascending block number. The last is the header of the range's last block. */
   readonly headers: readonly BlockHeader[]
-  /** Every transfer of those transactions that hold a wanted one, in the order of the chain, each log once. */
+  /** Every transfer of each transaction that has a wanted transfer, in chain order, without duplicates. */
   readonly transfers: readonly TokenTransfer[]
 }
 
-/** What one node says became of a transaction. */
+/** A transaction's receipt, as one node reports it. */
 export interface TransferReceipt {
   readonly blockNumber: bigint
   readonly blockHash: Hex
@@ -52,21 +52,20 @@ export interface TransferReceipt {
 }
 
 /**
- * Reads whole blocks. A short, late or contradictory answer is never an answer: each method throws the problem `chain-unavailable`, and the
- * caller asks again.
+ * Reads whole blocks. Each method throws the problem `chain-unavailable` when an answer is incomplete, late or contradictory; the caller retries.
  */
 export interface BlockReads {
-  /** The newest block of one node. */
+  /** The latest block of one node. */
   head(): Promise<BlockHeader>
   /** The headers at these heights; undefined for one that the node does not have. */
   headers(numbers: readonly bigint[]): Promise<readonly (BlockHeader | undefined)[]>
-  /** The transfers of a range of blocks. Where a block's bloom filter says that there must be more than the node gave, it is asked once more. */
+  /** The transfers of a range of blocks. Requests the logs of a block again when its bloom filter indicates logs that the node did not return. */
   transfers(range: BlockRange, isWanted: IsWanted): Promise<ScannedRange>
   /** The transaction's receipt, or undefined when the node has none. */
   transferReceipt(hash: Hex): Promise<TransferReceipt | undefined>
 }
 
-/** A transfer that was read in a block; hashes in lower case. */
+/** A transfer read from a block; hashes in lower case. */
 export interface TransferClaim {
   readonly txHash: Hex
   readonly blockNumber: bigint
@@ -74,15 +73,15 @@ export interface TransferClaim {
   readonly isOf: (transfer: TokenTransfer) => boolean
 }
 
-/** What a majority of the configured nodes says, by the depth at which deposits count. */
+/** Reads confirmed by a majority of the configured nodes, at the depth at which deposits count. */
 export interface ConfirmedReads {
-  /** Number of the newest block that is deep enough; undefined while too few nodes agree on one. */
+  /** Number of the newest block at the required depth; undefined while too few nodes agree on one. */
   finalBlock(): Promise<bigint | undefined>
   /**
-   * Whether each transfer is in its block, and the block in the chain, deep enough. `no`: a block that is deep enough is another one, or does not
-   * have the transaction, or has it without the transfer. Anything else is `undecided`.
+   * Whether each transfer is in its block and that block is canonical at the required depth. `no`: the canonical block at that height is another
+   * one, does not contain the transaction, or contains it without the transfer. Anything else is `undecided`.
    */
   confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly Verdict[]>
-  /** Whether the chain now has another block at that height, however deep. */
+  /** Whether the chain now has another block at that height, at any depth. */
   isReplaced(block: Pick<BlockHeader, 'number' | 'hash'>): Promise<Verdict>
 }

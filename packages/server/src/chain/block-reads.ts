@@ -4,8 +4,8 @@ import { type BloomBits, bloomBits } from './bloom.ts'
 import {
   type Block,
   eachOnce,
+  invalidAnswer,
   lower,
-  lying,
   presentBlock,
   type RawTransfer,
   readBlock,
@@ -15,7 +15,7 @@ import {
 } from './read-blocks.ts'
 import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
-/** Headers in one request; nodes limit the calls of a batch. */
+/** Most headers in one request. Nodes limit the number of calls in a batch. */
 export const headersPerRequest = 100
 
 /** Reads blocks at one of a network's nodes. */
@@ -47,13 +47,13 @@ interface Scanner {
   readonly bitsOf: (value: Hex) => BloomBits
 }
 
-/** Logs and headers are asked for in one request, so that they are one node's. */
+/** Requests logs and headers in one batch, so that both come from one node. */
 async function scan(rpc: Rpc, range: BlockRange, { isWanted, bitsOf }: Scanner): Promise<ScannedRange> {
   const numbers = range.headers === 'all' ? numbersOf(range) : [...new Set([range.from, range.to])]
   const [logs, ...answers] = await rpc.batch([logsCall(range), ...numbers.map((number) => blockCall(number))])
   const blocks = numbers.map((number, index) => presentBlock(resultOf(answers[index]), number))
   if (range.hash !== undefined && blocks[0]?.hash !== range.hash)
-    throw lying('the node has another block at that height')
+    throw invalidAnswer('the node has a different block at that height')
   if (range.headers === 'all') refuseBrokenChain(blocks)
   const raw = readLogs(resultOf(logs), range)
   refuseImpossible(raw, blocks, bitsOf)
@@ -76,37 +76,38 @@ function refuseBrokenChain(blocks: readonly Block[]): void {
   blocks.forEach((block, index) => {
     const before = blocks[index - 1]
     if (before !== undefined && block.parentHash !== before.hash)
-      throw lying('blocks are not each other’s parents: the node changed its mind meanwhile')
+      throw invalidAnswer('blocks do not link to each other: the chain was reorganized during the request')
   })
 }
 
-/** A block whose filter does not know the token cannot hold its log: the logs are then not those of these blocks. */
+/** Rejects logs of a token that the block's bloom filter excludes: they do not belong to this block. */
 function refuseImpossible(raw: readonly RawTransfer[], blocks: readonly Block[], bitsOf: Scanner['bitsOf']): void {
   const byNumber = new Map(blocks.map((block) => [block.number, block]))
   for (const log of raw) {
     const block = byNumber.get(log.blockNumber)
     if (block === undefined) continue
-    if (lower(log.entry.blockHash) !== block.hash) throw lying('a log is of another block than the header')
+    if (lower(log.entry.blockHash) !== block.hash)
+      throw invalidAnswer('a log belongs to a different block than the header')
     const token = lower(log.entry.address)
     if (block.bloom !== undefined && !block.bloom.isEmpty && isHex(token) && !block.bloom.mayHold(bitsOf(token)))
-      throw lying('a log is of a token that the block’s filter does not hold')
+      throw invalidAnswer('a log is from a token that the block’s bloom filter excludes')
   }
 }
 
 /**
- * Nodes are known to serve a new block before its logs. Where the filter of a block without a log says that there is one, the block is asked
- * for by its hash, which a node that does not have it refuses; a filter may be wrong, so that nothing the second time is believed.
+ * Some nodes serve a new block before its logs. When a block has no logs but its bloom filter indicates some, its logs are requested again by block
+ * hash; a node that does not have the block then returns an error. Bloom filters have false positives, so a second empty answer is accepted.
  */
 async function refuseMissing(
   { rpc, range, bitsOf }: { readonly rpc: Rpc; readonly range: BlockRange; readonly bitsOf: Scanner['bitsOf'] },
   raw: readonly RawTransfer[],
   blocks: readonly Block[],
 ): Promise<void> {
-  const heard = new Set(raw.map((log) => log.blockNumber))
+  const blocksWithLogs = new Set(raw.map((log) => log.blockNumber))
   const doubtful = blocks.filter(
     ({ number, bloom }) =>
-      !heard.has(number) &&
-      bloom?.speaks === true &&
+      !blocksWithLogs.has(number) &&
+      bloom?.isUsable === true &&
       bloom.mayHold(bitsOf(topics.transfer)) &&
       range.tokens.some((token) => bloom.mayHold(bitsOf(token))),
   )
@@ -115,10 +116,10 @@ async function refuseMissing(
     doubtful.map(({ hash }) => ({ method: 'eth_getLogs', params: [{ ...filterOf(range), blockHash: hash }] })),
   )
   if (again.some((answer) => readLogs(resultOf(answer), range).length > 0))
-    throw lying('the node left out logs of a block')
+    throw invalidAnswer('the node omitted logs of a block')
 }
 
-/** The headers that were read, and those of the blocks where something wanted happened, each checked against its logs. */
+/** The headers already read and those of the blocks with wanted transfers, each checked against its logs. */
 async function headersFor(
   rpc: Rpc,
   blocks: readonly Block[],
@@ -134,7 +135,8 @@ async function headersFor(
     })
   }
   for (const { blockNumber, blockHash } of transfers)
-    if (known.get(blockNumber)?.hash !== blockHash) throw lying('a log is of another block than the header')
+    if (known.get(blockNumber)?.hash !== blockHash)
+      throw invalidAnswer('a log belongs to a different block than the header')
   return [...known.values()].sort((left, right) => (left.number < right.number ? -1 : 1))
 }
 
@@ -158,6 +160,6 @@ function quantity(value: bigint): string {
 }
 
 function resultOf(answer: RpcAnswer | undefined): unknown {
-  if (answer === undefined || !answer.ok) throw lying(answer?.message ?? 'no answer')
+  if (answer === undefined || !answer.ok) throw invalidAnswer(answer?.message ?? 'no answer')
   return answer.result
 }

@@ -1,6 +1,6 @@
 import { type Hex, hexToBytes, keccak256 } from '@purser/protocol'
 
-/** The three bits of a bloom filter of 2,048 that a value sets (yellow paper, section 4.3.1). */
+/** The three bits that a value sets in a bloom filter of 2,048 bits (yellow paper, section 4.3.1). */
 export type BloomBits = readonly number[]
 
 export function bloomBits(value: Hex): BloomBits {
@@ -8,25 +8,25 @@ export function bloomBits(value: Hex): BloomBits {
   return [0, 2, 4].map((at) => (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047)
 }
 
-/** A block's bloom filter, read once for many questions. */
+/** A parsed block bloom filter. */
 export interface Bloom {
-  /** Whether the filter says something: one without a bit, of chains that keep none, and one with most of its bits says nothing. */
-  readonly speaks: boolean
+  /** Whether the filter carries information. False when it has no bits (chains without bloom filters) or more than half of its bits set. */
+  readonly isUsable: boolean
   readonly isEmpty: boolean
-  /** False: no log of the block holds the value. True: probably one does. */
+  /** False: no log of the block contains the value. True: a log probably does. */
   mayHold(bits: BloomBits): boolean
 }
 
-/** With half of its bits set, a filter claims a value that is not there in one of eight cases. */
+/** With half of its bits set, a filter has a false-positive rate of one in eight. */
 const bitsMax = 1_024
 
-/** Reads the `logsBloom` of a header; undefined for what is not 256 bytes. */
+/** Parses the `logsBloom` of a header; undefined when it is not 256 bytes. */
 export function readBloom(value: unknown): Bloom | undefined {
   if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{512}$/.test(value)) return undefined
   const bytes = hexToBytes(value)
   const count = bytes.reduce((sum, byte) => sum + ones(byte), 0)
   return {
-    speaks: count > 0 && count <= bitsMax,
+    isUsable: count > 0 && count <= bitsMax,
     isEmpty: count === 0,
     mayHold: (bits) => bits.every((bit) => (((bytes[255 - (bit >> 3)] ?? 0) >> (bit & 7)) & 1) === 1),
   }

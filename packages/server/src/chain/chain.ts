@@ -11,6 +11,7 @@ import {
   type Network,
   tokenReads,
 } from '@purser/protocol'
+import { createBatchedReads } from './batched-reads.ts'
 import { fail } from './errors.ts'
 import { feeLimits, firstFees } from './fees.ts'
 import { createInspect } from './inspect.ts'
@@ -24,11 +25,10 @@ import { isRecord, type NodeRpc, type Rpc, type RpcAnswer, type RpcCall } from '
 import { send } from './rpc/send.ts'
 import { simulate } from './simulate.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
-import { createTogether } from './together.ts'
 import { tryCalls } from './try-calls.ts'
 import { trySending } from './try-sending.ts'
 
-/** One network behind the port, but for the blocks of deposits and for what a quorum answers. */
+/** The network's single-node reads and sends: the `Chain` port without block reads and quorum reads. */
 export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, 'blocks' | keyof QuorumReads> {
   const read = async (to: Address, data: Hex): Promise<Hex> =>
     readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
@@ -39,7 +39,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
   const domains = new Map<string, TokenDomain>()
   return {
     network,
-    ...createTogether(rpc, network, () => offeredFees(rpc, network)),
+    ...createBatchedReads(rpc, network, () => offeredFees(rpc, network)),
     inspectAuthorization: createInspect(rpc),
     payerFunds: (question) => readPayerFunds(rpc, question),
     call: read,
@@ -89,17 +89,19 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
   }
 }
 
-/** In one request; apart where a node does not suggest a tip, since that is no answer to any of a request's calls. */
+/**
+ * Reads base fee, L1 fee and tip in one request. Requests the tip separately when the batch fails, because some nodes do not support the method.
+ */
 async function offeredFees(rpc: Rpc, network: Network): Promise<OfferedFees> {
   const l1Call = l1FeeCall(network)
   const calls = [
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...(l1Call === undefined ? [] : [l1Call]),
   ]
-  const together = await rpc.batch([...calls, tipCall]).catch(() => undefined)
-  const [block, ...rest] = together ?? (await rpc.batch(calls))
+  const combined = await rpc.batch([...calls, tipCall]).catch(() => undefined)
+  const [block, ...rest] = combined ?? (await rpc.batch(calls))
   const l1Fee = l1Call === undefined ? 0n : readL1Fee(resultOf(rest[0]))
-  const tip = together === undefined ? await suggestedTip(rpc) : tipOf(rest.at(-1))
+  const tip = combined === undefined ? await suggestedTip(rpc) : tipOf(rest.at(-1))
   return { ...firstFees(readHead(resultOf(block)).baseFee, tip ?? 0n, feeLimits(network)), l1Fee }
 }
 
@@ -116,7 +118,7 @@ async function callAtDepth(
 
 const tipCall: RpcCall = { method: 'eth_maxPriorityFeePerGas', params: [] }
 
-/** Not every node has the method, and whoever asks goes on without it. */
+/** Undefined when the node does not support the method. */
 function suggestedTip(rpc: Rpc): Promise<bigint | undefined> {
   return rpc.batch([tipCall]).then(
     ([answer]) => tipOf(answer),
@@ -172,7 +174,7 @@ async function watch(rpc: Rpc, senders: readonly Address[], hashes: readonly Hex
   }
 }
 
-/** At any node that answers: what the node that is used first hides, another may have. */
+/** Searches all usable nodes, since the preferred node may lack a receipt that another has. */
 async function findReceipts({ voters }: NodeRpc, hashes: readonly Hex[]): Promise<(SeenReceipt | undefined)[]> {
   const usable = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
   if (usable.length < 2 || hashes.length === 0) return hashes.map(() => undefined)

@@ -22,11 +22,11 @@ export interface ChainsOptions {
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   readonly rpcTimeoutMs: number
   readonly log?: Log
-  /** Told of every node at once, and whenever its health changes. */
+  /** Called for every node at startup and whenever its health changes. */
   readonly onNode?: (network: Network, node: Node) => void
 }
 
-/** The networks that have a node, each behind the port. */
+/** Connects every network that has a node. */
 export function createChains(options: ChainsOptions): Chains {
   const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
   const byName = new Map(configured.map((network) => [network.name, connect(options, network)]))
@@ -55,10 +55,10 @@ function connect(options: ChainsOptions, network: Network) {
   const nodes = createNodes({ network: network.name, urls, clock, log, onState: (node) => onNode?.(network, node) })
   const rpc = createRpc(outbound, { nodes, chainId: network.chainId, timeoutMs, lagBlocks: lagBlocksOf(network) })
   const quorum = createQuorum(network, rpc)
-  if (decidesAlone(network, urls))
+  if (hasSingleNode(network, urls))
     log?.warn(
       { network: network.name },
-      'one node decides alone about real money; configure at least two of different operators',
+      'a single node confirms payments of real money; configure at least two nodes of different operators',
     )
   const domains = createTokenDomains(network, (token) => readToken(rpc, token), { clock, log })
   return {
@@ -77,13 +77,13 @@ function connect(options: ChainsOptions, network: Network) {
   }
 }
 
-interface Looked {
+interface HealthInputs {
   readonly nodes: Nodes
   readonly needed: number
   readonly domains: TokenDomains
 }
 
-function healthOf(network: Network, { nodes: { all }, needed, domains }: Looked): ChainHealth {
+function healthOf(network: Network, { nodes: { all }, needed, domains }: HealthInputs): ChainHealth {
   const count = (state: NodeState): number => all.filter((node) => node.state === state).length
   const up = count('up')
   return {
@@ -91,7 +91,7 @@ function healthOf(network: Network, { nodes: { all }, needed, domains }: Looked)
     nodes: all.length,
     up,
     needed,
-    money: up + count('unchecked') < needed ? 'waits' : decidesAlone(network, all) ? 'alone' : 'moves',
+    money: up + count('unchecked') < needed ? 'waits' : hasSingleNode(network, all) ? 'alone' : 'moves',
     behind: count('behind'),
     resting: count('resting'),
     refused: count('refused'),
@@ -99,14 +99,14 @@ function healthOf(network: Network, { nodes: { all }, needed, domains }: Looked)
   }
 }
 
-/** Whether nobody contradicts a single node about real money. */
-function decidesAlone(network: Network, nodes: readonly unknown[]): boolean {
+/** Whether a mainnet has only one node, whose answers no other node confirms. */
+function hasSingleNode(network: Network, nodes: readonly unknown[]): boolean {
   return !network.isTestnet && nodes.length === 1
 }
 
 const watchEveryMs = 2_000
 
-/** Looks after the nodes of every network, one round at a time for each, so that a slow one keeps none waiting. */
+/** Checks the nodes of every network, one loop per network, so that a slow network does not delay the others. */
 function createWatch(connected: readonly { check(): Promise<void> }[], log: Log | undefined) {
   let loops: readonly Loop[] = []
   return {

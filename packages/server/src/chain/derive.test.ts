@@ -19,7 +19,7 @@ const one = Buffer.concat([Buffer.alloc(31), Buffer.from([1])])
 const orderMinusOne = Buffer.concat([order.subarray(0, 31), Buffer.from([0x40])])
 const hex = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes ?? []).toString('hex')
 
-test('both curves derive the chains of the published BIP-32 vectors', async () => {
+test('both curves derive the keys of the published BIP-32 test vectors', async () => {
   for (const curve of [await createSignatures(), await loadWasm()]) {
     for (const { seed, chains } of bip32.vectors) {
       const master = hdMaster(Buffer.from(seed, 'hex'), curve)
@@ -36,7 +36,7 @@ test('both curves derive the chains of the published BIP-32 vectors', async () =
   }
 })
 
-test('both curves derive the children that ethers derives, from the public side and from the private one', async () => {
+test('both curves derive the same child keys as ethers, from public and from private parents', async () => {
   const curves = [await createSignatures(), await loadWasm()]
   for (let account = 0; account < 5; account++) {
     const seed = systemRandom.bytes(64)
@@ -52,7 +52,7 @@ test('both curves derive the children that ethers derives, from the public side 
   }
 })
 
-test('no sum that is nothing or out of range becomes a key, and nothing that was given is changed', async () => {
+test('a zero or out-of-range sum never becomes a key, and the inputs are not modified', async () => {
   for (const curve of [await createSignatures(), await loadWasm()]) {
     const publicKey = curve.publicKeyOf(one)
     const before = hex(publicKey)

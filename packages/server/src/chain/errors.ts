@@ -1,11 +1,11 @@
 import { defineErrors } from '../platform/errors.ts'
 
-/** What asking a chain may end in. Whatever the node said, and where it is, goes to `cause` alone: its address may hold a key. */
+/** Errors of chain reads and sends. The node's message and URL go only into `cause`, because the URL may contain an API key. */
 export const fail = defineErrors({
   'chain-unavailable': {
     status: 503,
     title: 'Chain Unavailable',
-    detail: 'The chain could not be asked: its node does not answer as it must. Try again shortly.',
+    detail: 'The chain could not be reached: its nodes do not answer correctly. Try again shortly.',
   },
   'chain-not-configured': {
     status: 503,
@@ -14,5 +14,5 @@ export const fail = defineErrors({
   },
 })
 
-/** For the error tables of operations that ask a chain. */
+/** For the error tables of operations that read from or send to a chain. */
 export const chainErrors = fail.table

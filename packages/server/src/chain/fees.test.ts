@@ -7,16 +7,16 @@ const base = networkByName('base')
 if (base === undefined) throw new Error('no such network')
 const limits = feeLimits(base)
 
-test('a first offer leaves room for the base fee to double', () => {
+test('the first fee offer lets the base fee double', () => {
   expect(firstFees(10n * gwei, gwei, limits)).toEqual({ maxFee: 21n * gwei, priorityFee: gwei })
 })
 
-test('a node that asks for an absurd tip or tells an absurd base fee gets no more than the limit', () => {
+test('an absurd tip or base fee from a node is capped at the limit', () => {
   expect(firstFees(gwei, 10n ** 30n, limits).priorityFee).toBe(limits.priorityFee)
   expect(firstFees(10n ** 30n, gwei, limits).maxFee).toBe(limits.maxFee)
 })
 
-test('replacements rise by an eighth on both fees, as nodes ask, and stop at the limit however often they are asked for', () => {
+test('each replacement raises both fees by an eighth, as nodes require, and never exceeds the limit', () => {
   let fees = firstFees(gwei, gwei, limits)
   let turns = 0
   for (let next = replacementFees(fees, fees, limits); next !== undefined; next = replacementFees(fees, fees, limits)) {
@@ -31,7 +31,7 @@ test('replacements rise by an eighth on both fees, as nodes ask, and stop at the
   expect(fees.priorityFee).toBeLessThanOrEqual(limits.priorityFee)
 })
 
-test('a replacement offers what a first try would offer now, if that is more', () => {
+test('a replacement offers the current first offer if that is higher', () => {
   const fresh = firstFees(100n * gwei, gwei, limits)
   expect(replacementFees(firstFees(gwei, gwei, limits), fresh, limits)?.maxFee).toBe(fresh.maxFee)
 })

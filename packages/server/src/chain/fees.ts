@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
 
-/** What a transaction offers for gas, in wei per unit (EIP-1559). */
+/** The fees that a transaction offers, in wei per unit of gas (EIP-1559). */
 export interface Fees {
   readonly maxFee: bigint
   readonly priorityFee: bigint
@@ -9,7 +9,7 @@ export interface Fees {
 const gwei = 1_000_000_000n
 const tipMin = 1_000_000n
 
-/** The most that is ever offered: a node that asks for more, again and again, must not be able to empty the settler. */
+/** The highest fees ever offered, so that a node that keeps requesting more cannot drain the relayer. */
 export function feeLimits(network: Network): Fees {
   const isCheapCoin = network.nativeCoin?.symbol === 'POL'
   return isCheapCoin
@@ -17,18 +17,18 @@ export function feeLimits(network: Network): Fees {
     : { maxFee: 1_000n * gwei, priorityFee: 20n * gwei }
 }
 
-/** The most that is counted for 256 bytes on Ethereum, in wei: hundreds of times what they cost when Ethereum is dearest. */
+/** Upper limit on the L1 fee for 256 bytes, in wei: hundreds of times the fee at Ethereum's most expensive. */
 export const l1FeeMax = 10_000_000n * gwei
 
-/** Fees for a first try: room for the base fee to double, and the tip that the node suggests, within the limits. */
+/** Fees for a first attempt: twice the base fee plus the tip that the node suggests, within the limits. */
 export function firstFees(baseFee: bigint, suggestedTip: bigint, limits: Fees): Fees {
   const priorityFee = smaller(larger(suggestedTip, tipMin), limits.priorityFee)
   return { maxFee: smaller(baseFee * 2n + priorityFee, limits.maxFee), priorityFee }
 }
 
 /**
- * Fees for a replacement: at least an eighth above the last on both, as nodes ask, and at least what a first try would offer
- * now. `undefined` when that is above the limits: then it waits.
+ * Fees for a replacement: both at least an eighth above the last, as nodes require, and at least those of a first attempt now. Returns undefined
+ * when that exceeds the limits; the transaction then waits.
  */
 export function replacementFees(last: Fees, fresh: Fees, limits: Fees): Fees | undefined {
   const maxFee = larger(raised(last.maxFee), fresh.maxFee)

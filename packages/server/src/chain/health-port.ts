@@ -1,21 +1,21 @@
 /** `unchecked` while no node has answered. */
 export type TokenDomainState = 'unchecked' | 'right' | 'wrong'
 
-/** How many nodes a network has, and how many of them are how. */
+/** The number of a network's nodes, in total and by state. */
 export interface ChainHealth {
-  /** `unknown` until a node was asked. */
+  /** `unknown` until a node has answered or failed. */
   readonly status: 'unknown' | 'up' | 'down'
   readonly nodes: number
   readonly up: number
-  /** How many of them must say the same before money moves by what they say. */
+  /** How many nodes must agree before their answer decides about money. */
   readonly needed: number
-  /** `waits` while fewer are up than are needed; `alone` where one node decides about real money. */
+  /** `waits` while fewer nodes are up than are needed; `alone` when a single node decides about real money. */
   readonly money: 'moves' | 'waits' | 'alone'
-  /** They answer, and their heads are behind those of the others. */
+  /** Nodes that answer but whose heads are behind the others'. */
   readonly behind: number
   readonly resting: number
-  /** Of another chain than they stand for. */
+  /** Nodes that report a different chain ID than configured. */
   readonly refused: number
-  /** Symbols of tokens that are not what the registry says. */
+  /** Symbols of tokens whose contracts do not match the registry. */
   readonly wrongTokens: readonly string[]
 }

@@ -33,16 +33,16 @@ const accounts = [1, 2, 3].map((number): Address => toHex(number, { size: 20 }))
 const questions = accounts.map((account) => ({ account, tokens: [token] }))
 const word = (value: bigint): Hex => encodeAbiParameters([{ type: 'uint256' }], [value])
 
-/** A node whose multicall answers that of the n-th call is n, changed as said; it counts what it is asked. */
+/** A node whose multicall returns n for the n-th call, modified by `change`. It counts its requests and calls. */
 async function aNode(network: string, change: (results: Returns) => Returns | Hex = (results) => results) {
-  const asked = { requests: 0, calls: 0, targets: new Set<string>() }
+  const requested = { requests: 0, calls: 0, targets: new Set<string>() }
   const resultOf = (call: z.output<typeof Call>): unknown => {
     if (call.method === 'eth_chainId') return toHex(networkByName(network)?.chainId ?? 0)
     const [{ data }] = EthCall.parse(call.params)
     const { args } = decodeFunctionData({ abi: multicall3Abi, data })
     const calls = z.array(z.object({ target: z.string() })).parse(args?.[0])
-    asked.calls += calls.length
-    for (const { target } of calls) asked.targets.add(target)
+    requested.calls += calls.length
+    for (const { target } of calls) requested.targets.add(target)
     const said = change(calls.map((_, index) => ({ success: true, returnData: word(BigInt(index)) })))
     return typeof said === 'string'
       ? said
@@ -54,7 +54,7 @@ async function aNode(network: string, change: (results: Returns) => Returns | He
     request.on('end', () => {
       const body: unknown = JSON.parse(Buffer.concat(chunks).toString())
       const calls = Calls.parse(body)
-      if (calls[0]?.method !== 'eth_chainId') asked.requests += 1
+      if (calls[0]?.method !== 'eth_chainId') requested.requests += 1
       const answers = calls.map((call) => ({ jsonrpc: '2.0', id: call.id, result: resultOf(call) }))
       response.setHeader('content-type', 'application/json')
       response.end(JSON.stringify(Array.isArray(body) ? answers : answers[0]))
@@ -64,7 +64,7 @@ async function aNode(network: string, change: (results: Returns) => Returns | He
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
-  return { url: `http://127.0.0.1:${address.port}`, asked }
+  return { url: `http://127.0.0.1:${address.port}`, requested }
 }
 
 function chainAt(network: string, urls: readonly string[]): Chain {
@@ -74,31 +74,31 @@ function chainAt(network: string, urls: readonly string[]): Chain {
   return createChains(options).on(known)
 }
 
-test('the coin and the tokens of several accounts are one call, each to its own account', async () => {
-  const { url, asked } = await aNode('base-sepolia')
+test('one call reads the coin and the tokens of several accounts, each for its own account', async () => {
+  const { url, requested } = await aNode('base-sepolia')
   expect(await chainAt('base-sepolia', [url]).holdings(questions)).toEqual([
     { native: 0n, tokens: [1n] },
     { native: 2n, tokens: [3n] },
     { native: 4n, tokens: [5n] },
   ])
-  expect([asked.requests, asked.calls]).toEqual([1, 6])
+  expect([requested.requests, requested.calls]).toEqual([1, 6])
 })
 
 test('a thousand accounts are one request of four calls', async () => {
-  const { url, asked } = await aNode('base-sepolia')
+  const { url, requested } = await aNode('base-sepolia')
   const many = Array.from({ length: 1_000 }, (_, n) => ({ account: toHex(n + 1, { size: 20 }), tokens: [token] }))
   const holdings = await chainAt('base-sepolia', [url]).holdings(many)
   expect(holdings).toHaveLength(1_000)
   expect(holdings[250]).toEqual({ native: 0n, tokens: [1n] })
-  expect([asked.requests, asked.calls]).toEqual([1, 2_000])
+  expect([requested.requests, requested.calls]).toEqual([1, 2_000])
 })
 
-test('on Tempo nobody asks for a native coin', async () => {
-  const { url, asked } = await aNode('tempo-moderato')
+test('on Tempo no native coin is requested', async () => {
+  const { url, requested } = await aNode('tempo-moderato')
   expect(await chainAt('tempo-moderato', [url]).holdings(questions)).toEqual(
     [0n, 1n, 2n].map((balance) => ({ native: undefined, tokens: [balance] })),
   )
-  expect([...asked.targets].map((target) => target.toLowerCase())).toEqual([token.toLowerCase()])
+  expect([...requested.targets].map((target) => target.toLowerCase())).toEqual([token.toLowerCase()])
 })
 
 test.each<readonly [string, (results: Returns) => Returns | Hex]>([
@@ -121,7 +121,7 @@ test.each<readonly [string, (results: Returns) => Returns | Hex]>([
   ['has no such contract', () => '0x'],
   ['answers garbage', () => '0xdeadbeef'],
   ['answers a number', () => word(7n)],
-])('a node that %s is told as chain-unavailable and never as a balance', async (_, lie) => {
+])('a node that %s is reported as chain-unavailable and never as a balance', async (_, lie) => {
   const { url } = await aNode('base-sepolia', lie)
   const answer = await chainAt('base-sepolia', [url])
     .holdings(questions)
@@ -129,8 +129,8 @@ test.each<readonly [string, (results: Returns) => Returns | Hex]>([
   expect(isProblem(answer, 'chain-unavailable')).toBe(true)
 })
 
-test('of those who ask at the same time only those are refused whose token says no balance', async () => {
-  const { url, asked } = await aNode('base-sepolia', (results) =>
+test('of concurrent reads only those fail whose token returns no balance', async () => {
+  const { url, requested } = await aNode('base-sepolia', (results) =>
     results.map((result, index) => (index === 3 ? { ...result, returnData: '0x' } : result)),
   )
   const chain = chainAt('base-sepolia', [url])
@@ -139,5 +139,5 @@ test('of those who ask at the same time only those are refused whose token says 
   const [first, second, third] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason))
   expect([first, third]).toEqual([[{ native: 0n, tokens: [1n] }], [{ native: 4n, tokens: [5n] }]])
   expect(isProblem(second, 'chain-unavailable')).toBe(true)
-  expect(asked.requests).toBe(1)
+  expect(requested.requests).toBe(1)
 })

@@ -18,15 +18,15 @@ import type { Holding, HoldingQuestion } from './port.ts'
 import { readHex } from './rpc/read.ts'
 import type { Rpc } from './rpc/rpc.ts'
 
-/** Balances in one call; each costs a node some 5,000 gas, and nodes allow tens of millions. */
+/** Most balances in one call. Each costs about 5,000 gas; nodes allow tens of millions per call. */
 const callsMax = 500
 
 const getEthBalance = bytesToHex(keccak256(utf8('getEthBalance(address)')).subarray(0, 4))
 
 /**
- * What accounts hold as of the latest block, or of the block with the hash: one Multicall3 call for up to 500 balances, all of them in one HTTP request. Every
- * answer must be there and be one number. A token that answers nothing is a fault of the node or of the network's token list,
- * and is told as `chain-unavailable` in the place of the questions that name it: it never becomes a balance of zero.
+ * Reads account balances as of the latest block or the block with the given hash: one Multicall3 call per 500 balances, all in one HTTP request.
+ * Every result must be a single number. A token that returns nothing points to a faulty node or token list; the questions that name it get a
+ * `chain-unavailable` error, never a balance of zero.
  */
 export async function readHoldings(
   rpc: Rpc,
@@ -44,13 +44,13 @@ export async function readHoldings(
     const answer = answers[index]
     return readBalances(answer?.ok === true ? answer.result : undefined, group.length)
   })
-  return share(network, questions, balances)
+  return splitByQuestion(network, questions, balances)
 }
 
 function callsOf({ nativeCoin }: Network, { account, tokens }: HoldingQuestion): Call3[] {
   const native = { target: multicall3Address, allowFailure: true, callData: encodeNative(account) }
-  const held = tokens.map((token) => ({ target: token, allowFailure: true, callData: encodeBalanceOf(account) }))
-  return nativeCoin === null ? held : [native, ...held]
+  const tokenCalls = tokens.map((token) => ({ target: token, allowFailure: true, callData: encodeBalanceOf(account) }))
+  return nativeCoin === null ? tokenCalls : [native, ...tokenCalls]
 }
 
 function encodeNative(account: Address): `0x${string}` {
@@ -73,7 +73,7 @@ function readBalances(result: unknown, count: number): (bigint | Error)[] {
 }
 
 function balanceOf({ success, returnData }: ReturnType<typeof decodeAggregate3>[number]): bigint | Error {
-  if (!success) return fail('chain-unavailable', {}, new Error('a token would not say a balance'))
+  if (!success) return fail('chain-unavailable', {}, new Error('a token returned no balance'))
   try {
     return decodeUint256(returnData)
   } catch (error) {
@@ -81,8 +81,8 @@ function balanceOf({ success, returnData }: ReturnType<typeof decodeAggregate3>[
   }
 }
 
-/** Gives each question its own balances, in the order in which they were asked for. */
-function share(
+/** Splits the balances by question, in the order of the questions. */
+function splitByQuestion(
   { nativeCoin }: Network,
   questions: readonly HoldingQuestion[],
   balances: readonly (bigint | Error)[],
@@ -92,9 +92,11 @@ function share(
     const count = tokens.length + (nativeCoin === null ? 0 : 1)
     const own = balances.slice(at, at + count)
     at += count
-    const told = own.filter((balance) => typeof balance === 'bigint')
-    if (told.length < count)
+    const present = own.filter((balance) => typeof balance === 'bigint')
+    if (present.length < count)
       return own.find((one) => one instanceof Error) ?? new Error('fewer balances than questions')
-    return nativeCoin === null ? { native: undefined, tokens: told } : { native: told[0], tokens: told.slice(1) }
+    return nativeCoin === null
+      ? { native: undefined, tokens: present }
+      : { native: present[0], tokens: present.slice(1) }
   })
 }

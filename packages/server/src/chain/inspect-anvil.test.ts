@@ -51,21 +51,21 @@ afterAll(async () => {
   await dev?.stop()
 })
 
-test('a funded payer whose signature is good would be taken, and nothing is moved by asking', async () => {
+test('a valid signature of a funded payer passes simulation, and the check moves no money', async () => {
   const payer = await aPayer(1_000n)
   const facts = await chain.inspectAuthorization(await probe(payer, 1_000n))
   expect(facts).toMatchObject({ balance: 1_000n, nonceUsed: false, simulation: { ok: true } })
   expect(await chain.balances([{ token, account: payer.address }])).toEqual([1_000n])
 })
 
-test('several authorizations of one payer, asked at once, are each judged as if they were alone', async () => {
+test('concurrent checks of one payer’s authorizations do not affect each other', async () => {
   const payer = await aPayer(10n)
   const probes = await Promise.all(Array.from({ length: 6 }, () => probe(payer, 10n)))
   const facts = await Promise.all(probes.map((one) => chain.inspectAuthorization(one)))
   expect(facts.map(({ simulation }) => simulation.ok)).toEqual(probes.map(() => true))
 })
 
-test("a payer without the money gets the token's own reason, and its neighbours do not notice", async () => {
+test("a payer without funds gets the token's own reason, and other checks in the batch are not affected", async () => {
   const [rich, poor] = [await aPayer(5n), await aPayer(1n)]
   const [good, bad] = await Promise.all([
     chain.inspectAuthorization(await probe(rich, 5n)),
@@ -75,7 +75,7 @@ test("a payer without the money gets the token's own reason, and its neighbours 
   expect(bad?.simulation).toEqual({ ok: false, reason: 'ERC20: transfer amount exceeds balance' })
 })
 
-test('an account whose code burns all gas does not make the payments beside it fail', async () => {
+test('an account whose code burns all gas does not fail the other payments of its batch', async () => {
   const honest = await Promise.all(Array.from({ length: 8 }, () => aPayer(3n)))
   const hostile = await aPayer(3n)
   await setCode(hostile.address, '0xfe')
@@ -85,7 +85,7 @@ test('an account whose code burns all gas does not make the payments beside it f
   expect(facts[0]?.simulation.ok).toBe(false)
 })
 
-test('a contract account that exists is judged by its own contract', async () => {
+test('a deployed contract account is checked by its own contract', async () => {
   const owner = privateKeyToAccount(generatePrivateKey())
   const wallet = await deploySmartWallet(dev, owner.address, 1n)
   await fundToken(dev, 'USDC', wallet, 7n)
@@ -98,7 +98,7 @@ test('a contract account that exists is judged by its own contract', async () =>
   })
 })
 
-test('a contract account that does not exist yet is judged as if its factory had run, and is not made by asking', async () => {
+test('a contract account that is not deployed yet is checked as if its factory had run, and the check does not deploy it', async () => {
   const owner = privateKeyToAccount(generatePrivateKey())
   const wallet = await smartWalletAddress(dev, owner.address, 2n)
   await fundToken(dev, 'USDC', wallet, 7n)
@@ -109,7 +109,7 @@ test('a contract account that does not exist yet is judged as if its factory had
   expect(await chain.code(wallet)).toBe('0x')
 })
 
-test('a contract account that burns all gas or answers a megabyte is refused, and those asked with it are not', async () => {
+test('a contract account that burns all gas or returns a megabyte is refused, and concurrent checks are not affected', async () => {
   const honest = await aPayer(3n)
   const owner = privateKeyToAccount(generatePrivateKey())
   const burner = await aPayer(3n)
@@ -125,20 +125,20 @@ test('a contract account that burns all gas or answers a megabyte is refused, an
   expect(facts.map(({ simulation }) => simulation.ok)).toEqual([false, true, false])
 })
 
-test('a wallet that needs more gas to say yes than settling allows is refused while nobody has been served', async () => {
+test('a wallet that needs more gas to validate than settlement allows is refused before the resource is served', async () => {
   const payer = await aPayer(3n)
-  // Counts down and then says yes (EIP-1271): 26 gas a turn, so 900,000 gas for 35,000 turns and 6,000 for 256.
-  const sayYesAfter = (turns: number): Hex =>
-    `0x61${turns.toString(16).padStart(4, '0')}5b600190038060035750631626ba7e60e01b5f5260205ff3`
+  // Counts down and then accepts the signature (EIP-1271): 26 gas per iteration, so 900,000 gas for 35,000 iterations and 6,000 for 256.
+  const acceptAfter = (iterations: number): Hex =>
+    `0x61${iterations.toString(16).padStart(4, '0')}5b600190038060035750631626ba7e60e01b5f5260205ff3`
   const isTaken = async () =>
     (await chain.inspectAuthorization(await contractProbe(payer, payer.address, 3n))).simulation.ok
-  await setCode(payer.address, sayYesAfter(256))
+  await setCode(payer.address, acceptAfter(256))
   expect(await isTaken()).toBe(true)
-  await setCode(payer.address, sayYesAfter(35_000))
+  await setCode(payer.address, acceptAfter(35_000))
   expect(await isTaken()).toBe(false)
 })
 
-test('on a chain without a block for long, a payment valid since a moment ago is taken', async () => {
+test('on a chain whose latest block is old, a payment that became valid a moment ago is accepted', async () => {
   const payer = await aPayer(3n)
   const { timestampSeconds } = await chain.head()
   await expect.poll(async () => BigInt(Math.floor(Date.now() / 1_000)) > timestampSeconds + 1n).toBe(true)
@@ -161,12 +161,12 @@ test('without Multicall3 on the chain the answers are the same', async () => {
   }
 })
 
-test('what a token says of its signing domain is read, and a contract that is no token says nothing', async () => {
+test('a token’s signing domain is read, and a contract that is not a token has none', async () => {
   expect(await chain.tokenDomain(token)).toMatchObject({ name: 'USDC', version: '2' })
   expect(await chain.tokenDomain(multicall3Address)).toBeUndefined()
 })
 
-test('an authorization that a stranger brought to the chain is found with its transaction, once it is deep enough', async () => {
+test('an authorization that a third party submitted is found with its transaction once it is deep enough', async () => {
   const payer = await aPayer(9n)
   const used = await probe(payer, 9n)
   const since = new Date(Date.now() - 60_000)
@@ -188,7 +188,7 @@ test('an authorization that a stranger brought to the chain is found with its tr
   expect(use.outcome === 'used' ? use.receipt.logs : []).toHaveLength(2)
 })
 
-test('an authorization that its payer cancelled is known as cancelled and not as paid', async () => {
+test('an authorization that its payer canceled is reported as canceled and not as paid', async () => {
   const payer = await aPayer(9n)
   const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
   const signature = await payer.signTypedData({
@@ -227,7 +227,7 @@ test('concurrent probes share one request to the node', async () => {
   await proxy.stop()
 })
 
-test('a node that is gone is chain-unavailable, and no address of a node is in what the caller sees', async () => {
+test('an unreachable node is chain-unavailable, and the error that the caller sees does not contain the node’s URL', async () => {
   const rpcUrls = { 'base-sepolia': ['http://127.0.0.1:9/secret-key-of-the-node'] }
   const gone = createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs: 500 }).on(
     network,

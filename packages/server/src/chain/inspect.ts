@@ -13,33 +13,32 @@ import {
   isHex,
   multicall3Address,
 } from '@purser/protocol'
-import { gather } from '../platform/db/gather.ts'
+import { batch } from '../platform/db/batch.ts'
 import { fail } from './errors.ts'
 import type { AuthorizationFacts, AuthorizationProbe } from './port.ts'
 import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
-/** Gas for each probe of a shared call, its two readings included. */
+/** Gas for each probe of a shared call, including its two reads. */
 const sharedGas = 200_000
-/** Gas for a trial alone: what settling would allow it, or a wallet could pass here and run out of gas there. */
+/** Gas limit of a separate trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
 const aloneGas = { ecdsa: 170_000, bytes: 460_000 } as const
 const deploymentGas = 1_200_000
 
 /**
- * Looks at authorizations on chain, those of concurrent requests in one HTTP request: Multicall3 reads every balance and
- * nonce first and then tries every transfer, so that no trial changes what another probe reads; two of one payer are in
- * different calls. A yes from a shared call holds. A no that the readings do not explain is asked again alone, as of the
- * pending block: a neighbour may have burnt the gas, and an idle chain's latest block is behind the clock. Probes that run
- * a stranger's code share nothing with anybody.
+ * Inspects authorizations on chain; concurrent probes share one HTTP request. Multicall3 first reads every balance and nonce and then tries every
+ * transfer, so that no trial changes what another probe reads. Two probes of one payer go into different calls. A success in a shared call is
+ * final. A failure that the reads do not explain is retried separately and then as of the pending block: another trial may have used up the gas,
+ * and on an idle chain the latest block lags behind the clock. Probes that run untrusted code never share a call.
  */
 export function createInspect(rpc: Rpc): (probe: AuthorizationProbe) => Promise<AuthorizationFacts> {
-  const inspect = gather<AuthorizationProbe, AuthorizationFacts | Error>(
-    { itemsMax: 64, roundsMax: 4 },
+  const inspect = batch<AuthorizationProbe, AuthorizationFacts | Error>(
+    { itemsMax: 64, batchesMax: 4 },
     async (probes) => {
       const shared = await inspectShared(
         rpc,
         probes.filter((probe) => !probe.untrusted),
       )
-      return Promise.all(probes.map((probe) => concluded(rpc, probe, shared.get(probe))))
+      return Promise.all(probes.map((probe) => conclude(rpc, probe, shared.get(probe))))
     },
   )
   return async (probe) => {
@@ -49,7 +48,7 @@ export function createInspect(rpc: Rpc): (probe: AuthorizationProbe) => Promise<
   }
 }
 
-async function concluded(
+async function conclude(
   rpc: Rpc,
   probe: AuthorizationProbe,
   shared: AuthorizationFacts | undefined,
@@ -66,7 +65,7 @@ function isConclusive(probe: AuthorizationProbe, { simulation, nonceUsed, balanc
   return simulation.ok || nonceUsed || balance < probe.authorization.value
 }
 
-/** The facts of those whose group gave a usable answer. Throws when the node gives none at all. */
+/** The results of the probes whose group returned a usable answer. Throws when the node does not answer at all. */
 async function inspectShared(
   rpc: Rpc,
   probes: readonly AuthorizationProbe[],
@@ -84,7 +83,7 @@ async function inspectShared(
   return facts
 }
 
-/** As few groups as hold each payer and token at most once. */
+/** The fewest groups in which each pair of payer and token occurs at most once. */
 function groupProbes(probes: readonly AuthorizationProbe[]): AuthorizationProbe[][] {
   const groups: AuthorizationProbe[][] = []
   const seen = new Map<string, number>()
@@ -153,7 +152,7 @@ function simulationOf(success: boolean, data: Hex | undefined): AuthorizationFac
   return success ? { ok: true } : { ok: false, reason: data === undefined ? null : (decodeRevertReason(data) ?? null) }
 }
 
-/** A probe in an HTTP request of its own, each question a call of its own, so that it can spoil nothing but its own trial. */
+/** Runs a probe in its own HTTP request, with each read in its own call, so that untrusted code can only affect its own trial. */
 async function inspectAlone(
   rpc: Rpc,
   probe: AuthorizationProbe,
@@ -192,6 +191,6 @@ function readTrial(probe: AuthorizationProbe, answer: RpcAnswer | undefined): Au
 
 function resultOf(answer: RpcAnswer | undefined): Hex {
   if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result))
-    throw new Error('the node gave no result of a call')
+    throw new Error('the node returned no result for a call')
   return answer.result
 }

@@ -20,13 +20,13 @@ import type { RpcCall } from './rpc/rpc.ts'
 
 const getL1FeeUpperBound = selectorOf('getL1FeeUpperBound(uint256)')
 const getOperatorFee = selectorOf('getOperatorFee(uint256)')
-/** Gas of a transaction for which the operator's fee is counted; ours use less. */
+/** Gas for which the operator fee is counted. Our transactions use less. */
 const countedGas = 1_000_000n
 
 /**
- * What to count beside the gas for each 256 bytes of a transaction, as `OfferedFees` says, by the network's own oracle in one call, and never
- * more than the limit: a node that tells too much must not have a master send its children all that it has. Where the oracle has no code,
- * on a local chain, there is no such fee; one that has code and does not answer is `chain-unavailable`, never a fee of zero.
+ * The call that reads the L1 fee per 256 bytes (see `OfferedFees`) from the network's fee oracle. The fee is capped at `l1FeeMax`, so that a node
+ * that reports too much cannot make a master wallet send all of its coin to its children. An oracle without code (a local chain) means that there
+ * is no such fee. An oracle with code that does not answer is `chain-unavailable`, never a fee of zero.
  */
 export function l1FeeCall({ l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): RpcCall | undefined {
   if (l1FeeOracle === null) return undefined
@@ -34,10 +34,10 @@ export function l1FeeCall({ l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): RpcCal
   return { method: 'eth_call', params: [call, 'latest'] }
 }
 
-/** What the node answered to it. */
+/** Parses the answer to `l1FeeCall`, in wei per 256 bytes. */
 export function readL1Fee(result: unknown): bigint {
   const [share, operator] = readAnswers(readHex(result, 'call result'))
-  if (share === undefined) throw fail('chain-unavailable', {}, new Error('the network does not say its data fee'))
+  if (share === undefined) throw fail('chain-unavailable', {}, new Error('the fee oracle did not return the data fee'))
   const counted = share * 2n + (operator ?? 0n)
   return counted < l1FeeMax ? counted : l1FeeMax
 }
@@ -45,7 +45,7 @@ export function readL1Fee(result: unknown): bigint {
 function questionsTo(target: Address) {
   return [
     { target, allowFailure: true, callData: withWord(getL1FeeUpperBound, BigInt(l1ShareBytes)) },
-    // Not there before the network's Isthmus.
+    // Available since the network's Isthmus upgrade.
     { target, allowFailure: true, callData: withWord(getOperatorFee, countedGas) },
   ]
 }
@@ -59,7 +59,7 @@ function readAnswers(data: Hex): readonly (bigint | undefined)[] {
   }
 }
 
-/** An account without code takes any call and answers nothing. */
+/** A call to an account without code succeeds and returns nothing. */
 function readAnswer({ success, returnData }: Call3Result): bigint | undefined {
   if (!success) return undefined
   return returnData === '0x' ? 0n : decodeUint256(returnData)

@@ -19,7 +19,7 @@ import type { PayerFunds, PayerQuestion } from './port.ts'
 import { readHex } from './rpc/read.ts'
 import type { Rpc } from './rpc/rpc.ts'
 
-/** One call to the node, however many nonces; where the network has no Multicall3, one request of several calls. */
+/** Reads everything in one Multicall3 call, or in one request of several calls on a network without Multicall3. */
 export async function readPayerFunds(
   rpc: Rpc,
   { token, account, nonces, permits }: PayerQuestion,
@@ -58,7 +58,7 @@ async function readEach(rpc: Rpc, calls: readonly Call3[]): Promise<readonly Cal
   return answers.map((one) => ({ success: one.ok, returnData: one.ok ? readHex(one.result, 'call result') : '0x' }))
 }
 
-/** Undefined for a call that failed and an answer of another form. */
+/** Undefined when the call failed or returned malformed data. */
 function decoded<T>(result: Call3Result | undefined, decode: (data: Hex) => T): T | undefined {
   if (result?.success !== true) return undefined
   try {

@@ -42,7 +42,7 @@ function base(name: string) {
 
 type Node = (call: RpcCall) => unknown
 
-/** A node, which is outside: what it answers to each call, an error where it throws. */
+/** A fake node: returns a result for each call, or an error when `node` throws. */
 function rpcOf(node: Node): Rpc {
   const answer = (call: RpcCall): RpcAnswer => {
     try {
@@ -69,9 +69,9 @@ const topicOf = (address: string): Hex => `0x${'0'.repeat(24)}${address.slice(2)
 
 interface Chain {
   readonly height: bigint
-  /** The first block at whose end the nonce is gone. */
+  /** The first block after which the nonce is spent. */
   readonly spentAt: bigint
-  /** Inputs of the transactions with a fitting transfer, in their order; to the proxy. */
+  /** Inputs of the transactions to the proxy with a matching transfer, in order. */
   readonly inputs: readonly Hex[]
   readonly amount?: bigint
   readonly logsHeight?: bigint
@@ -114,14 +114,14 @@ function searchAt(nodes: readonly Rpc[]) {
 const ours = encodePermit2Settle(settlement)
 const another = encodePermit2Settle({ ...settlement, transfer: { ...transfer, nonce: 4n } })
 
-test('the transaction that settled this very permit is found among others of the same amount', async () => {
+test('the transaction that settled this permit is found among others of the same amount', async () => {
   expect(await search({ height: 100n, spentAt: 90n, inputs: [another, ours, another] })).toEqual({
     outcome: 'used',
     transactionHash: hashOf(1),
   })
 })
 
-test('a nonce that is gone without such a transaction was spent elsewhere', async () => {
+test('a nonce that is spent without such a transaction was spent elsewhere', async () => {
   const elsewhere = { outcome: 'elsewhere' }
   expect(await search({ height: 100n, spentAt: 90n, inputs: [] })).toEqual(elsewhere)
   expect(await search({ height: 100n, spentAt: 90n, inputs: [another] })).toEqual(elsewhere)
@@ -129,14 +129,14 @@ test('a nonce that is gone without such a transaction was spent elsewhere', asyn
   expect(await search({ height: 100n, spentAt: 90n, inputs: [ours], to: settler })).toEqual(elsewhere)
 })
 
-test('nothing is said of a nonce before the network’s confirmation depth', async () => {
+test('a nonce is undecided before the network’s confirmation depth', async () => {
   const depth = BigInt(found.confirmationDepth)
   expect(await search({ height: 100n, spentAt: 100n, inputs: [ours] })).toEqual({ outcome: 'open' })
   expect(await search({ height: 100n, spentAt: 102n - depth, inputs: [ours] })).toEqual({ outcome: 'open' })
   expect(await search({ height: 100n, spentAt: 101n - depth, inputs: [ours] })).toMatchObject({ outcome: 'used' })
 })
 
-test('a node that is behind, or that does not know what it gave a log of, says nothing', async () => {
+test('a node that is behind, or that lacks a transaction that it returned a log of, has no vote', async () => {
   const chain = { height: 100n, spentAt: 90n, inputs: [ours] }
   expect(await search({ ...chain, inputs: [], logsHeight: 95n })).toEqual({ outcome: 'open' })
   const node = nodeOf(chain)
@@ -144,7 +144,7 @@ test('a node that is behind, or that does not know what it gave a log of, says n
   expect(await searchAt([forgetful])).toEqual({ outcome: 'open' })
 })
 
-test('one of two nodes says neither where a nonce went nor that it went elsewhere, and one of three is outvoted', async () => {
+test('one of two nodes cannot decide where a nonce was spent, and one of three is outvoted', async () => {
   const chain = { height: 100n, spentAt: 90n, inputs: [ours] }
   const blind = { ...chain, inputs: [] }
   const higher = { ...chain, height: 102n }
@@ -154,7 +154,7 @@ test('one of two nodes says neither where a nonce went nor that it went elsewher
   expect(await search(chain, higher)).toMatchObject({ outcome: 'used' })
 })
 
-test('a node that refuses long ranges is searched in short ones', async () => {
+test('a node that refuses long block ranges is searched in short ones', async () => {
   const node = nodeOf({ height: 9_000n, spentAt: 90n, inputs: [ours] })
   const limited = rpcOf((call) => {
     const { fromBlock, toBlock } = Object(call.params[0])
@@ -164,7 +164,7 @@ test('a node that refuses long ranges is searched in short ones', async () => {
   expect(await searchAt([limited])).toEqual({ outcome: 'used', transactionHash: hashOf(0) })
 })
 
-test('a no that nothing explains is asked again as of the pending block', async () => {
+test('an unexplained failure is retried as of the pending block', async () => {
   const blocks: unknown[] = []
   const rpc = rpcOf(({ method, params }) => {
     if (method === 'eth_getCode') return '0x60'
@@ -180,7 +180,7 @@ test('a no that nothing explains is asked again as of the pending block', async 
   expect(blocks).toEqual(['latest', 'pending'])
 })
 
-test('the trial is sent by the settler, with the gas that settling has', async () => {
+test('the trial uses the relayer as sender and the gas limit of settlement', async () => {
   const tried: unknown[] = []
   const rpc = rpcOf(({ method, params }) => {
     if (method === 'eth_getCode') return '0x60'
@@ -191,7 +191,7 @@ test('the trial is sent by the settler, with the gas that settling has', async (
   expect(tried[0]).toEqual({ from: settler, to: transfer.spender, data: ours, gas: `0x${(460_000).toString(16)}` })
 })
 
-test('a node that answers no number for the bitmap is not believed', async () => {
+test('a bitmap answer that is not a number is rejected', async () => {
   for (const wrong of [null, 7, '0x12'])
     expect(
       isProblem(

@@ -15,13 +15,12 @@ import type { Decision } from './rpc/quorum.ts'
 import { readHex } from './rpc/read.ts'
 import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
-/** Gas for the trial: what settling alone would allow it, or a wallet could pass here and run out of gas there. */
+/** Gas limit of the trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
 const trialGas = 460_000
 
 /**
- * Looks at one Permit2 payment in one request to the node. Each question is a call of its own, so that a payer's contract can spoil
- * nothing but its own trial. A no of the trial that the readings do not explain is asked again as of the pending block, since an idle
- * chain's latest block is behind the clock.
+ * Inspects a Permit2 payment in one request to the node. Each read is a separate call, so that a payer's contract can only affect its own trial. A
+ * failed trial that the reads do not explain is retried as of the pending block, since on an idle chain the latest block lags behind the clock.
  */
 export async function inspectPermit2(rpc: Rpc, probe: Permit2Probe): Promise<Permit2Facts> {
   const first = await inspectAsOf(rpc, probe, 'latest')
@@ -73,7 +72,7 @@ function codeOf(answer: RpcAnswer | undefined): Hex {
   return readHex(answer?.ok === true ? answer.result : undefined, 'code')
 }
 
-/** One word; a contract that is not there answers `0x`, which reads as nothing allowed and nothing used. */
+/** One word. A missing contract returns `0x`, which counts as zero. */
 function wordOf(answer: RpcAnswer | undefined, what: string): bigint {
   const result = readHex(answer?.ok === true ? answer.result : undefined, what)
   if (result === '0x') return 0n
@@ -84,10 +83,10 @@ function wordOf(answer: RpcAnswer | undefined, what: string): bigint {
   }
 }
 
-/** A tag, a number, or a block hash by EIP-1898. */
+/** A block tag, number, or hash (EIP-1898). */
 type BlockParameter = string | Decision['at']
 
-/** Whether the nonce is used or given up, as of this block. */
+/** Whether the nonce is used or invalidated as of this block. */
 export async function isSpent(
   rpc: Rpc,
   { owner, nonce }: Pick<Permit2Transfer, 'owner' | 'nonce'>,

@@ -43,112 +43,115 @@ export type {
   Verdict,
 } from './quorum-port.ts'
 
-/** The chains of this deployment. */
+/** The networks of this deployment. */
 export interface Chains {
-  /** Throws the problem `chain-not-configured` where the deployment has no node. */
+  /** Throws the problem `chain-not-configured` when the deployment has no node for the network. */
   on(network: Network): Chain
   readonly configured: readonly Network[]
-  /** How the network's nodes are, as this process has met them; undefined where it has none. */
+  /** The health of the network's nodes, as observed by this process; undefined when it has none. */
   health(network: Network): ChainHealth | undefined
-  /** Whether the token signs under the domain that the registry says. A wrong one must not be offered for payment by signature. */
+  /** Whether the token's EIP-712 domain matches the registry. A token with a wrong domain must not be offered for payment by signature. */
   tokenDomainState(network: Network, token: TokenInfo): TokenDomainState
-  /** Asks the nodes that are due which chain they are of, and the tokens what they sign under. Never throws. */
+  /** Checks the chain IDs of the nodes and the signing domains of the tokens that are due. Never throws. */
   check(): Promise<void>
-  /** Checks again and again, until `stop`. */
+  /** Runs `check` periodically until `stop`. */
   watch(): void
-  /** Lets the asking under way finish. */
+  /** Stops after the running check has finished. */
   stop(): Promise<void>
 }
 
 declare module '../platform/ctx.ts' {
   interface Ports {
     readonly chains: Chains
-    /** Sends what the relayer and the managed wallets send. */
+    /** Sends the transactions of the relayer and of managed wallets. */
     readonly lanes: Lanes
     readonly tempoTransactions: TempoTransactions
   }
 }
 
-/** One network, read and written through its nodes. Every method throws the problem `chain-unavailable` when they fail. */
+/** Access to one network through its nodes. Every method throws the problem `chain-unavailable` when the nodes fail. */
 export interface Chain extends QuorumReads {
   readonly network: Network
-  /** Whole blocks, for the watcher of deposits. */
+  /** Block reads for the deposit watcher. */
   readonly blocks: BlockReads & ConfirmedReads
-  /** What the latest block says of a signed authorization; concurrent probes share one request to the node. */
+  /** Inspects a signed authorization as of the latest block. Concurrent probes share one request to the node. */
   inspectAuthorization(probe: AuthorizationProbe): Promise<AuthorizationFacts>
-  /** What a token says of its signing domain; `undefined` when it says nothing usable. Only what it said is remembered. */
+  /** A token's signing domain; `undefined` when the contract returns no usable data. Only successful reads are cached. */
   tokenDomain(token: Address): Promise<TokenDomain | undefined>
   /** The account's code as of the latest block; `0x` when it has none. */
   code(address: Address): Promise<Hex>
-  /** Whether the latest block would take the call from this account, and the gas that it used; otherwise why not, in the contract's words. */
+  /** Whether the call would succeed on the latest block, with the gas used, or the contract's revert reason. */
   tryCall(call: TriedCall): Promise<CallTrial>
   /**
-   * The same of several calls that one transaction makes, one after the other and all of them or none; the gas is what they use at most,
-   * each counted as a transaction of its own.
+   * Whether several calls would succeed atomically in one transaction, in order. The gas is an upper bound that counts each call as a separate
+   * transaction.
    */
   tryCalls(from: Address, calls: readonly LaneCall[]): Promise<CallTrial>
-  /** What calls of one account, one after the other, would change of balances as of the latest block; gas costs nothing. Keeps nothing. */
+  /** How an account's calls, in sequence, would change balances as of the latest block. Gas is free, and nothing is stored. */
   simulate(from: Address, calls: readonly LaneCall[], readings: readonly BalanceReading[]): Promise<Simulation>
   /**
-   * Whether the latest block would take the call as the transaction that it is to be: at today's gas price, for two block builders and times.
-   * What a node cannot say is no refusal.
+   * Whether the call would succeed as a real transaction on the latest block: at the current gas price, for two block builders and times. An answer
+   * that does not decide counts as success.
    */
   trySending(call: SentCall): Promise<boolean>
   /** Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). */
   accountsWithCode(accounts: readonly Address[]): Promise<ReadonlySet<string>>
-  /** What a payer has, and which of their nonces are spent, all of the latest block, which may still be reorganized away. */
+  /** A payer's balance and spent nonces as of the latest block, which may still be reorganized away. */
   payerFunds(question: PayerQuestion): Promise<PayerFunds>
-  /** What the latest block says of a signed Permit2 payment, were the settler to send it now. */
+  /** Inspects a signed Permit2 payment as if the relayer sent it on the latest block. */
   inspectPermit2(probe: Permit2Probe): Promise<Permit2Facts>
   /** Balances in each token's smallest unit, in the order of the questions, all of one block. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
-  /** What a sanctions oracle at that address says of each account, all of one block, and when that block was made. */
+  /** The answer of the sanctions oracle at that address for each account, all as of one block, with the block's time. */
   sanctions(oracle: Address, accounts: readonly Address[]): Promise<Sanctions>
   /**
    * The native coin and tokens of accounts, in the order of the questions, as of the latest block or of the canonical block with this hash. A node that
    * does not have that block is `chain-unavailable`.
    */
   holdings(questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<readonly Holding[]>
-  /** What a contract answers as of the latest block. A call that reverts is `chain-unavailable` too: ask what must answer. */
+  /** A contract's answer as of the latest block. A call that reverts throws `chain-unavailable` too, so use it for calls that must succeed. */
   call(to: Address, data: Hex): Promise<Hex>
-  /** The same as of the newest block at the network's confirmation depth: what nothing is expected to undo. `0x` before there is one. */
+  /**
+   * A contract's answer as of the newest block at the network's confirmation depth, which is not expected to be reorganized. `0x` while there is no
+   * such block.
+   */
   callAtDepth(to: Address, data: Hex): Promise<Hex>
   head(): Promise<Head>
-  /** What the node thinks that a block builder wants beside the base fee, in wei; `undefined` when it will not say. */
+  /** The priority fee that the node suggests, in wei per gas; `undefined` when it does not suggest one. */
   suggestedTip(): Promise<bigint | undefined>
-  /** What a transaction that is signed now would offer for gas, in wei per unit, and what it would be taken beside. */
+  /** The fees that a transaction signed now would offer, in wei per gas, and the L1 fee to count in addition. */
   offeredFees(): Promise<OfferedFees>
   transactionCount(address: Address, block: 'latest' | 'pending'): Promise<bigint>
-  /** Hands signed transactions to all nodes that answer, in their order. Returns for each what most of them answered. */
+  /** Sends signed transactions, in order, to all nodes that answer. Returns the most frequent answer for each. */
   send(raws: readonly Hex[]): Promise<readonly SendAnswer[]>
   /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */
   watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
-  /** The receipts of these hashes at any node, in their order. For those of which the node that is used first has none. */
+  /** The receipts of these hashes from any node, in order. Use it when the preferred node has none. */
   findReceipts(hashes: readonly Hex[]): Promise<readonly (SeenReceipt | undefined)[]>
   receipt(hash: Hex): Promise<Receipt | undefined>
-  /** The newest transaction in which the contract logged an event with these topics. Searches the whole chain: for local chains. */
+  /** The newest transaction in which the contract logged an event with these topics. Searches the whole chain, so use it only on local chains. */
   findEvent(address: Address, topics: readonly Hex[]): Promise<Hex | undefined>
-  /** Tempo networks: whether the latest block would take the transaction, by its sender, with its own gas limit. */
+  /** Tempo networks: whether the transaction would succeed on the latest block, with its sender and gas limit. */
   tryTempo(transaction: TempoTransaction): Promise<TempoTrial>
-  /** Tempo networks: hands a final transaction to all nodes that answer, which take the same bytes again without harm. */
+  /** Tempo networks: sends a final transaction to all nodes that answer. Sending the same bytes again is harmless. */
   sendTempo(raw: Hex): Promise<TempoSendAnswer>
-  /** The newest block, the newest that can no longer be undone, and the receipts of these hashes, in their order. */
+  /** The latest block, the finalized block, and the receipts of these hashes, in order. */
   lookUp(hashes: readonly Hex[]): Promise<LookUp>
 }
 
 export interface PayerQuestion {
   readonly token: Address
   readonly account: Address
-  /** Of EIP-3009 authorizations of this token. */
+  /** Nonces of EIP-3009 authorizations of this token. */
   readonly nonces: readonly Hex[]
-  /** Of Permit2. */
+  /** Permit2 nonces. */
   readonly permits: readonly bigint[]
 }
 
 export interface PayerFunds {
   /** In the token's smallest unit. */
   readonly rawBalance: bigint
-  /** Those that are used, canceled or given up. One about which the contract gives no answer is not among them. */
+  /** The nonces that are used or canceled. A nonce for which the contract gives no answer is not included. */
   readonly spentNonces: readonly Hex[]
   readonly spentPermits: readonly bigint[]
 }
@@ -160,20 +163,20 @@ export interface HoldingQuestion {
 
 /** Amounts in the smallest unit. */
 export interface Holding {
-  /** Undefined where the network has no native coin and what a node says of it means nothing. */
+  /** Undefined on a network without a native coin, where a node's answer is meaningless. */
   readonly native: bigint | undefined
-  /** In the order in which the question named the tokens. */
+  /** In the order of the question's tokens. */
   readonly tokens: readonly bigint[]
 }
 
-/** A signed EIP-3009 authorization to be looked at, as `checkAuthorization` of the protocol gives it. */
+/** A signed EIP-3009 authorization to inspect, as returned by the protocol's `checkAuthorization`. */
 export interface AuthorizationProbe {
   readonly token: Address
   readonly authorization: TransferAuthorization
   readonly signature: TransferSignature
   /** The call that creates the payer's account (EIP-6492). */
   readonly deployment?: { readonly factory: Address; readonly factoryCalldata: Hex } | undefined
-  /** The payer's own contract decides, so this probe runs code of a stranger: it gets a call of its own. */
+  /** The payer's contract validates the signature, so the probe runs untrusted code and gets a separate call. */
   readonly untrusted: boolean
 }
 
@@ -182,13 +185,13 @@ export interface OfferedFees {
   readonly maxFee: bigint
   readonly priorityFee: bigint
   /**
-   * Wei to count beside the gas for each 256 bytes of a transaction (`l1FeeOf`): twice what an OP Stack network takes for them now, since
-   * that rises with Ethereum's fees until a block has it, and the operator's fee. 0 where a transaction pays for gas alone.
+   * Wei to count in addition to gas for each 256 bytes of a transaction (`l1FeeOf`): twice the current L1 fee of an OP Stack network, since it may
+   * rise with Ethereum's fees before the transaction is mined, plus the operator fee. 0 on networks where a transaction pays only for gas.
    */
   readonly l1Fee: bigint
 }
 
-/** A call that somebody might send; `value` in wei. */
+/** A call to try; `value` in wei. */
 export interface TriedCall {
   readonly from: Address
   readonly to: Address
@@ -201,13 +204,15 @@ export type CallTrial =
   | { readonly ok: false; readonly reason: string | null }
 
 export interface BalanceReading {
-  /** The zero address is the network's coin. */
+  /** The zero address stands for the network's native coin. */
   readonly token: Address
-  /** `supply`: how much there is of the token in all. */
+  /** `supply`: the token's total supply. */
   readonly account: Address | 'supply'
 }
 
-/** `unable`: no node of the network simulates. Changes in the order of the readings, in the smallest unit; what fell is negative. */
+/**
+ * `unable`: no node of the network supports simulation. `changes` are in the order of the readings, in the smallest unit; a decrease is negative.
+ */
 export type Simulation =
   | { readonly outcome: 'ran'; readonly changes: readonly bigint[] }
   | { readonly outcome: 'refused'; readonly reason: string | null }
@@ -216,7 +221,7 @@ export type Simulation =
 export interface AuthorizationFacts {
   readonly balance: bigint
   readonly nonceUsed: boolean
-  /** Whether the token would move the money now; otherwise why not, in the token's words, or null when it gave none. */
+  /** Whether the transfer would succeed now, or the token's revert reason; null when it gave none. */
   readonly simulation: { readonly ok: true } | { readonly ok: false; readonly reason: string | null }
 }
 
@@ -228,19 +233,19 @@ export interface Permit2Probe {
 
 export interface Permit2Facts {
   readonly proxyDeployed: boolean
-  /** Permit2 then asks the payer's contract instead of recovering its key. */
+  /** Permit2 then calls the payer's contract to validate the signature instead of recovering a key. */
   readonly payerHasCode: boolean
   readonly balance: bigint
-  /** What the payer lets Permit2 spend of the token. */
+  /** The payer's token allowance for Permit2. */
   readonly allowance: bigint
   readonly nonceUsed: boolean
-  /** Whether the proxy would settle now; means nothing where it is not deployed. `data` is what it reverted with, null when the node did not say. */
+  /** Whether the proxy would settle now; meaningless when it is not deployed. `data` is the revert data, null when the node returned none. */
   readonly trial: { readonly ok: true } | { readonly ok: false; readonly data: Hex | null }
 }
 
 /**
- * `used`: this transaction settled the permit. `elsewhere`: no transaction that can be shown to have settled it, so it was given up or spent
- * otherwise. `open`: not deep enough yet: ask again later and decide nothing.
+ * `used`: this transaction settled the permit. `elsewhere`: no settling transaction was found, so the nonce was invalidated or spent otherwise.
+ * `open`: not deep enough yet; query again later and decide nothing.
  */
 export type Permit2Use =
   | { readonly outcome: 'used'; readonly transactionHash: Hex }
@@ -279,14 +284,14 @@ export interface Receipt {
   readonly blockHash: Hex
   readonly gasUsed: bigint
   readonly effectiveGasPrice: bigint
-  /** Wei that were taken beside the gas, for its bytes on Ethereum and for the operator; 0 where there is no such fee. */
+  /** Wei charged in addition to gas for the L1 data fee and the operator fee; 0 on networks without them. */
   readonly l1Fee: bigint
   readonly logs: readonly Log[]
 }
 
 /**
- * `sent` also when the node knew it already, and when nobody can tell what became of it. `nonce-too-low`: some transaction at that
- * nonce is mined, maybe this one. `underpriced`: the fees must be higher. `refused`: for a reason that sending again will not cure.
+ * `sent`: accepted, already known, or the outcome is unknown. `nonce-too-low`: a transaction at that nonce is mined, possibly this one.
+ * `underpriced`: the fees must be higher. `refused`: for a reason that sending again does not fix.
  */
 export type SendAnswer =
   | { readonly outcome: 'sent' }
@@ -294,12 +299,12 @@ export type SendAnswer =
 
 export interface Watch {
   readonly head: Head
-  /** Each sender's transactions in blocks: the lowest nonce that is still free. */
+  /** Each sender's number of mined transactions, which is its lowest free nonce. */
   readonly transactionCounts: ReadonlyMap<Address, bigint>
   readonly receipts: readonly (Receipt | undefined)[]
 }
 
-/** A receipt as one node has it, and the head of that node. */
+/** A receipt and the head of the node that returned it. */
 export interface SeenReceipt {
   readonly receipt: Receipt
   readonly head: Head
@@ -311,17 +316,17 @@ export interface LookUp {
   readonly receipts: readonly (Receipt | undefined)[]
 }
 
-/** An account whose key nobody outside custody sees. */
+/** An account whose key never leaves custody. */
 export interface Signer extends FeeSponsor {
   signTransaction(fields: TransactionFields): Promise<SignedTransaction>
 }
 
-/** An account that pays the fees of other people's Tempo transactions. */
+/** An account that pays the fees of other accounts' Tempo transactions. */
 export interface FeeSponsor {
   readonly address: Address
   /**
-   * Completes a transaction whose sender left the fee to somebody else: names the fee token and signs for the fee. Throws for a
-   * transaction of its own account and for one that does not wait for a sponsor; what it may cost is the caller's to bound.
+   * Completes a sponsored transaction: sets the fee token and signs for the fee. Throws for a transaction of its own account and for one that does
+   * not need a sponsor. The caller must bound the cost.
    */
   signTempoFeePayer(transaction: TempoTransaction, feeToken: Address): Promise<SignedTransaction>
 }

@@ -3,12 +3,12 @@ import type { LaneCall } from './lanes/port.ts'
 import type { Permit2Use, Receipt } from './port.ts'
 
 /**
- * What a strict majority of a network's configured nodes says. `undecided` means that too few nodes answered, that they contradict each
- * other, or that they are behind: ask again later. Time alone never turns it into an outcome.
+ * The answer of a strict majority of a network's configured nodes. `undecided` means that too few nodes answered, that they contradict each other,
+ * or that they are behind: query again later. Time alone never turns it into an outcome.
  */
 export type Verdict = 'yes' | 'no' | 'undecided'
 
-/** How deep a block must be: this many blocks, its own included, or at or below the block that the nodes call by this tag. */
+/** The required depth of a block: a number of blocks including its own, or at or below the block with this tag. */
 export type Finality = { readonly depth: number } | { readonly tag: 'safe' | 'finalized' }
 
 /** An EIP-3009 authorization; `validBefore` in seconds since 1970. */
@@ -27,8 +27,8 @@ export interface PermitId {
 }
 
 /**
- * `used`: the nonce is spent or given up at depth. `expired`: a block at depth is past the end and the nonce is unused there, so that no
- * block can take it any more. `open`: unused at depth and not past its end.
+ * `used`: the nonce is spent or invalidated at depth. `expired`: a block at depth is past the expiry and the nonce is unused there, so it can never
+ * be used. `open`: unused at depth and not expired.
  */
 export type NonceState = 'open' | 'used' | 'expired' | 'undecided'
 
@@ -40,22 +40,22 @@ export type AuthorizationUse =
   | { readonly outcome: 'undecided' }
 
 /**
- * What to read of an account: a token's balance in its smallest unit or the native coin in wei, its transaction count, or whether an EIP-3009 nonce
- * of it is used or canceled (1) or not (0).
+ * What to read of an account: a token balance in its smallest unit, the native coin in wei, its transaction count, or whether one of its EIP-3009
+ * nonces is used or canceled (1) or not (0).
  */
 export type StateQuestion =
   | { readonly account: Address; readonly asset: Address | 'coin' }
   | { readonly account: Address; readonly count: 'transactions' }
   | { readonly account: Address; readonly token: Address; readonly authorization: Hex }
 
-/** What a transaction of an account calls, in this order, and the nonce at which it should be. */
+/** The calls of an account's transaction, in order, and its expected nonce. */
 export interface SentCallId {
   readonly sender: Address
   readonly nonce: bigint
   readonly calls: readonly LaneCall[]
 }
 
-/** An amount of the coin, in wei, that an account is to have received in a transaction's block. */
+/** An amount of native coin, in wei, that an account should have received in a transaction's block. */
 export interface CoinArrival {
   readonly account: Address
   readonly rawLeast: bigint
@@ -78,58 +78,55 @@ export interface StateAt {
   readonly values: readonly (bigint | undefined)[]
 }
 
-/** A transaction of Tempo that was handed to the chain; `validBefore` in seconds since 1970. */
+/** A Tempo transaction that was sent; `validBefore` in seconds since 1970. */
 export interface TempoTransactionId {
   readonly hash: Hex
   readonly validBefore: bigint
 }
 
 /**
- * The questions on which money depends. No node answers them alone where several are configured. Answers are in the order of the questions.
- * Where no finality is given, the network's confirmation depth counts.
+ * The reads on which money depends, confirmed by a quorum when several nodes are configured. Answers are in the order of the questions. The default
+ * finality is the network's confirmation depth.
  */
 export interface QuorumReads {
   /**
-   * Whether each receipt is so: these words, in the canonical block of that height, deep enough. `no`: the chain carries no such receipt
-   * now; read it again. A block that is not deep enough is `undecided`.
+   * Whether each receipt is correct: with this content, in the canonical block of that height, at the required depth. `no`: the chain has no such
+   * receipt now; read it again. A block that is not deep enough is `undecided`.
    */
   confirmReceipts(receipts: readonly Receipt[], finality?: Finality): Promise<readonly Verdict[]>
   /**
-   * Whether a transaction brought an account so much of the coin, by the payment depth: it sent the coin there itself, or the account has so much
-   * more after its block than before it. `undecided` also while nodes no longer have the state of that block.
+   * Whether a transaction brought an account at least `rawLeast` of the coin, at confirmation depth: the transaction itself sent it, or the
+   * account's balance rose by that much in its block. `undecided` also when nodes no longer have the state of that block.
    */
   confirmCoinArrival(arrival: CoinArrival): Promise<Verdict>
-  /** Whether none of these transactions is in a block now. Nodes that are behind may say so too early. */
+  /** Whether none of these transactions is mined. Nodes that are behind may report this too early. */
   isInNoBlock(hashes: readonly Hex[]): Promise<Verdict>
-  /** Whether a transaction with none of these hashes used the sender's nonce at depth. Nodes that index late may say so too early. */
+  /** Whether the sender's nonce was used at depth by a transaction with none of these hashes. Nodes that index late may report this too early. */
   isNonceLost(sender: Address, nonce: bigint, hashes: readonly Hex[]): Promise<Verdict>
   /**
-   * The hash of a transaction of the account that makes exactly these calls, at this nonce or another, as a majority says. Those that `isOurs`
-   * returns are passed over. `since` is an instant before which it was not made. Undefined where none is found, which proves nothing: nodes
-   * without old state do not find what moved nothing but coin. Throws `chain-unavailable` where no node could search.
+   * The hash of a transaction of the account with exactly these calls, at this nonce or another, confirmed by a majority. Hashes that `isOurs`
+   * returns are skipped. The transaction was not made before `since`. Undefined when none is found, which proves nothing: nodes without historical
+   * state do not find transfers of native coin. Throws `chain-unavailable` when no node could search.
    */
   findSameCall(
     call: SentCallId,
     options: { readonly since: Date; readonly isOurs: (hashes: readonly Hex[]) => Promise<ReadonlySet<string>> },
   ): Promise<Hex | undefined>
-  /** Up to 500 at once, in one call to each node. EIP-3009: void at `validBefore`. */
+  /** Up to 500 authorizations, in one call to each node. By EIP-3009 an authorization is void at `validBefore`. */
   authorizationStates(ids: readonly AuthorizationId[]): Promise<readonly NonceState[]>
-  /** Up to 500 at once, in one call to each node. Permit2: still good at its deadline. */
+  /** Up to 500 permits, in one call to each node. In Permit2 a permit is still valid at its deadline. */
   permitStates(ids: readonly PermitId[]): Promise<readonly NonceState[]>
-  /**
-   * The transaction that used or canceled an authorization. `since` is an instant before which it was unused; it bounds the search and
-   * decides nothing.
-   */
+  /** The transaction that used or canceled an authorization. It was unused before `since`, which only bounds the search. */
   findAuthorizationUse(
     id: Omit<AuthorizationId, 'validBefore'>,
     options: { readonly since: Date },
   ): Promise<AuthorizationUse>
-  /** What became of a permit's nonce at depth. `since` is an instant before which it was unused. */
+  /** How a permit's nonce was used at depth. It was unused before `since`. */
   findPermit2Use(
     transfer: Permit2Transfer,
     options: { readonly amount: bigint; readonly since: Date },
   ): Promise<Permit2Use>
-  /** All of one block, at most at the height `atMost`. Throws `chain-unavailable` where no quorum knows such a block. */
+  /** All values as of one block, not above `atMost`. Throws `chain-unavailable` when no quorum agrees on such a block. */
   stateAt(
     questions: readonly StateQuestion[],
     options?: { readonly finality?: Finality; readonly atMost?: bigint },
@@ -137,15 +134,15 @@ export interface QuorumReads {
   /** The accounts' transaction counts at one block. Throws `chain-unavailable` while the quorum is undecided. */
   noncesAt(accounts: readonly Address[]): Promise<readonly bigint[]>
   /**
-   * The nonce that a lane begins with: what the quorum counts at depth, if as many nodes know of no later transaction. Throws
-   * `chain-unavailable` until then, since a lane that begins above the chain's count sends nothing for ever.
+   * The first nonce of a lane: the quorum's transaction count at depth, provided that a quorum sees no later transaction. Throws
+   * `chain-unavailable` until then, since a lane that begins above the chain's count could never send.
    */
   firstNonce(account: Address): Promise<bigint>
   /**
-   * The highest transaction counts that any deciding node reports, with what waits there for a block. Throws `chain-unavailable` while the
+   * The highest transaction counts, including pending transactions, that any node of the quorum reports. Throws `chain-unavailable` while the
    * quorum is undecided or one of those nodes does not answer.
    */
   highestNonces(accounts: readonly Address[]): Promise<readonly bigint[]>
-  /** Tempo: whether each transaction can never come any more: a final block is past its end, and no block has it. */
+  /** Tempo: whether each transaction can never be mined: a final block is past its expiry, and no block contains it. */
   tempoTransactionsLost(ids: readonly TempoTransactionId[]): Promise<readonly Verdict[]>
 }

@@ -10,7 +10,7 @@ export interface Block extends BlockHeader {
   readonly bloom: Bloom | undefined
 }
 
-/** A log in the node's own words; only those that are wanted are read further. */
+/** An unparsed log; only wanted logs are parsed further. */
 export interface RawTransfer {
   readonly entry: Readonly<Record<string, unknown>>
   readonly blockNumber: bigint
@@ -18,27 +18,27 @@ export interface RawTransfer {
   readonly toTopic: string
 }
 
-/** A text in lower case; empty for what is none. */
+/** The text in lower case; empty when the value is not a string. */
 export function lower(value: unknown): string {
   return typeof value === 'string' ? value.toLowerCase() : ''
 }
 
-/** Thrown inward for an answer that cannot be true or is none; shown as `chain-unavailable`. */
-export function lying(what: string): Error {
+/** The problem `chain-unavailable`, for an invalid answer. */
+export function invalidAnswer(what: string): Error {
   return fail('chain-unavailable', {}, new Error(what))
 }
 
-/** A block that must be there: null is what a node says that is behind. */
+/** Parses a block that must exist. A node that is behind returns null, which throws. */
 export function presentBlock(value: unknown, number?: bigint): Block {
   const block = readBlock(value, number)
-  if (block === undefined) throw lying('the node does not have a block that it must have')
+  if (block === undefined) throw invalidAnswer('the node lacks a required block')
   return block
 }
 
-/** A block of `eth_getBlockByNumber`, with the number that was asked for; undefined when the node has none. */
+/** Parses a block of `eth_getBlockByNumber` with the requested number; undefined when the node has none. */
 export function readBlock(value: unknown, number?: bigint): Block | undefined {
   if (value === null) return undefined
-  if (!isRecord(value)) throw lying('the node gave no block')
+  if (!isRecord(value)) throw invalidAnswer('the node returned no block')
   const block = {
     number: readQuantity(value.number, 'block number'),
     hash: readHash(value.hash),
@@ -46,44 +46,46 @@ export function readBlock(value: unknown, number?: bigint): Block | undefined {
     timestampSeconds: readQuantity(value.timestamp, 'block time'),
     bloom: readBloom(value.logsBloom),
   }
-  if (number !== undefined && block.number !== number) throw lying('the node gave another block')
+  if (number !== undefined && block.number !== number) throw invalidAnswer('the node returned a different block')
   return block
 }
 
 function readHash(value: unknown): Hex {
   const hash = lower(value)
-  if (hash.length !== 66 || !isHex(hash)) throw lying('the node gave no hash')
+  if (hash.length !== 66 || !isHex(hash)) throw invalidAnswer('the node returned no hash')
   return hash
 }
 
-/** Checks of each log what is cheap, thousands of times a second; whole logs are read only where they matter. */
+/** Runs the cheap checks on each log (thousands per second). Only wanted logs are parsed fully. */
 export function readLogs(value: unknown, { from, to, tokens }: BlockRange): RawTransfer[] {
-  if (!Array.isArray(value)) throw lying('the node gave no list of logs')
-  const asked = new Set(tokens.map((token) => token.toLowerCase()))
+  if (!Array.isArray(value)) throw invalidAnswer('the node returned no list of logs')
+  const requested = new Set(tokens.map((token) => token.toLowerCase()))
   const numbers = new Map<unknown, bigint>()
   return value.map((entry: unknown) => {
-    if (!isRecord(entry) || !Array.isArray(entry.topics)) throw lying('the node gave a log without topics')
-    if (entry.removed === true) throw lying('the node gave a log that it removed')
-    if (!asked.has(lower(entry.address))) throw lying('the node gave a log of a contract that was not asked for')
+    if (!isRecord(entry) || !Array.isArray(entry.topics)) throw invalidAnswer('the node returned a log without topics')
+    if (entry.removed === true) throw invalidAnswer('the node returned a removed log')
+    if (!requested.has(lower(entry.address)))
+      throw invalidAnswer('the node returned a log of a contract that was not requested')
     let blockNumber = numbers.get(entry.blockNumber)
     if (blockNumber === undefined) {
       blockNumber = readQuantity(entry.blockNumber, 'log block')
       numbers.set(entry.blockNumber, blockNumber)
     }
-    if (blockNumber < from || blockNumber > to) throw lying('the node gave a log of a block that was not asked for')
+    if (blockNumber < from || blockNumber > to)
+      throw invalidAnswer('the node returned a log of a block that was not requested')
     const [topic, fromTopic, toTopic] = entry.topics
-    if (lower(topic) !== topics.transfer) throw lying('the node gave a log of another kind')
+    if (lower(topic) !== topics.transfer) throw invalidAnswer('the node returned a log of a different event')
     return { entry, blockNumber, fromTopic: String(fromTopic), toTopic: String(toTopic) }
   })
 }
 
-/** The whole of a transfer log. */
+/** Parses a transfer log. */
 export function readTransfer({ entry, blockNumber, fromTopic, toTopic }: RawTransfer): TokenTransfer {
   const data = readHex(entry.data, 'log data')
   const token = lower(entry.address)
   const logIndex = readQuantity(entry.logIndex, 'log index')
   if (data.length !== 66 || !isAddress(token) || logIndex > 2_147_483_647n)
-    throw lying('a transfer log has not the shape that it must')
+    throw invalidAnswer('a transfer log has an invalid shape')
   return {
     token,
     from: accountOf(fromTopic),
@@ -98,17 +100,18 @@ export function readTransfer({ entry, blockNumber, fromTopic, toTopic }: RawTran
 
 function accountOf(topic: string): `0x${string}` {
   const account = `0x${topic.slice(26).toLowerCase()}`
-  if (topic.length !== 66 || !isAddress(account)) throw lying('a transfer log names no account')
+  if (topic.length !== 66 || !isAddress(account)) throw invalidAnswer('a transfer log has no account')
   return account
 }
 
-/** A log that came twice counts once; two that contradict each other are no answer. */
+/** Removes duplicate logs. Throws when two logs at one position contradict each other. */
 export function eachOnce(transfers: readonly TokenTransfer[]): TokenTransfer[] {
   const byPlace = new Map<string, TokenTransfer>()
   for (const transfer of transfers) {
     const place = `${transfer.blockNumber}/${transfer.logIndex}`
     const known = byPlace.get(place)
-    if (known !== undefined && !isSameTransfer(known, transfer)) throw lying('two logs have one place')
+    if (known !== undefined && !isSameTransfer(known, transfer))
+      throw invalidAnswer('two different logs have the same position')
     byPlace.set(place, transfer)
   }
   return [...byPlace.values()].sort((left, right) =>
@@ -120,7 +123,7 @@ export function eachOnce(transfers: readonly TokenTransfer[]): TokenTransfer[] {
   )
 }
 
-/** Whether two logs tell of the same movement at the same place of the same block. */
+/** Whether two logs describe the same transfer at the same position of the same block. */
 export function isSameTransfer(left: TokenTransfer, right: TokenTransfer): boolean {
   return (
     left.txHash === right.txHash &&
@@ -133,17 +136,17 @@ export function isSameTransfer(left: TokenTransfer, right: TokenTransfer): boole
   )
 }
 
-/** The transfers of the receipt that was asked for, or undefined when the node has none. */
+/** The transfers of the requested receipt; undefined when the node has none. */
 export function readReceipt(value: unknown, hash: Hex | undefined): TransferReceipt | undefined {
   if (value === null) return undefined
-  if (!isRecord(value) || !Array.isArray(value.logs)) throw lying('the node gave no receipt')
-  if (lower(value.transactionHash) !== hash?.toLowerCase()) throw lying('the node gave another receipt')
+  if (!isRecord(value) || !Array.isArray(value.logs)) throw invalidAnswer('the node returned no receipt')
+  if (lower(value.transactionHash) !== hash?.toLowerCase()) throw invalidAnswer('the node returned a different receipt')
   const blockNumber = readQuantity(value.blockNumber, 'receipt block')
   const blockHash = readHash(value.blockHash)
   const transfers = value.logs.flatMap((entry: unknown): TokenTransfer[] => {
-    if (!isRecord(entry) || !Array.isArray(entry.topics)) throw lying('the node gave a log without topics')
+    if (!isRecord(entry) || !Array.isArray(entry.topics)) throw invalidAnswer('the node returned a log without topics')
     const [topic, fromTopic, toTopic] = entry.topics
-    // A token with another number of topics (ERC-721) is none of ours.
+    // Logs with another number of topics (ERC-721) are ignored.
     if (entry.topics.length !== 3 || lower(topic) !== topics.transfer) return []
     if (typeof entry.data !== 'string' || entry.data.length !== 66) return []
     const placed = { ...entry, blockHash, transactionHash: value.transactionHash }

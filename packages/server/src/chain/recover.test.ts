@@ -6,13 +6,13 @@ import { createSignatures, loadWasm } from './recover.ts'
 
 const halfOrder = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n >> 1n
 
-test('on this machine the native curve is used, or the operator is told of the other', async () => {
+test('the native curve is used on Linux x64, and the engine is reported', async () => {
   const { engine } = await createSignatures()
   expect(engine).toBe(process.platform === 'linux' && process.arch === 'x64' ? 'native' : engine)
   expect(['native', 'wasm']).toContain(engine)
 })
 
-test("both curves recover the account that signed, from each other's signatures and from viem's account", async () => {
+test('both curves recover the signer, from each other’s signatures and from viem’s', async () => {
   const native = await createSignatures()
   const wasm = await loadWasm()
   for (let turn = 0; turn < 50; turn++) {
@@ -26,7 +26,7 @@ test("both curves recover the account that signed, from each other's signatures 
   }
 })
 
-test('signatures have a low s, so that no token refuses what the settler signs', async () => {
+test('signatures have a low s, so that tokens accept them', async () => {
   const curves = [await createSignatures(), await loadWasm()]
   for (let turn = 0; turn < 50; turn++) {
     const [key, hash] = [systemRandom.bytes(32), systemRandom.bytes(32)]
@@ -37,7 +37,7 @@ test('signatures have a low s, so that no token refuses what the settler signs',
   }
 })
 
-test('nothing that is no signature makes either curve throw', async () => {
+test('invalid signatures make neither curve throw', async () => {
   const curves = [await createSignatures(), await loadWasm()]
   const bad = [new Uint8Array(64), new Uint8Array(64).fill(0xff), new Uint8Array(63), new Uint8Array(0)]
   for (const { recover } of curves) {
@@ -46,12 +46,12 @@ test('nothing that is no signature makes either curve throw', async () => {
   }
 })
 
-test('what is no private key is refused by both curves', async () => {
+test('both curves refuse an invalid private key', async () => {
   for (const { publicKeyOf } of [await createSignatures(), await loadWasm()])
     expect(() => publicKeyOf(new Uint8Array(32))).toThrow()
 })
 
-test('the fast Keccak is Keccak-256, and an answer is not changed by a later one', async () => {
+test('the fast Keccak is Keccak-256, and a later hash does not change an earlier result', async () => {
   const { keccak } = await createSignatures()
   const first = keccak(new Uint8Array([1]))
   const copy = Buffer.from(first).toString('hex')

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { type HdCurve, type Keccak, keccak256, type Recover } from '@purser/protocol'
 import { createKeccak } from 'hash-wasm'
 
-/** The curve and the hashes; passed as it is to the protocol's derivation of keys. */
+/** The elliptic curve and hash functions. Also passed to the protocol's key derivation. */
 export interface Signatures extends HdCurve {
   readonly recover: Recover
   readonly keccak: Keccak
@@ -12,11 +12,11 @@ export interface Signatures extends HdCurve {
     privateKey: Uint8Array,
   ) => { readonly signature: Uint8Array; readonly yParity: 0 | 1 }
   readonly hmacSha512: NonNullable<HdCurve['hmacSha512']>
-  /** `native` is libsecp256k1 through N-API (65 µs a recovery here), `wasm` the same library in WebAssembly (250 µs). */
+  /** `native` is libsecp256k1 through N-API (65 µs a recovery here), `wasm` is the library compiled to WebAssembly (250 µs). */
   readonly engine: 'native' | 'wasm'
 }
 
-/** The curve and the hash that this process uses. The native curve where its binary is there, WebAssembly otherwise. */
+/** Loads the curve and hash functions: the native curve if its binary is available, otherwise WebAssembly. */
 export async function createSignatures(): Promise<Signatures> {
   const keccak = await createFastKeccak()
   const native = await loadNative()
@@ -38,7 +38,7 @@ async function createFastKeccak(): Promise<Keccak> {
 
 type Curve = Pick<Signatures, 'recover' | 'sign' | 'publicKeyOf' | 'addToPublicKey' | 'addToPrivateKey'>
 
-/** npm `secp256k1` falls back to slow JavaScript without a word, so its binding is asked for by name. */
+/** npm `secp256k1` silently falls back to slow JavaScript, so its binding is imported directly. */
 async function loadNative(): Promise<Curve | undefined> {
   try {
     const { default: curve } = (await import('secp256k1/bindings.js' as string)) as {
@@ -60,7 +60,7 @@ async function loadNative(): Promise<Curve | undefined> {
       addToPublicKey: (publicKey, tweak) =>
         orNothing(() => curve.publicKeyTweakAdd(publicKey, tweak, false), /tweak was out of range/),
       addToPrivateKey(privateKey, tweak) {
-        // The binding adds in place; a buffer of its own, so that what is wiped later was in no other place.
+        // The binding adds in place, so it gets a separate buffer that the caller can wipe later.
         const sum = new Uint8Array(new ArrayBuffer(privateKey.length))
         sum.set(privateKey)
         return orNothing(() => curve.privateKeyTweakAdd(sum, tweak), /tweak was out of range/)
@@ -98,7 +98,7 @@ export async function loadWasm(): Promise<Curve> {
   }
 }
 
-/** `undefined` when the library refuses a sum in these words; any other fault goes on. */
+/** Returns undefined when the library rejects the sum with this message. Rethrows any other error. */
 function orNothing<T>(sum: () => T, refusal: RegExp): T | undefined {
   try {
     return sum()

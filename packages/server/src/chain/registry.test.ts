@@ -46,15 +46,15 @@ interface FakeNode {
   chainId: number
   isDown: boolean
   height: number
-  /** What the token says, unless it is not there. */
+  /** The token's metadata; undefined when there is no token. */
   token: { name: string; version: string; decimals: number } | undefined
-  /** Answered with this error code in place of a result, by method. */
+  /** JSON-RPC error code to return instead of a result, by method. */
   readonly faults: Map<string, number>
-  readonly asked: string[]
+  readonly requested: string[]
 }
 
 async function aNode(): Promise<FakeNode> {
-  const asked: string[] = []
+  const requested: string[] = []
   const node: FakeNode = {
     url: '',
     chainId: network.chainId,
@@ -62,14 +62,14 @@ async function aNode(): Promise<FakeNode> {
     height: 100,
     token: { name: 'USDC', version: '2', decimals: 6 },
     faults: new Map(),
-    asked,
+    requested,
   }
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const parsed: Call | Call[] = JSON.parse(Buffer.concat(chunks).toString('utf8'))
     const calls = Array.isArray(parsed) ? parsed : [parsed]
-    asked.push(...calls.map(({ method }) => method))
+    requested.push(...calls.map(({ method }) => method))
     if (node.isDown) return response.writeHead(503).end()
     const answers = calls.map((call) => answerOf(node, call))
     response.writeHead(200, { 'content-type': 'application/json' })
@@ -107,7 +107,7 @@ function resultOf({ chainId, height, token }: FakeNode, method: string, data: st
   return `0x${'0'.repeat(64)}`
 }
 
-/** As viem hashes it, so that ours is compared with another's. */
+/** Computed by viem, so that our hash is compared with an independent one. */
 function separatorOf({ name, version }: { name: string; version: string }): string {
   return hashDomain({
     domain: { name, version, chainId: BigInt(network.chainId), verifyingContract: usdc?.address ?? '0x' },
@@ -149,7 +149,7 @@ async function problemOf(work: Promise<unknown>): Promise<string> {
   return error.code
 }
 
-test('at the start every node is asked which chain it is of; one of another is refused aloud and used for nothing', async () => {
+test('at startup the chain ID of every node is checked; a node of another chain is refused with an error log and never used', async () => {
   const [right, stranger] = [await aNode(), await aNode()]
   stranger.chainId = 1
   const chains = chainsOf(stranger, right)
@@ -157,20 +157,20 @@ test('at the start every node is asked which chain it is of; one of another is r
   const waiting = { status: 'up', up: 1, needed: 2, refused: 1, resting: 0, money: 'waits' }
   await expect.poll(() => chains.health(network)).toMatchObject(waiting)
   await chains.on(network).code('0x0000000000000000000000000000000000000001')
-  expect(new Set(stranger.asked)).toEqual(new Set(['eth_chainId']))
-  expect(JSON.stringify(errors)).toContain('of another chain')
+  expect(new Set(stranger.requested)).toEqual(new Set(['eth_chainId']))
+  expect(JSON.stringify(errors)).toContain('reports another chain ID')
   expect(JSON.stringify(errors)).not.toContain('127.0.0.1')
 })
 
-test('with nodes of another chain alone there is no answer, and none of them is asked for one', async () => {
+test('when all nodes are of another chain there is no answer, and none of them receives a request', async () => {
   const stranger = await aNode()
   stranger.chainId = 1
   const { rpc } = rpcOf(stranger)
   expect(await problemOf(rpc.result('eth_blockNumber', []))).toBe('chain-unavailable')
-  expect(stranger.asked).toEqual(['eth_chainId'])
+  expect(stranger.requested).toEqual(['eth_chainId'])
 })
 
-test('which chain a node is of is asked again after it was away', async () => {
+test('a node’s chain ID is checked again after it was unreachable', async () => {
   const [changed, other] = [await aNode(), await aNode()]
   const { rpc, health } = rpcOf(changed, other)
   await rpc.result('eth_blockNumber', [])
@@ -188,7 +188,7 @@ test('which chain a node is of is asked again after it was away', async () => {
   expect(statesOf(health)).toEqual(['up', 'up'])
 })
 
-test('a node that is well is asked now and then whether it is still of its chain', async () => {
+test('the chain ID of a healthy node is checked periodically', async () => {
   const node = await aNode()
   const { rpc, health } = rpcOf(node)
   await rpc.probe()
@@ -199,47 +199,47 @@ test('a node that is well is asked now and then whether it is still of its chain
   expect(await problemOf(rpc.result('eth_blockNumber', []))).toBe('chain-unavailable')
 })
 
-test('a failing node is rested, probed in the background, and is the first again when it is well', async () => {
+test('a failing node is suspended, probed in the background, and preferred again when it recovers', async () => {
   const [first, second] = [await aNode(), await aNode()]
   const { rpc, health } = rpcOf(first, second)
   await rpc.result('eth_blockNumber', [])
   first.isDown = true
   for (let n = 0; n < 5; n++) await rpc.result('eth_blockNumber', [])
-  const askedWhileDown = first.asked.length
-  expect(second.asked.filter((method) => method === 'eth_blockNumber')).toHaveLength(5)
+  const requestedWhileDown = first.requested.length
+  expect(second.requested.filter((method) => method === 'eth_blockNumber')).toHaveLength(5)
   for (let n = 0; n < 5; n++) await rpc.result('eth_blockNumber', [])
-  expect(first.asked).toHaveLength(askedWhileDown)
+  expect(first.requested).toHaveLength(requestedWhileDown)
   await rpc.probe()
-  expect(first.asked).toHaveLength(askedWhileDown)
+  expect(first.requested).toHaveLength(requestedWhileDown)
   clock.forward(5_001)
   await rpc.probe()
-  expect([first.asked.length, statesOf(health)]).toEqual([askedWhileDown + 1, ['resting', 'up']])
+  expect([first.requested.length, statesOf(health)]).toEqual([requestedWhileDown + 1, ['resting', 'up']])
   clock.forward(5_001)
   await rpc.probe()
-  expect(first.asked).toHaveLength(askedWhileDown + 1)
+  expect(first.requested).toHaveLength(requestedWhileDown + 1)
   first.isDown = false
   clock.forward(5_001)
   await rpc.probe()
   expect(statesOf(health)).toEqual(['up', 'up'])
-  const before = second.asked.length
+  const before = second.requested.length
   await rpc.result('eth_blockNumber', [])
-  expect(second.asked).toHaveLength(before)
+  expect(second.requested).toHaveLength(before)
 })
 
-test('both nodes down is 503 chain-unavailable, and the first that is back answers at once, rested or not', async () => {
+test('both nodes down is 503 chain-unavailable, and the first that recovers answers at once, suspended or not', async () => {
   const [first, second] = [await aNode(), await aNode()]
   first.isDown = true
   second.isDown = true
   const chains = chainsOf(first, second)
-  const ask = () => chains.on(network).code('0x0000000000000000000000000000000000000001')
-  for (let n = 0; n < 4; n++) expect(await problemOf(ask())).toBe('chain-unavailable')
+  const read = () => chains.on(network).code('0x0000000000000000000000000000000000000001')
+  for (let n = 0; n < 4; n++) expect(await problemOf(read())).toBe('chain-unavailable')
   expect(chains.health(network)).toMatchObject({ status: 'down', resting: 2, money: 'waits' })
   second.isDown = false
-  expect(await ask()).toBe('0x')
+  expect(await read()).toBe('0x')
   expect(chains.health(network)).toMatchObject({ status: 'up', up: 1 })
 })
 
-test('a node that lacks a method is not ill, and one that has too much to do is rested', async () => {
+test('a node that lacks a method stays up, and an overloaded one is suspended', async () => {
   const [first, second] = [await aNode(), await aNode()]
   const { rpc, health } = rpcOf(first, second)
   first.faults.set('eth_maxPriorityFeePerGas', -32_601)
@@ -252,7 +252,7 @@ test('a node that lacks a method is not ill, and one that has too much to do is 
   expect(statesOf(health)).toEqual(['resting', 'up'])
 })
 
-test('what must be read of one node is, though the other stands at another height; when it fails midway, all of it is read anew', async () => {
+test('reads that need one node use a single node though another is at a different height; when it fails midway, all of them are repeated', async () => {
   const [ahead, behind] = [await aNode(), await aNode()]
   behind.height = 50
   const { rpc } = rpcOf(ahead, behind)
@@ -265,10 +265,10 @@ test('what must be read of one node is, though the other stands at another heigh
   expect(await read()).toEqual(['0x64', '0x64'])
   ahead.faults.set('eth_getLogs', -32_005)
   expect(await read()).toEqual(['0x32', '0x32'])
-  expect(behind.asked).toEqual(['eth_chainId', 'eth_blockNumber', 'eth_getLogs', 'eth_blockNumber'])
+  expect(behind.requested).toEqual(['eth_chainId', 'eth_blockNumber', 'eth_getLogs', 'eth_blockNumber'])
 })
 
-test('a node whose head is behind that of the others by more than the bound is used last, and first again when it has caught up', async () => {
+test('a node whose head is behind the others by more than the limit is used last, and first again when it has caught up', async () => {
   const [first, second, third] = [await aNode(), await aNode(), await aNode()]
   const { rpc, health } = rpcOf(first, second, third)
   for (const { rpc: own } of rpc.voters) await own.result('eth_blockNumber', [])
@@ -283,8 +283,8 @@ test('a node whose head is behind that of the others by more than the bound is u
   expect(await rpc.result('eth_blockNumber', [])).toBe('0x68')
   second.isDown = true
   third.isDown = true
-  expect(await rpc.result('eth_blockNumber', []), 'used where no other answers').toBe('0x64')
-  expect(statesOf(health), 'answering alone does not make it well').toEqual(['behind', 'resting', 'resting'])
+  expect(await rpc.result('eth_blockNumber', []), 'used when no other answers').toBe('0x64')
+  expect(statesOf(health), 'an answer alone does not clear `behind`').toEqual(['behind', 'resting', 'resting'])
   second.isDown = false
   third.isDown = false
   for (const { rpc: own } of rpc.voters) await own.result('eth_blockNumber', [])
@@ -294,7 +294,7 @@ test('a node whose head is behind that of the others by more than the bound is u
   expect(await rpc.result('eth_blockNumber', [])).toBe('0x65')
 })
 
-test('of three nodes one that invents blocks makes none of the others look late; of two, the one with fewer blocks is used last', async () => {
+test('one of three nodes that invents blocks does not make the others count as behind; of two nodes, the one with fewer blocks is used last', async () => {
   const [liar, second, third] = [await aNode(), await aNode(), await aNode()]
   liar.height = 1_000_000
   const three = rpcOf(liar, second, third)
@@ -307,7 +307,7 @@ test('of three nodes one that invents blocks makes none of the others look late;
   expect(statesOf(two.health)).toEqual(['behind', 'up'])
 })
 
-test('a token that signs as the registry says is right, and is unchecked before a node answered', async () => {
+test('a token whose domain matches the registry is right, and is unchecked before a node answered', async () => {
   const node = await aNode()
   node.isDown = true
   const chains = chainsOf(node)
@@ -325,17 +325,17 @@ test.each([
   ['another version', { name: 'USDC', version: '1', decimals: 6 }],
   ['other decimals', { name: 'USDC', version: '2', decimals: 18 }],
   ['no code', undefined],
-])('a token with %s is refused aloud', async (_what, token) => {
+])('a token with %s is refused with an error log', async (_what, token) => {
   const node = await aNode()
   node.token = token
   const chains = chainsOf(node)
   chains.watch()
   await expect.poll(() => chains.tokenDomainState(network, usdc)).toBe('wrong')
   expect(chains.health(network)?.wrongTokens).toEqual(['USDC'])
-  expect(JSON.stringify(errors)).toContain('not what the registry says')
+  expect(JSON.stringify(errors)).toContain('does not match the registry')
 })
 
-test('what a token signs under is asked again every hour', async () => {
+test('a token’s signing domain is checked again every hour', async () => {
   const node = await aNode()
   const chains = chainsOf(node)
   chains.watch()

@@ -10,7 +10,7 @@ import { simulate } from './simulate.ts'
 const sender = privateKeyToAddress(generatePrivateKey())
 const payee = privateKeyToAddress(generatePrivateKey())
 
-/** A node behind the port that does not have some methods. */
+/** An `Rpc` to a node that lacks the given methods. */
 function nodeAt(url: string, missing: readonly string[] = []): Rpc {
   const call = async (method: string, params: readonly unknown[]): Promise<RpcAnswer> => {
     if (missing.includes(method)) throw fail('chain-unavailable', {}, new Error(`no ${method}`))
@@ -59,23 +59,20 @@ describe('on Base', () => {
     { token: usdc, account: 'supply' },
   ]
 
-  test.each(ways)(
-    'by %s it is told what each balance changes by, with no gas, and nothing moves',
-    async (_, missing) => {
-      const rpc = nodeAt(base.rpcUrl, missing)
-      const calls = [
-        { to: usdc, data: encodeTransfer(payee, 30_000_000n), value: 0n },
-        { to: payee, data: '0x', value: 5n },
-      ] as const
-      for (const _again of [1, 2])
-        expect(await simulate(rpc, sender, calls, readings())).toEqual({
-          outcome: 'ran',
-          changes: [-30_000_000n, 30_000_000n, -5n, 5n, 0n],
-        })
-    },
-  )
+  test.each(ways)('by %s each balance change is returned, without gas, and nothing moves', async (_, missing) => {
+    const rpc = nodeAt(base.rpcUrl, missing)
+    const calls = [
+      { to: usdc, data: encodeTransfer(payee, 30_000_000n), value: 0n },
+      { to: payee, data: '0x', value: 5n },
+    ] as const
+    for (const _again of [1, 2])
+      expect(await simulate(rpc, sender, calls, readings())).toEqual({
+        outcome: 'ran',
+        changes: [-30_000_000n, 30_000_000n, -5n, 5n, 0n],
+      })
+  })
 
-  test.each(ways)('by %s a call that reverts is refused, in its own words', async (_, missing) => {
+  test.each(ways)('by %s a call that reverts is refused with its revert reason', async (_, missing) => {
     const rpc = nodeAt(base.rpcUrl, missing)
     const calls = [
       { to: payee, data: '0x', value: 5n },
@@ -85,15 +82,15 @@ describe('on Base', () => {
     expect(refused).toMatchObject({ outcome: 'refused', reason: expect.stringMatching(/exceeds balance/) })
   })
 
-  test('where no node does either, nobody is told anything', async () => {
+  test('without a node that supports either method, the outcome is `unable`', async () => {
     const rpc = nodeAt(base.rpcUrl, ['eth_simulateV1', 'eth_call'])
     expect(await simulate(rpc, sender, [], readings())).toEqual({ outcome: 'unable' })
   })
 
-  test('a node that ignores the code put at the account is not believed', async () => {
+  test('the answer of a node that ignores the code override is rejected', async () => {
     const rpc = nodeAt(base.rpcUrl, ['eth_simulateV1'])
-    const deaf = { ...rpc, call: async (): Promise<RpcAnswer> => ({ ok: true, result: '0x' }) }
-    expect(await simulate(deaf, sender, [], readings())).toEqual({ outcome: 'unable' })
+    const ignoring = { ...rpc, call: async (): Promise<RpcAnswer> => ({ ok: true, result: '0x' }) }
+    expect(await simulate(ignoring, sender, [], readings())).toEqual({ outcome: 'unable' })
   })
 })
 
@@ -105,7 +102,7 @@ describe('on Tempo', () => {
   })
   afterAll(() => tempo?.stop())
 
-  test.each(ways)('by %s a token that pays for gas elsewhere changes by the calls alone', async (_, missing) => {
+  test.each(ways)('by %s a token that pays for gas elsewhere changes only by the calls', async (_, missing) => {
     const token = tempo.tokens.pathUSD as Address
     const calls = [{ to: token, data: encodeTransfer(payee, 30_000_000n), value: 0n }]
     const readings = [sender, payee].map((account) => ({ token, account }))

@@ -1,7 +1,7 @@
 import { addressWord, encodeBalanceOf, type Hex, selectorOf, uintWord, zeroAddress } from '@purser/protocol'
 import type { BalanceReading, LaneCall } from './port.ts'
 
-/** A read that nobody sends. */
+/** A read-only call. */
 export interface ReadCall {
   readonly to: Hex
   readonly data: Hex
@@ -9,25 +9,28 @@ export interface ReadCall {
 
 const readerAddress = '0x00000000000000000000000000000000c0132ead'
 
-/** State in which an account that nobody has answers what coin another has: PUSH1 0, CALLDATALOAD, BALANCE, then MSTORE and RETURN. */
+/**
+ * State override that puts code at an unused address to return the coin balance of a given account: PUSH1 0, CALLDATALOAD, BALANCE, then MSTORE and
+ * RETURN.
+ */
 export const coinReader = { [readerAddress]: { code: '0x6000353160005260206000f3' } } as const
 
 const totalSupply = selectorOf('totalSupply()')
 
-/** The call whose answer, one word, is the balance. */
+/** The call that returns the balance as one word. */
 export function readingCall({ token, account }: BalanceReading): ReadCall {
   if (account === 'supply') return { to: token, data: totalSupply }
   if (token === zeroAddress) return { to: readerAddress, data: `0x${addressWord(account)}` }
   return { to: token, data: encodeBalanceOf(account) }
 }
 
-/** Where the program jumps to revert with what the failed call said. */
+/** Jump target that reverts with the return data of the failed call. */
 const failAt = '04'
 const begin = '61000f565b3d600060003e3d6000fd5b'
 
 /**
- * Code that reads, makes the calls, reads again and answers what it read: all the words before, then all the words after. It reverts as
- * soon as a call does, with its words. One instruction after the other, with no loop and no state.
+ * EVM code that reads the balances, makes the calls, reads the balances again and returns all words before, then all words after. It reverts with
+ * the return data of the first failed call. It has no loops and keeps no state.
  */
 export function programOf(calls: readonly LaneCall[], reads: readonly ReadCall[]): Hex {
   const answers = 2 * reads.length * 32
@@ -73,7 +76,7 @@ function args(data: Hex, { scratch }: Place): string {
   return `${push((data.length - 2) / 2)}${push(scratch)}`
 }
 
-/** PUSH4 whatever the number, so that the length of the code does not depend on it. */
+/** Always PUSH4, so that the code length does not depend on the value. */
 function push(value: number): string {
   return `63${value.toString(16).padStart(8, '0')}`
 }

@@ -7,9 +7,9 @@ import { isRecord, type Rpc } from './rpc/rpc.ts'
 import { coinReader, programOf, readingCall } from './simulate-program.ts'
 
 /**
- * What calls that one account makes, one after the other, would change as of the latest block: balances read before the first and after
- * the last, in one request, on a state that nobody keeps. By `eth_simulateV1`; where a node does not have it, by `eth_call` with code of ours
- * put at the account for that one call. `unable` where no node does either. Gas costs nothing, so that a balance of coin shows the calls alone.
+ * Simulates an account's calls in sequence on the latest block and returns how they would change balances, read before the first call and after the
+ * last in one request. Uses `eth_simulateV1`, or `eth_call` with our code as a state override on nodes without it. Returns `unable` when no node
+ * supports either. Gas is free, so that coin balances change only by the calls.
  */
 export async function simulate(
   rpc: Rpc,
@@ -36,15 +36,15 @@ type Way = (
 
 const bySimulation: Way = async (rpc, from, calls, readings) => {
   const reads = readings.map(readingCall)
-  const asked = calls.map(({ to, data, value }) => ({ from, to, data, value: `0x${value.toString(16)}` }))
-  const blockStateCalls = [{ stateOverrides: coinReader, calls: [...reads, ...asked, ...reads] }]
+  const simulated = calls.map(({ to, data, value }) => ({ from, to, data, value: `0x${value.toString(16)}` }))
+  const blockStateCalls = [{ stateOverrides: coinReader, calls: [...reads, ...simulated, ...reads] }]
   const result = await rpc.result('eth_simulateV1', [{ blockStateCalls, validation: false }, 'latest'])
-  const ran = answersIn(result)
-  if (ran.length !== 2 * reads.length + asked.length) throw unclear('eth_simulateV1')
-  const refused = ran.find(({ isOk }) => !isOk)
+  const outcomes = answersIn(result)
+  if (outcomes.length !== 2 * reads.length + simulated.length) throw invalidAnswer('eth_simulateV1')
+  const refused = outcomes.find(({ isOk }) => !isOk)
   if (refused !== undefined) return { outcome: 'refused', reason: decodeRevertReason(refused.returned) ?? null }
-  const told = ran.map(({ returned }) => returned)
-  return changesIn(told.slice(0, reads.length), told.slice(reads.length + asked.length))
+  const words = outcomes.map(({ returned }) => returned)
+  return changesIn(words.slice(0, reads.length), words.slice(reads.length + simulated.length))
 }
 
 const byOverride: Way = async (rpc, from, calls, readings) => {
@@ -53,8 +53,8 @@ const byOverride: Way = async (rpc, from, calls, readings) => {
   if (!answer.ok && answer.data !== undefined)
     return { outcome: 'refused', reason: decodeRevertReason(answer.data) ?? null }
   const digits = answer.ok ? readHex(answer.result, 'call result').slice(2) : ''
-  // A node that ignores the code answers nothing.
-  if (digits.length !== readings.length * 2 * wordDigits) throw unclear('eth_call')
+  // A node that ignores the override returns nothing.
+  if (digits.length !== readings.length * 2 * wordDigits) throw invalidAnswer('eth_call')
   const words = Array.from(
     { length: readings.length * 2 },
     (_, index): Hex => `0x${digits.slice(index * wordDigits, (index + 1) * wordDigits)}`,
@@ -66,19 +66,19 @@ const wordDigits = 64
 
 function changesIn(before: readonly Hex[], after: readonly Hex[]): Simulation {
   const all = [...before, ...after]
-  if (all.some((word) => word.length !== 2 + wordDigits)) throw unclear('a balance')
+  if (all.some((word) => word.length !== 2 + wordDigits)) throw invalidAnswer('a balance')
   return { outcome: 'ran', changes: after.map((word, index) => BigInt(word) - BigInt(before[index] ?? '0x0')) }
 }
 
 function answersIn(result: unknown): { readonly isOk: boolean; readonly returned: Hex }[] {
   const block: unknown = Array.isArray(result) ? result[0] : undefined
-  if (!isRecord(block) || !Array.isArray(block.calls)) throw unclear('eth_simulateV1')
+  if (!isRecord(block) || !Array.isArray(block.calls)) throw invalidAnswer('eth_simulateV1')
   return block.calls.map((call: unknown) => {
-    if (!isRecord(call)) throw unclear('eth_simulateV1')
+    if (!isRecord(call)) throw invalidAnswer('eth_simulateV1')
     return { isOk: call.status === '0x1', returned: readHex(call.returnData, 'call result') }
   })
 }
 
-function unclear(what: string): Error {
-  return fail('chain-unavailable', {}, new Error(`${what}: the node does not tell what a simulation changed`))
+function invalidAnswer(what: string): Error {
+  return fail('chain-unavailable', {}, new Error(`${what}: the node returned no usable simulation result`))
 }

@@ -6,8 +6,8 @@ import type { NodeRpc, Rpc, RpcAnswer } from './rpc/rpc.ts'
 import { sendToEach } from './rpc/send.ts'
 import { leavesGap } from './tempo-nonce.ts'
 
-/** What nodes say of a transaction that they will not run. What is not in the list says nothing about the transaction. */
-const refusalWords: readonly (readonly [RegExp, TempoRefusal])[] = [
+/** Error messages of nodes that refuse to run a transaction. A message that is not listed is not about the transaction. */
+const refusalMessages: readonly (readonly [RegExp, TempoRefusal])[] = [
   [/insufficient fee token|insufficient funds|fee token.*(balance|liquidity)|lack of funds/i, 'insufficient-fee'],
   [/0x832f98b5|InsufficientBalance/i, 'insufficient-balance'],
   [/expired|valid_?before/i, 'expired'],
@@ -18,13 +18,15 @@ const refusalWords: readonly (readonly [RegExp, TempoRefusal])[] = [
 /** Selector of TIP-20's InsufficientBalance(uint256,uint256,address). */
 const insufficientBalance = '0x832f98b5'
 
-/** What the sponsor's signature costs beyond what a call shows (10,800, measured), with room: running out of gas is at the sponsor's expense. */
+/**
+ * Gas for the sponsor's signature, which a call does not include (10,800 measured, plus a margin). Running out of gas would be at the sponsor's
+ * expense.
+ */
 const sponsorSignatureGas = 15_000n
 
 /**
- * Runs the transaction's only call in the latest block, as its sender and with its own limits; where a sponsor pays, without a fee. Nodes run it
- * whatever its nonce is, so that is looked at before.
- * Throws `chain-unavailable` for whatever a node says that is not about the transaction.
+ * Runs the transaction's only call on the latest block, with its sender and limits, and without a fee when a sponsor pays. Nodes ignore the nonce
+ * in a call, so it is checked first. Throws `chain-unavailable` for an error that is not about the transaction.
  */
 export async function tryTempo(rpc: Rpc, transaction: TempoTransaction): Promise<TempoTrial> {
   if (transaction.feePaidBy === 'sponsor' && transaction.gasLimit <= sponsorSignatureGas)
@@ -40,7 +42,7 @@ export async function tryTempo(rpc: Rpc, transaction: TempoTransaction): Promise
   return { ok: false, reason }
 }
 
-/** The call stands in `to` and `data`, which every node reads; anvil passes `calls` over. */
+/** The call is given in `to` and `data`, which every node reads; anvil ignores `calls`. */
 function requestOf(transaction: TempoTransaction): Readonly<Record<string, unknown>> {
   const {
     calls,
@@ -76,8 +78,8 @@ function requestOf(transaction: TempoTransaction): Readonly<Record<string, unkno
 }
 
 /**
- * Sends a final transaction to all nodes that answer. No answer may mean that it was sent and the answer lost; it is refused only where every
- * node that answers refuses it.
+ * Sends a final transaction to all nodes that answer. A missing answer counts as sent, because only the answer may be lost. The transaction is
+ * refused only when every node that answers refuses it.
  */
 export async function sendTempo(rpc: NodeRpc, raw: Hex): Promise<TempoSendAnswer> {
   const answers = await sendToEach(rpc, [{ method: 'eth_sendRawTransaction', params: [raw] }])
@@ -95,7 +97,8 @@ function sendAnswer(answer: RpcAnswer | undefined): TempoSendAnswer {
 function refusalOf(answer: Extract<RpcAnswer, { ok: false }>): TempoRefusal | undefined {
   if (answer.data?.startsWith(insufficientBalance) === true) return 'insufficient-balance'
   return (
-    refusalWords.find(([pattern]) => pattern.test(answer.message))?.[1] ?? (answer.code === 3 ? 'reverted' : undefined)
+    refusalMessages.find(([pattern]) => pattern.test(answer.message))?.[1] ??
+    (answer.code === 3 ? 'reverted' : undefined)
   )
 }
 

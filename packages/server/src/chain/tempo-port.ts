@@ -1,8 +1,8 @@
 import type { Address, Hex } from '@purser/protocol'
 
-/** Reads Tempo's own transactions. */
+/** Decodes Tempo transactions. */
 export interface TempoTransactions {
-  /** Never throws, whatever it is given: a fault is a sentence without any of the sender's text. */
+  /** Never throws. `fault` is a sentence that contains none of the input. */
   decode(raw: Hex): Promise<TempoDecoded>
 }
 
@@ -11,23 +11,23 @@ export type TempoDecoded =
   | { readonly ok: false; readonly fault: string }
 
 /**
- * A transaction of Tempo's type 0x76 that an ordinary account (secp256k1) signed, without access lists, delegations and access
- * keys. The sender is recovered from the signature and from nothing else.
+ * A Tempo transaction (type 0x76) signed by an ordinary account (secp256k1), without access lists, delegations or access keys. The sender is always
+ * recovered from the signature.
  */
 export interface TempoTransaction {
-  /** Written anew from the fields below: what they say is all that is in it. Final where the sender pays the fee. */
+  /** Re-encoded from the fields below, so it contains nothing else. Final when the sender pays the fee. */
   readonly raw: Hex
-  /** Of the final bytes; of a transaction that waits for a sponsor there is none yet. */
+  /** Hash of the final bytes; undefined while the transaction waits for a sponsor. */
   readonly hash: Hex | undefined
   readonly sender: Address
   readonly chainId: number
   readonly calls: readonly TempoCall[]
-  /** 2^256 - 1 is an expiring nonce (TIP-1009), 0 the account's ordinary one. */
+  /** 2^256 - 1 is an expiring nonce (TIP-1009), 0 the account's regular nonce. */
   readonly nonceKey: bigint
   readonly nonce: bigint
-  /** Unix seconds; a block of that time or later does not take it. */
+  /** Unix seconds; not valid in a block of that time or later. */
   readonly validBefore: bigint | undefined
-  /** Unix seconds; a block of that time or earlier does not take it. */
+  /** Unix seconds; not valid in a block of that time or earlier. */
   readonly validAfter: bigint | undefined
   readonly gasLimit: bigint
   /** In attodollars (1e-18 USD) per gas. */
@@ -37,7 +37,7 @@ export interface TempoTransaction {
   readonly feePaidBy: 'sender' | 'sponsor'
 }
 
-/** A Tempo transaction before its account signs it. One that is `feePaidBy` a sponsor names no fee token: the sponsor does. */
+/** A Tempo transaction before its account signs it. With `feePaidBy: 'sponsor'` it has no fee token; the sponsor chooses it. */
 export type TempoFields = Omit<TempoTransaction, 'raw' | 'hash' | 'sender'>
 
 export interface TempoCall {
@@ -46,7 +46,7 @@ export interface TempoCall {
   readonly data: Hex
 }
 
-/** Why the latest block would not take a transaction: the token said no, the sender holds too little, or the transaction cannot run. */
+/** Why the latest block would not include a transaction: the token refused, the sender's balance is too low, or the transaction cannot run. */
 export type TempoRefusal =
   | 'insufficient-balance'
   | 'insufficient-fee'
@@ -57,8 +57,8 @@ export type TempoRefusal =
 export type TempoTrial = { readonly ok: true } | { readonly ok: false; readonly reason: TempoRefusal }
 
 /**
- * `refused`: this node will not have it as things stand. It is no proof that it is in no block, since another node may have
- * taken it a moment before. `sent` also when nobody can tell what became of it.
+ * `refused`: the nodes refuse it now. This does not prove that it is unmined, since another node may have accepted it before. `sent` is also
+ * returned when the outcome is unknown.
  */
 export type TempoSendAnswer =
   | { readonly outcome: 'sent' }

@@ -35,7 +35,7 @@ function signed(more: Readonly<Record<string, unknown>> = {}): Promise<Hex> {
   return account.signTransaction({ ...fields, from: account.address, ...more }, { serializer: Transaction.serialize })
 }
 
-test('a transaction is read with the sender that its signature proves, and written as the chain will hash it', async () => {
+test('a transaction is decoded with the sender recovered from its signature, and encoded as the chain hashes it', async () => {
   const raw = await signed({ feeToken: token })
   const decoded = await tempo.decode(raw)
   if (!decoded.ok) throw new Error(decoded.fault)
@@ -56,7 +56,7 @@ test('a transaction is read with the sender that its signature proves, and writt
   expect(transaction.hash).toMatch(/^0x[0-9a-f]{64}$/)
 })
 
-test('a transaction for a sponsor is read from both of its forms, and is completed by the sponsor alone', async () => {
+test('a sponsored transaction is decoded from both encodings, and only the sponsor can complete it', async () => {
   const sponsor = await aSigner()
   const handOver = await tempo.decode(await signed({ feePayer: true }))
   if (!handOver.ok) throw new Error(handOver.fault)
@@ -68,23 +68,23 @@ test('a transaction for a sponsor is read from both of its forms, and is complet
   expect(await tempo.decode(first.raw)).toMatchObject({ ok: false })
 })
 
-test('no account sponsors itself, and none signs for a fee that the sender pays', async () => {
+test('an account cannot sponsor itself or sign for a fee that the sender pays', async () => {
   const own = await createSigner(async () => Uint8Array.from(Buffer.from(key.slice(2), 'hex')), signatures)
   const other = await aSigner()
   const handOver = await tempo.decode(await signed({ feePayer: true }))
   const final = await tempo.decode(await signed({ feeToken: token }))
   if (!handOver.ok || !final.ok) throw new Error('not read')
   await expect(own.signTempoFeePayer(handOver.transaction, token)).rejects.toThrow('cannot sponsor itself')
-  await expect(other.signTempoFeePayer(final.transaction, token)).rejects.toThrow('waits for no sponsor')
+  await expect(other.signTempoFeePayer(final.transaction, token)).rejects.toThrow('does not need a sponsor')
 })
 
-test('a hand-over that names another sender than the one who signed is refused', async () => {
+test('a sponsor request whose sender differs from the signer is refused', async () => {
   const raw = await signed({ feePayer: true })
   const forged = raw.replace(account.address.slice(2).toLowerCase(), '11'.repeat(20))
   expect(forged).not.toBe(raw)
   expect(await tempo.decode(`0x${forged.slice(2)}`)).toEqual({
     ok: false,
-    fault: 'the signature is not the sender’s',
+    fault: 'the signature does not match the sender',
   })
 })
 
@@ -98,7 +98,7 @@ test('a transaction with an access list, and one without a signature, are refuse
   ])
 })
 
-test('whatever is sent, reading answers and never throws; a changed byte makes another sender, no transaction, or the same', async () => {
+test('decoding never throws; a changed byte leads to another sender, a fault, or the same transaction', async () => {
   const raw = await signed({ feeToken: token })
   const bytes = Buffer.from(raw.slice(2), 'hex')
   for (let at = 0; at < bytes.length; at++) {
@@ -113,13 +113,13 @@ test('whatever is sent, reading answers and never throws; a changed byte makes a
 })
 
 test.each(['0x', '0x76', '0x78', '0x76c0', `0x76${'c1'.repeat(8_000)}`, `0x76f9ffff${'00'.repeat(100)}`] as const)(
-  'hostile bytes %.12s are no transaction',
+  'malformed bytes %.12s are rejected',
   async (raw) => {
     expect((await tempo.decode(raw)).ok).toBe(false)
   },
 )
 
-test('a transaction above 8 KiB is not read at all', async () => {
+test('a transaction above 8 KiB is rejected without decoding', async () => {
   expect(await tempo.decode(`0x76${'00'.repeat(8_192)}`)).toEqual({
     ok: false,
     fault: 'the transaction is longer than 8192 bytes',
@@ -134,6 +134,6 @@ test('the second form of a signature, with a high s, is refused', async () => {
   const other = `${raw.slice(2, -66)}${(order - s).toString(16).padStart(64, '0')}${v}`
   expect(await tempo.decode(`0x${other}`)).toEqual({
     ok: false,
-    fault: 'the signature is not one of an ordinary account',
+    fault: 'the signature is not from an ordinary account',
   })
 })

@@ -15,16 +15,16 @@ import type { Transaction } from 'viem/tempo'
 import type { TempoCall, TempoDecoded, TempoFields, TempoTransaction, TempoTransactions } from './port.ts'
 import type { Signatures } from './recover.ts'
 
-/** The longest transaction that is looked at; one transfer takes about 400 bytes. */
+/** Longest transaction that is decoded; one transfer takes about 400 bytes. */
 const rawBytesMax = 8_192
 
 type Fields = Transaction.TransactionSerializableTempo
 type Codec = typeof Transaction
 
-/** Loaded when the first transaction comes: it is 1,300 modules and 80 MB, and most deployments see none. */
+/** Loaded with the first transaction: it has 1,300 modules and takes 80 MB, and most deployments never need it. */
 const loadCodec = async (): Promise<Codec> => (await import('viem/tempo')).Transaction
 
-/** Reads transactions of Tempo's type 0x76, and of 0x78, in which they are handed to a sponsor (Tempo Transaction specification). */
+/** Decodes Tempo transactions of type 0x76, and of type 0x78, which requests a sponsor (Tempo Transaction specification). */
 export function createTempoTransactions(signatures: Pick<Signatures, 'recover' | 'keccak'>): TempoTransactions {
   return {
     async decode(raw) {
@@ -40,7 +40,7 @@ export function createTempoTransactions(signatures: Pick<Signatures, 'recover' |
   }
 }
 
-/** Writes what a sponsor signs for, and with its signature the final bytes. Throws when the transaction waits for no sponsor. */
+/** Adds the sponsor's signature to a transaction and returns the final bytes. Throws when the transaction does not need a sponsor. */
 export async function withFeePayer(
   transaction: TempoTransaction,
   feeToken: Address,
@@ -49,8 +49,8 @@ export async function withFeePayer(
   const codec = await loadCodec()
   const fields = readFields(codec, transaction.raw)
   if (typeof fields === 'string' || transaction.feePaidBy !== 'sponsor')
-    throw new Error('the transaction waits for no sponsor')
-  const refuse = () => Promise.reject(new Error('a sponsor signs for fees alone'))
+    throw new Error('the transaction does not need a sponsor')
+  const refuse = () => Promise.reject(new Error('a sponsor signs only for fees'))
   const feePayer = {
     address: sponsor.address,
     publicKey: '0x',
@@ -65,8 +65,8 @@ export async function withFeePayer(
 }
 
 /**
- * Writes what a transaction's own account signs for, and with its signature the bytes: final, or, where a sponsor pays, to be
- * handed to it. Throws for a fee token that a sponsor is to choose, and for numbers that Tempo's times and nonces cannot hold.
+ * Signs a transaction with its account and returns the bytes: final, or for the sponsor when one pays. Throws when the fee token is set although a
+ * sponsor chooses it, and for times and nonces out of Tempo's range.
  */
 export async function withSender(
   fields: TempoFields,
@@ -105,7 +105,7 @@ function serializable(fields: TempoFields): Fields {
   }
 }
 
-/** As the codec takes it; a rounded nonce or time would be another transaction. */
+/** Converts to the codec's number type. Throws instead of rounding, since a rounded nonce or time would be another transaction. */
 function wholeNumber(value: bigint): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number) || number < 0) throw new RangeError('not a nonce or a time')
@@ -131,34 +131,40 @@ async function decodeFields(
   fields: Fields,
   signatures: Pick<Signatures, 'recover' | 'keccak'>,
 ): Promise<TempoDecoded> {
-  const fault = whyNotRead(fields)
+  const fault = unsupportedReason(fields)
   if (fault !== undefined) return { ok: false, fault }
   const sender = await senderOf(codec, fields, signatures)
-  if (sender === undefined) return { ok: false, fault: 'the signature is not one of an ordinary account' }
-  // A hand-over names its sender in plain text, which anybody could have written.
+  if (sender === undefined) return { ok: false, fault: 'the signature is not from an ordinary account' }
+  // A sponsor request states its sender in plain text, which is not authenticated.
   if (fields.from !== undefined && !sameAddress(fields.from, sender))
-    return { ok: false, fault: 'the signature is not the sender’s' }
+    return { ok: false, fault: 'the signature does not match the sender' }
   const isFinal = fields.feePayerSignature === undefined
   const raw = readHex(await codec.serialize({ ...fields, from: sender }))
   const hash = isFinal ? bytesToHex(signatures.keccak(hexToBytes(raw))) : undefined
-  return { ok: true, transaction: { ...factsOf(fields), raw, hash, sender, feePaidBy: isFinal ? 'sender' : 'sponsor' } }
+  return {
+    ok: true,
+    transaction: { ...fieldsOf(fields), raw, hash, sender, feePaidBy: isFinal ? 'sender' : 'sponsor' },
+  }
 }
 
-/** What this service does not understand it does not pass on: it might mean more than the one call that is looked at. */
-function whyNotRead(fields: Fields): string | undefined {
+/** Rejects fields that this service does not support, since they could do more than the call that is checked. */
+function unsupportedReason(fields: Fields): string | undefined {
   const { accessList, keyAuthorization, signature, feePayerSignature } = fields
   if (signature === undefined) return 'the transaction is not signed'
   if (signature.type !== 'secp256k1')
-    return 'only transactions signed with a secp256k1 key are taken; broadcast this one and send its hash'
+    return 'only transactions signed with a secp256k1 key are accepted; broadcast this one and send its hash'
   if (feePayerSignature !== undefined && feePayerSignature !== null)
-    return 'somebody else signed for the fee; broadcast the transaction and send its hash'
+    return 'another sponsor signed for the fee; broadcast the transaction and send its hash'
   if ((accessList?.length ?? 0) > 0) return 'the transaction has an access list'
   if ('authorizationList' in fields) return 'the transaction has delegations'
-  if (keyAuthorization !== undefined) return 'the transaction authorises an access key'
+  if (keyAuthorization !== undefined) return 'the transaction authorizes an access key'
   return undefined
 }
 
-/** By the digest of these very fields, so that anything lost in reading makes another sender. A high s is refused: it is a second form of one signature. */
+/**
+ * Recovers the sender from the digest of these fields, so that anything lost in decoding leads to another sender. A signature with a high s is
+ * refused, because it is a second encoding of the same signature.
+ */
 async function senderOf(
   codec: Codec,
   fields: Fields,
@@ -174,7 +180,7 @@ async function senderOf(
   return recoverAddress(signatures.recover, signatures.keccak, signatures.keccak(payload), parsed)
 }
 
-function factsOf(fields: Fields): Omit<TempoTransaction, 'raw' | 'hash' | 'sender' | 'feePaidBy'> {
+function fieldsOf(fields: Fields): Omit<TempoTransaction, 'raw' | 'hash' | 'sender' | 'feePaidBy'> {
   return {
     chainId: fields.chainId,
     calls: fields.calls.map(callOf),

@@ -3,20 +3,20 @@ import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { TokenDomain, TokenDomainState } from './port.ts'
 
-/** What a token says of itself; undefined when it says nothing usable. Throws when no node answers. */
+/** Reads a token's signing domain and decimals; undefined when the contract returns no usable data. Throws when no node answers. */
 export type ReadToken = (token: TokenInfo) => Promise<(TokenDomain & { readonly decimals: number }) | undefined>
 
 export interface TokenDomains {
   state(token: TokenInfo): TokenDomainState
-  /** Asks the chain about the tokens that are due. Never throws: a node that is down leaves them as they are, to be asked again. */
+  /** Checks the tokens that are due. Never throws: when a node is down, the states stay as they are and are checked again. */
   check(): Promise<void>
 }
 
 const checkAgainMs = 3_600_000
 
 /**
- * Compares what the registry says of the tokens that are paid by signature with what the chain says. A wrong name or version would
- * call good payments bad, or take what can never be settled; wrong decimals would take the wrong money.
+ * Compares the registry's data of tokens that are paid by signature with their contracts. With a wrong name or version, valid payments would be
+ * refused or payments accepted that can never be settled; with wrong decimals, amounts would be wrong.
  */
 export function createTokenDomains(
   network: Network,
@@ -25,10 +25,10 @@ export function createTokenDomains(
 ): TokenDomains {
   const found = new Map<string, { readonly state: TokenDomainState; readonly checkedAtMs: number }>()
   const checkOne = async (token: TokenInfo): Promise<void> => {
-    const said = await read(token)
+    const onChain = await read(token)
     const before = found.get(token.address)?.state
     const isRight =
-      said !== undefined && said.decimals === token.decimals && said.separator === separatorOf(network, token)
+      onChain !== undefined && onChain.decimals === token.decimals && onChain.separator === separatorOf(network, token)
     found.set(token.address, { state: isRight ? 'right' : 'wrong', checkedAtMs: clock.now().getTime() })
     if (isRight || before === 'wrong') return
     log?.error(
@@ -36,11 +36,11 @@ export function createTokenDomains(
         network: network.name,
         token: token.symbol,
         address: token.address,
-        said,
+        onChain,
         ours: token.eip712,
         decimals: token.decimals,
       },
-      'a token is not what the registry says: payments by signature are not offered for it',
+      'a token contract does not match the registry: payments by signature are not offered for it',
     )
   }
   return {

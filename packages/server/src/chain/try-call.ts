@@ -4,13 +4,13 @@ import type { CallTrial, TriedCall } from './port.ts'
 import { readQuantity } from './rpc/read.ts'
 import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
-/** Words with which the several clients say that the call itself would fail, as against that they cannot answer. */
+/** Error messages of the different clients when the call itself would fail, as opposed to the node being unable to answer. */
 const callFaults = /revert|insufficient|exceeds balance|out of gas|invalid opcode|gas required exceeds|execution/i
 
-/** What a transaction may have in all (EIP-7825), less the fifth that is added to what was estimated. */
+/** The gas limit of a transaction (EIP-7825), less the fifth that is added to estimates. */
 const gasMax = 13_900_000n
 
-/** What its bytes alone cost a transaction (EIP-7623): none is taken with less. */
+/** The minimum gas that a transaction needs for its data (EIP-7623). */
 function gasMinOf(data: Hex): bigint {
   const bytes = hexToBytes(data)
   const zeros = bytes.filter((byte) => byte === 0).length
@@ -18,13 +18,13 @@ function gasMinOf(data: Hex): bigint {
 }
 
 /**
- * Has a node try each of these calls on the latest block (`eth_estimateGas`), each for itself. Without a price for gas, so that it is tried
- * also for an account that could not pay for it; what it costs is weighed elsewhere. Where the node says something else, or names more gas
- * or less than any transaction can have (signed with that, it would hold up its account for ever), the others are asked. An error,
- * `chain-unavailable`, in the place of a call of which none says anything of use.
+ * Tries each call separately on the latest block (`eth_estimateGas`). No gas price is given, so that the trial also works for an account that could
+ * not pay for it; costs are checked elsewhere. When a node returns another error, or a gas amount that no transaction can have (a transaction
+ * signed with it would block its account forever), the other nodes are queried. A call for which no node gives a usable answer gets a
+ * `chain-unavailable` error.
  */
 export async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(CallTrial | Error)[]> {
-  const answers = await rpc.batch(calls.map(asked))
+  const answers = await rpc.batch(calls.map(estimateCall))
   return Promise.all(
     calls.map(async (call, index) => {
       const trial = trialOf(call, answers[index])
@@ -34,7 +34,7 @@ export async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(C
 }
 
 async function tryOne(rpc: Rpc, call: TriedCall): Promise<CallTrial> {
-  const [answer] = await rpc.batch([asked(call)])
+  const [answer] = await rpc.batch([estimateCall(call)])
   const trial = trialOf(call, answer)
   if (trial instanceof Error) throw trial
   return trial
@@ -44,7 +44,7 @@ function errorOf(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
 
-function asked({ from, to, data, value }: TriedCall): RpcCall {
+function estimateCall({ from, to, data, value }: TriedCall): RpcCall {
   return { method: 'eth_estimateGas', params: [{ from, to, data, value: `0x${value.toString(16)}` }, 'latest'] }
 }
 

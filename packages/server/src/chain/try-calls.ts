@@ -5,39 +5,39 @@ import { readHex, readQuantity } from './rpc/read.ts'
 import { isRecord, type Rpc } from './rpc/rpc.ts'
 
 /**
- * Has a node run calls one after the other on the latest block (`eth_simulateV1`), each on what the one before left, without a price for gas.
- * The gas is the sum of what each used as a transaction of its own, and a quarter more, since what a call gives back (EIP-3529: a fifth at
- * most) it must be given first. Throws `chain-unavailable` where the node does not say what became of each.
+ * Runs calls in sequence on the latest block (`eth_simulateV1`), each on the state that the one before left, without a gas price. The returned gas
+ * is the sum of what each used as a separate transaction plus a quarter, since refunds (EIP-3529: at most a fifth) are paid only after the gas was
+ * available. Throws `chain-unavailable` when the node does not return the outcome of each call.
  */
 export async function tryCalls(rpc: Rpc, from: Address, calls: readonly LaneCall[]): Promise<CallTrial> {
-  const asked = calls.map(({ to, data, value }) => ({ from, to, data, value: `0x${value.toString(16)}` }))
+  const simulated = calls.map(({ to, data, value }) => ({ from, to, data, value: `0x${value.toString(16)}` }))
   const result = await rpc.result('eth_simulateV1', [
-    { blockStateCalls: [{ calls: asked }], validation: false },
+    { blockStateCalls: [{ calls: simulated }], validation: false },
     'latest',
   ])
-  const ran = outcomesIn(result)
-  if (ran.length !== calls.length) throw unclear()
-  const refused = ran.find(({ isOk }) => !isOk)
+  const outcomes = outcomesIn(result)
+  if (outcomes.length !== calls.length) throw invalidAnswer()
+  const refused = outcomes.find(({ isOk }) => !isOk)
   if (refused !== undefined) return { ok: false, reason: decodeRevertReason(refused.returned) ?? null }
-  return { ok: true, gas: (ran.reduce((sum, { gasUsed }) => sum + gasUsed, 0n) * 5n) / 4n }
+  return { ok: true, gas: (outcomes.reduce((sum, { gasUsed }) => sum + gasUsed, 0n) * 5n) / 4n }
 }
 
-interface Ran {
+interface CallOutcome {
   readonly isOk: boolean
   readonly gasUsed: bigint
   readonly returned: Hex
 }
 
-function outcomesIn(result: unknown): Ran[] {
+function outcomesIn(result: unknown): CallOutcome[] {
   const block: unknown = Array.isArray(result) ? result[0] : undefined
-  if (!isRecord(block) || !Array.isArray(block.calls)) throw unclear()
+  if (!isRecord(block) || !Array.isArray(block.calls)) throw invalidAnswer()
   return block.calls.map((call: unknown) => {
-    if (!isRecord(call)) throw unclear()
+    if (!isRecord(call)) throw invalidAnswer()
     const gasUsed = readQuantity(call.gasUsed, 'gas')
     return { isOk: call.status === '0x1', gasUsed, returned: readHex(call.returnData, 'call result') }
   })
 }
 
-function unclear(): Error {
-  return fail('chain-unavailable', {}, new Error('eth_simulateV1: the node does not tell of each call'))
+function invalidAnswer(): Error {
+  return fail('chain-unavailable', {}, new Error('eth_simulateV1: the node did not return the outcome of each call'))
 }

@@ -2,7 +2,7 @@ import type { Address, Hex } from '@purser/protocol'
 import type { Head } from './port.ts'
 import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
-/** A transaction as it would be sent. */
+/** A transaction to be simulated as sent. */
 export interface SentCall {
   readonly from: Address
   readonly to: Address
@@ -10,31 +10,34 @@ export interface SentCall {
   readonly gasLimit: bigint
 }
 
-/** Words with which the several clients say that the call itself would fail, as against that they cannot answer or that the account is poor. */
+/**
+ * Error messages of the different clients when the call itself would fail, as opposed to the node being unable to answer or the account having too
+ * little coin.
+ */
 const callFaults = /revert|out of gas|invalid opcode|invalid jump|gas required exceeds/i
 
-/** Two builders and two times, in seconds after the latest block: what a stranger's code can tell a trial by. */
-const circumstances = [
+/** Two block builders and two times, in seconds after the latest block. Untrusted code could use them to detect a trial. */
+const environments = [
   { feeRecipient: '0x95222290DD7278Aa3Ddd389Cc1E1d165CC4BAfe5', after: 1n },
   { feeRecipient: '0x0000000000000000000000000000000000000000', after: 5n },
 ] as const
-type Circumstance = (typeof circumstances)[number]
+type Environment = (typeof environments)[number]
 
 /**
- * Whether the call would succeed as the transaction that it is to be, at a real gas price and under several circumstances. `head` is the latest block. A node that cannot
- * change a block's circumstances is asked with the gas price alone, and what it cannot say is no refusal.
+ * Whether the call would succeed as a real transaction, at a real gas price and in several block environments. `head` is the latest block. A node
+ * that does not support block overrides is queried with the gas price only. An answer that does not decide counts as success.
  */
 export async function trySending(rpc: Rpc, call: SentCall, head: Head): Promise<boolean> {
-  const answers = await rpc.batch(circumstances.map((circumstance) => asked(call, head, circumstance)))
+  const answers = await rpc.batch(environments.map((environment) => callIn(call, head, environment)))
   if (answers.some((answer) => answer.ok || fails(answer))) return !answers.some(fails)
-  const plain = await rpc.batch([asked(call, head)])
+  const plain = await rpc.batch([callIn(call, head)])
   return !plain.some(fails)
 }
 
-function asked({ from, to, data, gasLimit }: SentCall, head: Head, circumstance?: Circumstance): RpcCall {
+function callIn({ from, to, data, gasLimit }: SentCall, head: Head, environment?: Environment): RpcCall {
   const call = { from, to, data, gas: quantity(gasLimit), gasPrice: quantity(head.baseFee + 1n) }
-  if (circumstance === undefined) return { method: 'eth_call', params: [call, 'latest'] }
-  const { feeRecipient, after } = circumstance
+  if (environment === undefined) return { method: 'eth_call', params: [call, 'latest'] }
+  const { feeRecipient, after } = environment
   return {
     method: 'eth_call',
     params: [call, 'latest', {}, { feeRecipient, time: quantity(head.timestampSeconds + after) }],

@@ -7,8 +7,8 @@ const connectMsMax = 2_000
 const answerMsMax = 5_000
 
 /**
- * Data keys wrapped by AWS KMS. The associated data is the encryption context: KMS binds the ciphertext to it and writes it to its own
- * log, so that log says which seed was opened when. Source: AWS KMS API reference, Encrypt and Decrypt.
+ * Data keys wrapped by AWS KMS. The associated data is the encryption context: KMS binds the ciphertext to it and logs it, so that its log shows
+ * which seed was opened when. Source: AWS KMS API reference, Encrypt and Decrypt.
  */
 export function awsKmsKeyEncryption(
   { keyArn, endpoint }: { readonly keyArn: string; readonly endpoint?: string | undefined },
@@ -38,17 +38,17 @@ export function awsKmsKeyEncryption(
       const answer = await client
         .send(new DecryptCommand({ ...common(associatedData), CiphertextBlob: wrapped }))
         .catch(refused)
-      if (answer.KeyId !== keyArn) throw new Error('AWS KMS answered for another key')
+      if (answer.KeyId !== keyArn) throw new Error('AWS KMS answered with another key')
       return given(answer.Plaintext, 'Decrypt')
     },
   }
 }
 
-/** What AWS KMS says of the ciphertext stays true however often it is asked; anything else may be over soon. */
-const ofCiphertext = ['InvalidCiphertextException', 'IncorrectKeyException']
+/** Errors about the ciphertext are permanent; all others may be temporary. */
+const permanentErrors = ['InvalidCiphertextException', 'IncorrectKeyException']
 
 function refused(error: unknown): never {
-  throw error instanceof Error && ofCiphertext.includes(error.name) ? error : unavailable(error)
+  throw error instanceof Error && permanentErrors.includes(error.name) ? error : unavailable(error)
 }
 
 /** `arn:aws:kms:<region>:<account>:key/<id>` */
@@ -59,6 +59,6 @@ function regionOf(keyArn: string): string {
 }
 
 function given(bytes: Uint8Array | undefined, action: string): Uint8Array {
-  if (bytes === undefined || bytes.length === 0) throw new Error(`AWS KMS answered ${action} with nothing`)
+  if (bytes === undefined || bytes.length === 0) throw new Error(`AWS KMS returned no data for ${action}`)
   return bytes
 }

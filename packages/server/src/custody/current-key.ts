@@ -9,7 +9,7 @@ interface Sealing {
   readonly clock: Clock
 }
 
-/** The key-encryption key that seals now, as the database says, so that a rotation reaches every process at once. */
+/** The current key-encryption key according to the database, so that a rotation takes effect in every process at once. */
 export async function currentKey({ db, ring }: Pick<Sealing, 'db' | 'ring'>): Promise<KeyEncryption> {
   const fingerprint = await findCurrentFingerprint(db)
   if (fingerprint === undefined) throw new Error('no key-encryption key is current')
@@ -17,8 +17,8 @@ export async function currentKey({ db, ring }: Pick<Sealing, 'db' | 'ring'>): Pr
 }
 
 /**
- * Stops whoever lacks a key-encryption key that the database needs: the current one, or one that something is still sealed under. A
- * database in which nothing was sealed takes the first.
+ * Throws when the process lacks a key-encryption key that the database needs: the current one, or one that is still in use. Makes the first key
+ * current in a database without one.
  */
 export async function refuseOtherKeys({ db, ring, clock }: Sealing): Promise<void> {
   await db.tx(async (tx) => {
@@ -32,7 +32,7 @@ export async function refuseOtherKeys({ db, ring, clock }: Sealing): Promise<voi
 
 function whatIsMissing(ring: KeyRing, needed: readonly string[]): string {
   const [has, lacks] = [ring.fingerprints.join(', '), needed.filter((fingerprint) => !ring.has(fingerprint)).join(', ')]
-  const said = `the key-encryption key (fingerprint ${has}) is not the one that this database was sealed with (${lacks})`
+  const mismatch = `the key-encryption key (fingerprint ${has}) is not the one that this database was sealed with (${lacks})`
   const rotating = needed.some((fingerprint) => ring.has(fingerprint))
-  return rotating ? `${said}; while a rotation lasts, name both keys, one of them in KEY_ENCRYPTION_ALSO` : said
+  return rotating ? `${mismatch}; during a rotation, configure both keys, one of them in KEY_ENCRYPTION_ALSO` : mismatch
 }

@@ -39,7 +39,7 @@ const fields = {
   data: '0x095ea7b3',
 } as const
 
-test('the first start makes the key file for its owner alone, and every later start is the same account', async () => {
+test('the first start creates a key file that only its owner can read, and later starts have the same account', async () => {
   const first = await open({ createIfMissing: true })
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect(readFileSync(file)).toHaveLength(32)
@@ -49,11 +49,11 @@ test('the first start makes the key file for its owner alone, and every later st
   expect(second.settlementTokens.mint('pay_1')).toBe(first.settlementTokens.mint('pay_1'))
 })
 
-test('processes that start for the first time together agree on one key file and one set of keys', async () => {
+test('processes that start for the first time at once agree on one key file and one set of keys', async () => {
   const all = await Promise.all(Array.from({ length: 6 }, () => open({ createIfMissing: true })))
   expect(new Set(all.map(({ settler }) => settler.address)).size).toBe(1)
   expect(new Set(all.map(({ settlementTokens }) => settlementTokens.mint('pay_1'))).size).toBe(1)
-  expect(await storedKeys()).toHaveLength(6)
+  expect(await storedKeys()).toHaveLength(7)
   expect(readdirSync(directory)).toEqual(['key-encryption-key'])
 })
 
@@ -72,7 +72,7 @@ test('a process that finds the key file made by another at the last moment uses 
   expect(readdirSync(directory)).toEqual(['key-encryption-key'])
 })
 
-test('where a key may not be made, a missing one stops the start', async () => {
+test('when key creation is off, a missing key stops the start', async () => {
   await expect(open({ createIfMissing: false })).rejects.toThrow(/no key-encryption key/)
   expect(existsSync(file)).toBe(false)
 })
@@ -84,7 +84,7 @@ test('a lost key file is not replaced by a new one that would open nothing', asy
   expect(existsSync(file)).toBe(false)
 })
 
-test('a process with another key refuses to start, and says which key the database was sealed with', async () => {
+test('a process with another key refuses to start and names the key that the database needs', async () => {
   await open({ createIfMissing: true })
   const before = await storedKeys()
   writeFileSync(file, systemRandom.bytes(32))
@@ -95,7 +95,7 @@ test('a process with another key refuses to start, and says which key the databa
 test('a key file that others may read, or that is not 32 bytes, is refused', async () => {
   writeFileSync(file, systemRandom.bytes(32), { mode: 0o600 })
   chmodSync(file, 0o644)
-  await expect(open({ createIfMissing: false })).rejects.toThrow(/may be read by others/)
+  await expect(open({ createIfMissing: false })).rejects.toThrow(/can be read by other users/)
   writeFileSync(file, systemRandom.bytes(31))
   chmodSync(file, 0o600)
   await expect(open({ createIfMissing: false })).rejects.toThrow(/not 32 bytes/)
@@ -107,7 +107,7 @@ test('a key given as base64 opens what the same key in a file sealed', async () 
   expect(given.settler.address).toBe(inFile.settler.address)
 })
 
-test('a sealed key that was changed, or moved to another place, does not open', async () => {
+test('a sealed key that was changed or moved to another row does not open', async () => {
   await open({ createIfMissing: true })
   await database.db.run(
     sql`update sealed_keys set sealed = set_byte(sealed, 20, (get_byte(sealed, 20) + 1) % 256) where purpose = 'settler'`,
@@ -123,7 +123,7 @@ test('a sealed key that was changed, or moved to another place, does not open', 
   await expect(open({ createIfMissing: false })).rejects.toThrow()
 })
 
-test('no key is in the database in the clear, and no object that custody gives out holds one', async () => {
+test('the database contains no unencrypted key, and no object that custody returns contains one', async () => {
   const custody = await open({ createIfMissing: true })
   const kek = readFileSync(file).toString('hex')
   const rows = JSON.stringify(
@@ -145,7 +145,7 @@ test('no key is in the database in the clear, and no object that custody gives o
   )
 })
 
-test('what the settler signs is the transaction that was given, under its own account and the hash that it tells', async () => {
+test('the relayer signs the given transaction with its own account and returns its hash', async () => {
   const { settler } = await open({ createIfMissing: true })
   for (let turn = 0; turn < 5; turn++) {
     const { raw, hash } = await settler.signTransaction({ ...fields, nonce: BigInt(turn) })
@@ -164,7 +164,7 @@ test('what the settler signs is the transaction that was given, under its own ac
   }
 })
 
-test('a settlement token is good for its payment alone', async () => {
+test('a settlement token is valid only for its payment', async () => {
   const { settlementTokens: tokens } = await open({ createIfMissing: true })
   const token = tokens.mint('pay_1')
   expect(tokens.check('pay_1', token)).toBe(true)
@@ -173,7 +173,7 @@ test('a settlement token is good for its payment alone', async () => {
     expect(tokens.check('pay_1', wrong)).toBe(false)
 })
 
-test('what was sealed for one place does not open in another, nor after a change', async () => {
+test('sealed data does not open with other associated data or after a change', async () => {
   const { sealer } = await open({ createIfMissing: true })
   const sealed = sealer.seal(Buffer.from('secret'), 'org_a|key_1')
   expect(Buffer.from(sealer.open(sealed, 'org_a|key_1')).toString()).toBe('secret')
@@ -202,8 +202,8 @@ async function open(options: { createIfMissing: boolean; source?: KeySource }): 
   })
 }
 
-/** A local key asks nobody. */
-const noOutbound = { exchange: () => Promise.reject(new Error('the network was asked')) }
+/** A local key makes no network requests. */
+const noOutbound = { exchange: () => Promise.reject(new Error('unexpected network request')) }
 
 function storedKeys() {
   const Row = z.object({ kid: z.string(), sealed: z.instanceof(Uint8Array), wrappedDataKey: z.instanceof(Uint8Array) })

@@ -5,7 +5,7 @@ import type { KeyEncryption, KeyRing } from './key-encryption.ts'
 const ivBytes = 12
 const tagBytes = 16
 
-/** AES-256-GCM: nonce, ciphertext and tag in one. The associated data must be the same when it is opened. */
+/** AES-256-GCM: returns nonce, ciphertext and tag. Decryption needs identical associated data. */
 export function encrypt(
   key: Uint8Array | KeyObject,
   plaintext: Uint8Array,
@@ -17,9 +17,9 @@ export function encrypt(
   return Buffer.concat([iv, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Throws when the key, the bytes or the associated data is not what it was; nothing of the plaintext is left then. */
+/** Throws when the key, the bytes or the associated data differ, and wipes the plaintext. */
 export function decrypt(key: Uint8Array | KeyObject, sealed: Uint8Array, associatedData: string): Uint8Array {
-  if (sealed.length < ivBytes + tagBytes) throw new Error('a sealed value is cut short')
+  if (sealed.length < ivBytes + tagBytes) throw new Error('a sealed value is truncated')
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, ivBytes)).setAAD(Buffer.from(associatedData))
   decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes))
   const plaintext = decipher.update(sealed.subarray(ivBytes, sealed.length - tagBytes))
@@ -32,7 +32,7 @@ export function decrypt(key: Uint8Array | KeyObject, sealed: Uint8Array, associa
   return plaintext
 }
 
-/** A secret under a data key of its own, and that data key under the key-encryption key that the fingerprint names. */
+/** A secret encrypted with its own data key, and that data key wrapped by the key-encryption key with this fingerprint. */
 export interface Envelope {
   readonly fingerprint: string
   readonly wrappedDataKey: Uint8Array

@@ -17,16 +17,16 @@ const account = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const email = 'purser@acme.iam.gserviceaccount.com'
 const directory = mkdtempSync(path.join(tmpdir(), 'gcp-'))
 const credentialsFile = path.join(directory, 'account.json')
-const Asked = z.record(z.string(), z.string())
+const Requested = z.record(z.string(), z.string())
 
 let server: Server
 let endpoint: string
 let nowMs = Date.parse('2026-11-22T00:00:00Z')
-let asked: { readonly url: string; readonly body: Record<string, string>; readonly bearer: string }[]
+let requested: { readonly url: string; readonly body: Record<string, string>; readonly bearer: string }[]
 let change: (answer: Record<string, unknown>) => Record<string, unknown>
-let metadataAsked: number
+let metadataRequested: number
 
-/** Cloud KMS and the metadata server as their REST references have them. */
+/** Cloud KMS and the metadata server, as in their REST references. */
 beforeAll(async () => {
   const pem = account.privateKey.export({ type: 'pkcs8', format: 'pem' })
   const file = { type: 'service_account', private_key_id: 'kid-1', private_key: pem, client_email: email }
@@ -40,8 +40,8 @@ beforeAll(async () => {
   endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
 beforeEach(() => {
-  asked = []
-  metadataAsked = 0
+  requested = []
+  metadataRequested = 0
   change = (answer) => answer
 })
 afterAll(() => {
@@ -63,38 +63,38 @@ test('CRC-32C is that of RFC 3720', () => {
   expect(crc32c(Buffer.alloc(32, 0xff))).toBe(0x62a8ab43)
 })
 
-test('a data key comes back from the key service, with its place and checksums in both requests', async () => {
+test('a data key can be unwrapped, and both requests carry associated data and checksums', async () => {
   const dataKey = randomBytes(32)
   const kek = open()
   const wrapped = await kek.wrap(dataKey, 'purser|org_a')
   expect(Buffer.from(wrapped).includes(dataKey)).toBe(false)
   expect(Buffer.from(await kek.unwrap(wrapped, 'purser|org_a'))).toEqual(dataKey)
-  expect(asked.map(({ url }) => url)).toEqual([`/v1/${key}:encrypt`, `/v1/${key}:decrypt`])
+  expect(requested.map(({ url }) => url)).toEqual([`/v1/${key}:encrypt`, `/v1/${key}:decrypt`])
   const place = Buffer.from('purser|org_a')
   const aad = {
     additionalAuthenticatedData: place.toString('base64'),
     additionalAuthenticatedDataCrc32c: String(crc32c(place)),
   }
-  expect(asked[0]?.body).toEqual({
+  expect(requested[0]?.body).toEqual({
     plaintext: dataKey.toString('base64'),
     plaintextCrc32c: String(crc32c(dataKey)),
     ...aad,
   })
-  expect(asked[1]?.body).toEqual({
+  expect(requested[1]?.body).toEqual({
     ciphertext: Buffer.from(wrapped).toString('base64'),
     ciphertextCrc32c: String(crc32c(wrapped)),
     ...aad,
   })
 })
 
-test('the service account signs its own token, for this service alone, and renews it before it ends', async () => {
+test('the service account signs its own token, only for this service, and renews it before it expires', async () => {
   const kek = open()
   await kek.wrap(randomBytes(32), 'a')
   await kek.wrap(randomBytes(32), 'a')
   nowMs += 3_301_000
   await kek.wrap(randomBytes(32), 'a')
-  expect(new Set(asked.map(({ bearer }) => bearer)).size).toBe(2)
-  for (const { bearer } of asked) {
+  expect(new Set(requested.map(({ bearer }) => bearer)).size).toBe(2)
+  for (const { bearer } of requested) {
     const [header = '', claims = '', signature = ''] = bearer.split('.')
     const signed = Buffer.from(`${header}.${claims}`)
     expect(verify('sha256', signed, account.publicKey, Buffer.from(signature, 'base64url'))).toBe(true)
@@ -105,17 +105,17 @@ test('the service account signs its own token, for this service alone, and renew
   }
 })
 
-test('without a key file the machine’s own account is asked for a token, once while it lasts', async () => {
+test('without a key file the token comes from the machine’s account and is cached until it expires', async () => {
   const kek = open('machine')
   const wrapped = await kek.wrap(randomBytes(32), 'a')
   await kek.unwrap(wrapped, 'a')
-  expect(asked.map(({ bearer }) => bearer)).toEqual(['token-1', 'token-1'])
+  expect(requested.map(({ bearer }) => bearer)).toEqual(['token-1', 'token-1'])
   nowMs += 3_600_000
   await kek.unwrap(wrapped, 'a')
-  expect(asked.at(-1)?.bearer).toBe('token-2')
+  expect(requested.at(-1)?.bearer).toBe('token-2')
 })
 
-test('what was wrapped for one place, or changed, does not open', async () => {
+test('a wrapped key does not open with other associated data or after a change', async () => {
   const kek = open()
   const wrapped = await kek.wrap(randomBytes(32), 'purser|org_a')
   await expect(kek.unwrap(wrapped, 'purser|org_b')).rejects.toThrow()
@@ -126,25 +126,25 @@ test('what was wrapped for one place, or changed, does not open', async () => {
 
 test.each([
   ['a plaintext that the service did not verify', { verifiedPlaintextCrc32c: false }],
-  ['a place that the service did not verify', { verifiedAdditionalAuthenticatedDataCrc32c: false }],
-  ['a ciphertext that was changed on its way', { ciphertextCrc32c: '1' }],
+  ['associated data that the service did not verify', { verifiedAdditionalAuthenticatedDataCrc32c: false }],
+  ['a ciphertext that was changed in transit', { ciphertextCrc32c: '1' }],
   [
     'a ciphertext of another key',
     { name: 'projects/acme/locations/x/keyRings/y/cryptoKeys/other/cryptoKeyVersions/1' },
   ],
   ['an answer without a ciphertext', { ciphertext: undefined }],
-])('%s is refused, before a data key that nobody could unwrap is stored', async (_, fault) => {
+])('%s is refused before an unusable data key is stored', async (_, fault) => {
   change = (answer) => ({ ...answer, ...fault })
   await expect(open().wrap(randomBytes(32), 'a')).rejects.toThrow()
 })
 
-test('a data key that was changed on its way is refused', async () => {
+test('a data key that was changed in transit is refused', async () => {
   const wrapped = await open().wrap(randomBytes(32), 'a')
   change = (answer) => ({ ...answer, plaintext: randomBytes(32).toString('base64') })
-  await expect(open().unwrap(wrapped, 'a')).rejects.toThrow('changed on its way')
+  await expect(open().unwrap(wrapped, 'a')).rejects.toThrow('changed in transit')
 })
 
-test('a file that is no service account’s is named, and nothing of it is told', () => {
+test('a file that is not a service account’s key is named in the error, without its content', () => {
   const secret = randomBytes(8).toString('hex')
   const file = path.join(directory, 'wrong.json')
   writeFileSync(file, JSON.stringify({ type: 'authorized_user', refresh_token: secret }))
@@ -161,14 +161,14 @@ test('a file that is no service account’s is named, and nothing of it is told'
 async function answerTo(request: IncomingMessage): Promise<Record<string, unknown> | undefined> {
   if (request.url === '/computeMetadata/v1/instance/service-accounts/default/token') {
     if (request.headers['metadata-flavor'] !== 'Google') return undefined
-    metadataAsked += 1
-    return { access_token: `token-${metadataAsked}`, expires_in: 3_599, token_type: 'Bearer' }
+    metadataRequested += 1
+    return { access_token: `token-${metadataRequested}`, expires_in: 3_599, token_type: 'Bearer' }
   }
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
-  const body = Asked.parse(JSON.parse(Buffer.concat(chunks).toString()))
+  const body = Requested.parse(JSON.parse(Buffer.concat(chunks).toString()))
   const bearer = /^Bearer (\S+)$/.exec(String(request.headers.authorization))?.[1] ?? ''
-  asked.push({ url: request.url ?? '', body, bearer })
+  requested.push({ url: request.url ?? '', body, bearer })
   const answer = request.url?.endsWith(':encrypt') === true ? wrapInside(body) : unwrapInside(body)
   return bearer === '' || answer === undefined ? undefined : change(answer)
 }

@@ -21,9 +21,9 @@ const Encrypted = z.object({
 const Decrypted = z.object({ plaintext: z.base64(), plaintextCrc32c: Checksum })
 
 /**
- * Data keys wrapped by Google Cloud KMS over REST. The associated data is its additional authenticated data; CRC32C checks in both
- * directions catch what a wire or a buffer changed, before a data key that nobody could unwrap is stored. Source: Cloud KMS REST
- * reference, `cryptoKeys.encrypt` and `cryptoKeys.decrypt`; "Verifying end-to-end data integrity".
+ * Data keys wrapped by Google Cloud KMS over REST. The associated data is its additional authenticated data; CRC32C checks in both directions
+ * detect corruption before an unusable data key is stored. Source: Cloud KMS REST reference, `cryptoKeys.encrypt` and `cryptoKeys.decrypt`;
+ * "Verifying end-to-end data integrity".
  */
 export function gcpKmsKeyEncryption(
   source: GcpKmsSource,
@@ -34,7 +34,7 @@ export function gcpKmsKeyEncryption(
   },
 ): KeyEncryption {
   const tokens = createGcpTokens(source, { ...own, audience: `${service}/` })
-  const ask = async (verb: 'encrypt' | 'decrypt', body: Readonly<Record<string, string>>): Promise<unknown> => {
+  const request = async (verb: 'encrypt' | 'decrypt', body: Readonly<Record<string, string>>): Promise<unknown> => {
     const url = `${source.endpoint ?? service}/v1/${source.key}:${verb}`
     const headers = {
       'content-type': 'application/json',
@@ -50,14 +50,14 @@ export function gcpKmsKeyEncryption(
     fingerprint: own.fingerprint,
     async wrap(dataKey, associatedData) {
       const answer = Encrypted.parse(
-        await ask('encrypt', { ...checked('plaintext', dataKey), ...authenticated(associatedData) }),
+        await request('encrypt', { ...checked('plaintext', dataKey), ...authenticated(associatedData) }),
       )
       if (!answer.name.startsWith(`${source.key}/cryptoKeyVersions/`)) throw new Error('Cloud KMS used another key')
       return intact(answer.ciphertext, answer.ciphertextCrc32c)
     },
     async unwrap(wrapped, associatedData) {
       const answer = Decrypted.parse(
-        await ask('decrypt', { ...checked('ciphertext', wrapped), ...authenticated(associatedData) }),
+        await request('decrypt', { ...checked('ciphertext', wrapped), ...authenticated(associatedData) }),
       )
       return intact(answer.plaintext, answer.plaintextCrc32c)
     },
@@ -68,7 +68,7 @@ function asUnavailable(error: unknown): never {
   throw unavailable(error)
 }
 
-/** 400 is what Cloud KMS says of a ciphertext that does not open: that stays true however often it is asked. */
+/** Cloud KMS returns 400 for a ciphertext that does not open, which is permanent. */
 function refusal(verb: string, status: number): Error {
   const error = new Error(`Cloud KMS refused to ${verb}: status ${status}`)
   return status === 400 ? error : unavailable(error)
@@ -89,5 +89,5 @@ function intact(base64: string, checksum: string): Uint8Array {
   pooled.fill(0)
   if (String(crc32c(bytes)) === checksum) return bytes
   bytes.fill(0)
-  throw new Error('what Cloud KMS answered was changed on its way')
+  throw new Error('the answer of Cloud KMS was changed in transit')
 }

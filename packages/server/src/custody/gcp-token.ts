@@ -9,7 +9,7 @@ const metadataServer = 'http://metadata.google.internal'
 const tokenPath = '/computeMetadata/v1/instance/service-accounts/default/token'
 const limits = { timeoutMs: 2_000, bytesMax: 65_536 }
 const lifeSeconds = 3_600
-/** A token is replaced this long before it ends, for clocks that differ and requests under way. */
+/** A token is renewed this long before it expires, to allow for clock differences and requests in progress. */
 const marginSeconds = 300
 
 const Credentials = z.object({
@@ -26,8 +26,8 @@ interface Token {
 }
 
 /**
- * Bearer tokens for one Google API: a JWT that the service account signs itself, or what the machine's metadata server gives. Sources:
- * AIP-4111 (self-signed JWT), "Authenticate workloads to Google Cloud APIs" (metadata server).
+ * Bearer tokens for one Google API: a JWT that the service account signs itself, or a token from the machine's metadata server. Sources: AIP-4111
+ * (self-signed JWT), "Authenticate workloads to Google Cloud APIs" (metadata server).
  */
 export function createGcpTokens(
   source: Pick<GcpKmsSource, 'credentialsFile' | 'metadataUrl'>,
@@ -41,7 +41,7 @@ export function createGcpTokens(
       if (token === undefined || token.endsAtMs - marginSeconds * 1_000 <= nowMs)
         token =
           account === undefined
-            ? await askMetadata(source.metadataUrl ?? metadataServer, own.outbound, nowMs)
+            ? await fetchMetadataToken(source.metadataUrl ?? metadataServer, own.outbound, nowMs)
             : signToken(account, own.audience, nowMs)
       return token.text
     },
@@ -56,7 +56,7 @@ interface Account {
 
 function readAccount(file: string): Account {
   const read = Credentials.safeParse(JSON.parse(readFileSync(file, 'utf8')))
-  // Not the parser's words: they might hold what is in the file.
+  // The parser's message is omitted, because it may contain the file's content.
   if (!read.success) throw new Error(`${file} is not the key file of a Google service account`)
   const { client_email: email, private_key_id: kid, private_key: pem } = read.data
   return { email, kid, key: createPrivateKey(pem) }
@@ -71,10 +71,10 @@ function signToken({ email, kid, key }: Account, audience: string, nowMs: number
   return { text: `${input}.${signature}`, endsAtMs: (issued + lifeSeconds) * 1_000 }
 }
 
-async function askMetadata(url: string, outbound: Pick<Outbound, 'exchange'>, nowMs: number): Promise<Token> {
+async function fetchMetadataToken(url: string, outbound: Pick<Outbound, 'exchange'>, nowMs: number): Promise<Token> {
   const headers = { 'metadata-flavor': 'Google' }
   const { status, json } = await outbound.exchange({ method: 'GET', url: `${url}${tokenPath}`, headers }, limits)
-  if (status !== 200) throw new Error(`the metadata server gave no token: status ${status}`)
+  if (status !== 200) throw new Error(`the metadata server returned no token: status ${status}`)
   const { access_token: text, expires_in: seconds } = MetadataToken.parse(json)
   return { text, endsAtMs: nowMs + seconds * 1_000 }
 }

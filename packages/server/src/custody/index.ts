@@ -36,29 +36,30 @@ export interface CustodyOptions {
   readonly log: Log
   readonly outbound: Pick<Outbound, 'exchange'>
   readonly signatures: Signatures
-  /** Nothing is derived and no account signs while the database is not current. */
+  /** Derivation and signing throw while the database is not current. */
   readonly witness: Pick<Witness, 'requireCurrent'>
   readonly keys: KeySources
   readonly createIfMissing: boolean
-  /** How long an MPP challenge lives, so that a retired secret is good for as long as what was made under it. */
+  /** Lifetime of an MPP challenge. A retired secret stays valid for as long. */
   readonly mppChallengeSeconds: number
 }
 
 export interface Custody {
-  /** The account that brings payments to the chains. */
+  /** The relayer's account, which sends payments to the chains. */
   readonly settler: Signer
   readonly sealer: Sealer
   readonly settlementTokens: { mint(paymentId: string): string; check(paymentId: string, token: string): boolean }
   readonly fileLinks: { sign(link: string): string; check(link: string, signature: string): boolean }
+  /** Returns the secret that signs the session cookies, in base64url. It is derived from a stored key, which stays inaccessible to JavaScript. */
+  signInSecret(): string
   readonly mppSecrets: MppSecrets
   readonly seal: ServiceSeal
   readonly walletKeys: WalletKeys
 }
 
 /**
- * Opens the service's own keys, making those that are missing: once, however many processes start together. A
- * key-encryption key that is not the one the database knows stops the start before anything is opened or made. No key service is
- * asked while a transaction is open.
+ * Opens the service's own keys and creates missing ones, once even if several processes start together. Throws before opening or creating anything
+ * when the key-encryption key does not match the database. No key service is called while a transaction is open.
  */
 export async function openCustody(options: CustodyOptions): Promise<Custody> {
   const ring = await openKeyRing(options.keys, { ...options, createIfMissing: await mayCreate(options) })
@@ -71,6 +72,9 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
   const answers = await opened('answers', making)
   const mppSecrets = createMppSecrets({ ...options, openKey: open })
   await mppSecrets.load()
+  const signInSecret = createHmac('sha256', await opened('sign-in', making))
+    .update('better-auth')
+    .digest('base64url')
   return {
     settler: await createSigner(() => open(settler), options.signatures, options.witness.requireCurrent),
     sealer: {
@@ -79,13 +83,16 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
     },
     settlementTokens: createTokens(await opened('settlement-token', making)),
     fileLinks: createLinks(await opened('file-link', making)),
+    signInSecret: () => signInSecret,
     mppSecrets,
     seal: await createServiceSeal({ ...options, openKey: open }),
     walletKeys: createWalletKeys({ ...options, ring }),
   }
 }
 
-/** A new key-encryption key would open nothing of a database that was sealed with another, and would hide that one is lost. */
+/**
+ * Allows a new key-encryption key only in a database without one. Otherwise the new key could open nothing and would hide that the old one is lost.
+ */
 async function mayCreate({ db, createIfMissing }: CustodyOptions): Promise<boolean> {
   return createIfMissing && (await findCurrentFingerprint(db)) === undefined
 }
@@ -102,8 +109,11 @@ function keyMaking(options: Omit<KeyMaking, 'isPrivateKey'> & Pick<CustodyOption
   return { ...options, isPrivateKey }
 }
 
-/** A key that is used for every request stays in the memory of OpenSSL, out of JavaScript's reach. */
-async function opened(purpose: 'answers' | 'settlement-token' | 'file-link', making: KeyMaking): Promise<KeyObject> {
+/** Keeps a key that every request uses in OpenSSL's memory, outside the JavaScript heap. */
+async function opened(
+  purpose: 'answers' | 'settlement-token' | 'file-link' | 'sign-in',
+  making: KeyMaking,
+): Promise<KeyObject> {
   const secret = await openKey(making, await ensureKey(purpose, making))
   try {
     return createSecretKey(secret)
@@ -122,7 +132,7 @@ function createLinks(key: KeyObject): Custody['fileLinks'] {
   return { sign, check: (link, signature) => isSame(sign(link), signature) }
 }
 
-/** Takes as long for texts that differ at the end as for those that differ at the beginning. */
+/** Compares in constant time. */
 function isSame(expected: string, given: string): boolean {
   const [left, right] = [Buffer.from(expected), Buffer.from(given)]
   return left.length === right.length && timingSafeEqual(left, right)

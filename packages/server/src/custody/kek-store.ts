@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../platform/db/db.ts'
 
-/** Lets one process at a time look for missing keys and make them, and change which key-encryption key is current. */
+/** Lock that serializes the creation of keys and changes of the current key-encryption key. */
 export async function lockKeys(tx: Tx): Promise<void> {
   await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('purser.custody', 0))`)
 }
 
-/** The key-encryption key that seals now; undefined in a database in which nothing was ever sealed. */
+/** Fingerprint of the current key-encryption key; undefined in a database where nothing was ever sealed. */
 export async function findCurrentFingerprint(db: Queryable): Promise<string | undefined> {
   const row = await db.maybeOne(
     z.object({ fingerprint: z.string() }),
@@ -15,7 +15,7 @@ export async function findCurrentFingerprint(db: Queryable): Promise<string | un
   return row?.fingerprint
 }
 
-/** Every key-encryption key that something is still sealed under. */
+/** Fingerprints of all key-encryption keys in use. */
 export async function listFingerprintsInUse(db: Queryable): Promise<string[]> {
   const rows = await db.many(
     z.object({ fingerprint: z.string() }),
@@ -25,8 +25,8 @@ export async function listFingerprintsInUse(db: Queryable): Promise<string[]> {
 }
 
 /**
- * Makes a key-encryption key the current one, new or known, and retires the one before. Whoever is about to store something under
- * that one holds its row (`for share`), so that it is stored before, and found by the rewrapping, or not at all.
+ * Makes a new or known key-encryption key current and retires the previous one. Writers under the previous key lock its row (`for share`), so their
+ * data is either stored before, and found by the rewrapping, or not stored.
  */
 export async function markCurrent(tx: Tx, fingerprint: string, now: Date): Promise<void> {
   await tx.run(sql`
@@ -41,23 +41,23 @@ export const WrappedRow = z.object({
   id: z.string(),
   fingerprint: z.string(),
   wrappedDataKey: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
-  /** What the ciphertext is bound to. */
+  /** Associated data of the ciphertext. */
   associatedData: z.string(),
 })
 export type WrappedRow = z.output<typeof WrappedRow>
 
-/** A data key as it stands in a row. */
+/** A wrapped data key as stored in a row. */
 export type Wrapping = Pick<WrappedRow, 'fingerprint' | 'wrappedDataKey'>
 
-/** A table whose rows hold a data key under a key-encryption key. */
+/** A table whose rows contain wrapped data keys. */
 export interface WrappedTable {
   readonly name: string
-  /** Rows under another key than this one, in the order of their ids, from after `afterId` on. */
+  /** Rows under other keys than this one, ordered by id, after `afterId`. */
   list(
     db: Queryable,
     fingerprint: string,
     page: { readonly afterId: string; readonly limit: number },
   ): Promise<WrappedRow[]>
-  /** Exchanges the wrapping if the row is still as it was read; answers how many rows that were. */
+  /** Replaces the wrapped data key if the row is unchanged. Returns the number of changed rows. */
   markRewrapped(db: Queryable, was: WrappedRow, now: Wrapping): Promise<number>
 }

@@ -1,19 +1,19 @@
-/** Wraps and unwraps data keys under one key-encryption key. Both may ask a key service: never inside a database transaction. */
+/** Wraps and unwraps data keys under one key-encryption key. Both may call a key service, so never use them inside a database transaction. */
 export interface KeyEncryption {
-  /** Names the key without telling it. */
+  /** Identifies the key without revealing it. */
   readonly fingerprint: string
   wrap(dataKey: Uint8Array, associatedData: string): Promise<Uint8Array>
-  /** The data key, which the caller wipes. Throws when it was wrapped under another key, for another place, or was changed. */
+  /** Returns the data key, which the caller must wipe. Throws when it was wrapped under another key, with other associated data, or was changed. */
   unwrap(wrapped: Uint8Array, associatedData: string): Promise<Uint8Array>
 }
 
-/** The key-encryption keys that this process may use: all that the configuration names. */
+/** The key-encryption keys in this process's configuration. */
 export interface KeyRing {
-  /** The key that the configuration names first, which a rotation leads to. */
+  /** The first configured key, which a rotation makes current. */
   readonly first: KeyEncryption
   readonly fingerprints: readonly string[]
   has(fingerprint: string): boolean
-  /** Throws when the process was not given that key. */
+  /** Throws when the key is not configured. */
   key(fingerprint: string): KeyEncryption
 }
 
@@ -27,7 +27,7 @@ export function createKeyRing(first: KeyEncryption, others: readonly KeyEncrypti
       const key = keys.get(fingerprint)
       if (key === undefined)
         throw new Error(
-          `this process was not given the key-encryption key ${fingerprint}: name it in KEY_ENCRYPTION_ALSO and start again`,
+          `the key-encryption key ${fingerprint} is not configured: add it to KEY_ENCRYPTION_ALSO and restart`,
         )
       return key
     },

@@ -16,8 +16,8 @@ import type { Random } from '../platform/random.ts'
 const keyBytes = 32
 
 /**
- * Makes the key file where one may be made and is missing. Only the first start of `npm start` may; anywhere else a missing key
- * stops the start, since a new one would open nothing.
+ * Creates a missing key file if `createIfMissing` is set, which only the first `npm start` does. Otherwise throws, since a new key could open
+ * nothing.
  */
 export function requireKeyFile(
   file: string,
@@ -33,13 +33,13 @@ export function requireKeyFile(
   }
 }
 
-/** The key's bytes, in memory that the caller wipes. A file that others may read is refused. */
+/** Returns the key's bytes, which the caller must wipe. Throws for a file that other users can read. */
 export function readKeyFile(file: string): Uint8Array {
   const descriptor = openSync(file, 'r')
   try {
     const { mode, size } = fstatSync(descriptor)
     if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      throw new Error(`${file} may be read by others; run: chmod 600 ${file}`)
+      throw new Error(`${file} can be read by other users; run: chmod 600 ${file}`)
     const key = new Uint8Array(new ArrayBuffer(keyBytes))
     if (size !== keyBytes || readSync(descriptor, key, 0, keyBytes, 0) !== keyBytes)
       throw new Error(`${file} is not ${keyBytes} bytes`)
@@ -49,7 +49,7 @@ export function readKeyFile(file: string): Uint8Array {
   }
 }
 
-/** Made whole or not at all, and never over one that is there. */
+/** Creates the file atomically and never overwrites an existing one. */
 function createKeyFile(file: string, key: Uint8Array, random: Random): void {
   mkdirSync(path.dirname(file), { recursive: true })
   const part = `${file}.${Buffer.from(random.bytes(8)).toString('hex')}.part`
@@ -58,7 +58,7 @@ function createKeyFile(file: string, key: Uint8Array, random: Random): void {
   try {
     linkSync(part, file)
   } catch (error) {
-    // Another process was first; its key is the one.
+    // Another process was first; its key is used.
     if (!existsSync(file)) throw error
   } finally {
     rmSync(part)

@@ -6,13 +6,13 @@ import { createKeyRing, type KeyEncryption, type KeyRing } from './key-encryptio
 import { readKeyFile, requireKeyFile } from './key-file.ts'
 import { localKeyEncryption } from './local-kek.ts'
 
-/** Where a key-encryption key is. */
+/** Location of a key-encryption key. */
 export type KeySource =
   | { readonly file: string }
   | { readonly base64: string }
-  /** An AWS KMS key by its ARN, which names its region; credentials are found as the AWS SDK finds them. */
+  /** An AWS KMS key by its ARN, which names its region; credentials come from the AWS SDK's default chain. */
   | { readonly awsKms: { readonly keyArn: string; readonly endpoint?: string | undefined } }
-  /** A Google Cloud KMS key; credentials are a service account's key file, or the machine's own account where none is named. */
+  /** A Google Cloud KMS key; credentials are a service account's key file, or the machine's own account by default. */
   | { readonly gcpKms: GcpKmsSource }
 
 export interface GcpKmsSource {
@@ -23,7 +23,7 @@ export interface GcpKmsSource {
   readonly metadataUrl?: string | undefined
 }
 
-/** The key that seals from now on, or that a rotation leads to; and those that still open what was sealed before. */
+/** `first` is used for new data and is the target of a rotation; `also` open existing data. */
 export interface KeySources {
   readonly first: KeySource
   readonly also: readonly KeySource[]
@@ -33,11 +33,11 @@ export interface OpeningKeys {
   readonly random: Random
   readonly clock: Clock
   readonly outbound: Pick<Outbound, 'exchange'>
-  /** Whether a missing file may be made: only the first start of `npm start` says yes, and only for the first key. */
+  /** Whether a missing key file may be created. True only on the first `npm start`, and only for the first key. */
   readonly createIfMissing: boolean
 }
 
-/** Opens every key that the configuration names. Asks no key service yet. */
+/** Opens all configured keys. Makes no request to a key service. */
 export async function openKeyRing({ first, also }: KeySources, opening: OpeningKeys): Promise<KeyRing> {
   const key = await openKey(first, opening)
   const others = []
@@ -45,7 +45,7 @@ export async function openKeyRing({ first, also }: KeySources, opening: OpeningK
   return createKeyRing(key, others)
 }
 
-/** The clients of key services are read only where one is used: they take memory. */
+/** Key service clients are imported only when used, because they take memory. */
 async function openKey(source: KeySource, opening: OpeningKeys): Promise<KeyEncryption> {
   if ('base64' in source) return localKeyEncryption(() => Buffer.from(source.base64, 'base64'), opening.random)
   if ('file' in source) {
@@ -63,7 +63,10 @@ async function openKey(source: KeySource, opening: OpeningKeys): Promise<KeyEncr
   })
 }
 
-/** A key service never tells its key: its name stands for it. New versions behind the name open what older ones wrapped. */
+/**
+ * Fingerprint of a key service's key, made from its name because the key is not exported. New versions under that name open what older ones
+ * wrapped.
+ */
 function serviceFingerprint(kind: 'aws-kms' | 'gcp-kms', name: string): string {
   return createHash('sha256').update(`purser key-encryption key|${kind}|${name}`).digest('hex').slice(0, 32)
 }

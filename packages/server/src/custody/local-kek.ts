@@ -4,8 +4,8 @@ import { decrypt, encrypt } from './envelope.ts'
 import type { KeyEncryption } from './key-encryption.ts'
 
 /**
- * A key-encryption key of 32 bytes that this machine holds. It is read for each use and wiped after it, so that a process holds it
- * for microseconds; one that has become another since the start is refused, since what it wrapped would open nowhere else.
+ * A local key-encryption key of 32 bytes. It is read for each use and wiped afterwards, so that it is in memory for microseconds. Throws when the
+ * key has changed since the start, since other processes could not open what it wraps.
  */
 export function localKeyEncryption(read: () => Uint8Array, random: Random): KeyEncryption {
   const withKey = <T>(use: (key: Uint8Array) => T): T => {
@@ -21,7 +21,7 @@ export function localKeyEncryption(read: () => Uint8Array, random: Random): KeyE
   const withSameKey = <T>(use: (key: Uint8Array) => T): T =>
     withKey((key) => {
       if (fingerprintOf(key) !== fingerprint)
-        throw new Error('the key-encryption key was replaced under a running process')
+        throw new Error('the key-encryption key changed while the process was running')
       return use(key)
     })
   return {

@@ -7,8 +7,8 @@ const wordBits = 11
 const letters = 8
 
 /**
- * The 64-byte seed of 16 to 32 bytes of entropy, by way of its English mnemonic, which is never a string: strings cannot be
- * wiped. Throws a `RangeError` for another size. Source: BIP-39, "Generating the mnemonic" and "From mnemonic to seed".
+ * Returns the 64-byte seed for 16 to 32 bytes of entropy. The English mnemonic in between is kept as bytes, because strings cannot be wiped. Throws
+ * a `RangeError` for other sizes. Source: BIP-39, "Generating the mnemonic" and "From mnemonic to seed".
  */
 export async function seedOfEntropy(entropy: Uint8Array, passphrase = ''): Promise<Uint8Array> {
   if (![16, 20, 24, 28, 32].includes(entropy.length)) throw new RangeError('entropy is 16 to 32 bytes, a multiple of 4')
@@ -20,7 +20,7 @@ export async function seedOfEntropy(entropy: Uint8Array, passphrase = ''): Promi
   }
 }
 
-/** Words for 11 bits each of the entropy and its checksum, a space between them. */
+/** The mnemonic: one word for every 11 bits of the entropy and its checksum, separated by spaces. */
 async function writeMnemonic(entropy: Uint8Array): Promise<Uint8Array> {
   const { wordlist } = await import('@scure/bip39/wordlists/english')
   const bits = new Uint8Array(new ArrayBuffer(entropy.length + 1))
@@ -40,7 +40,7 @@ async function writeMnemonic(entropy: Uint8Array): Promise<Uint8Array> {
   return written.subarray(0, size)
 }
 
-/** The 11 bits from a position on. */
+/** Reads 11 bits at a bit position. */
 function bitsAt(bytes: Uint8Array, from: number): number {
   const at = from >> 3
   const three = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0)

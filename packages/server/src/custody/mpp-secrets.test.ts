@@ -53,7 +53,7 @@ function takes({ all }: MppMacs, id: string): boolean {
   return all.some((mac) => mac('text') === id)
 }
 
-test('no organisation and no environment can verify an id that was made for another', async () => {
+test('no organisation or environment can verify a challenge id of another', async () => {
   const macs = await aProcess()
   const id = (await macs()).current('text')
   expect(Buffer.from(id, 'base64url')).toHaveLength(32)
@@ -65,7 +65,7 @@ test('no organisation and no environment can verify an id that was made for anot
     expect(takes(await macs(other), id)).toBe(false)
 })
 
-test('whenever a rotation falls, every process takes what any process made, until it has expired', async () => {
+test('during rotations, every process accepts ids made by any process until they expire', async () => {
   const processes = []
   for (let index = 0; index < 3; index += 1) {
     processes.push(await aProcess())
@@ -90,7 +90,7 @@ test('whenever a rotation falls, every process takes what any process made, unti
   expect(used.size).toBe(4)
 })
 
-test('a secret that was retired longer ago than a challenge lives is good no more', async () => {
+test('a secret retired longer ago than a challenge’s lifetime is no longer accepted', async () => {
   const macs = await aProcess()
   const id = (await macs()).current('text')
   await rotate()
@@ -101,7 +101,7 @@ test('a secret that was retired longer ago than a challenge lives is good no mor
   expect(takes(await macs(), id)).toBe(false)
 })
 
-test('rotations at the same moment leave one current secret, and every other one retired', async () => {
+test('concurrent rotations leave one current secret, and all others retired', async () => {
   await aProcess()
   const rotations = await Promise.all([rotate(), rotate(), rotate()])
   expect(new Set(rotations.map(({ current }) => current)).size).toBe(3)
@@ -123,7 +123,7 @@ test('a rotation with another key-encryption key changes nothing', async () => {
   expect((await macs()).all).toHaveLength(1)
 })
 
-test('a secret is unsealed once, however often the list is read and however many ask at once', async () => {
+test('a secret is unsealed once, however often the list is read, also concurrently', async () => {
   await aProcess()
   const opened: string[] = []
   const secrets = createMppSecrets({

@@ -9,15 +9,15 @@ import { type DatedKeyRow, listKeysSince, type SealedKeyRow } from './store.ts'
 /** HMAC-SHA256 under one of a tenant's keys, as base64url. */
 export type Mac = (text: string) => string
 
-/** `current` makes the ids of new challenges; any of `all` may have made one that is still alive. */
+/** `current` makes the ids of new challenges; any of `all` may have made one that is still valid. */
 export interface MppMacs {
   readonly current: Mac
   readonly all: readonly Mac[]
 }
 
-/** The keys that MPP challenge ids are made with. */
+/** The keys for MPP challenge ids. */
 export interface MppSecrets {
-  /** This tenant's, derived from the service's secrets: nobody else's challenge verifies under them. */
+  /** The tenant's keys, derived from the service's secrets. No other tenant's challenge verifies with them. */
   macs(tenant: Tenant): Promise<MppMacs>
 }
 
@@ -29,16 +29,15 @@ export interface MppSecretsOptions {
   readonly openKey: (row: SealedKeyRow) => Promise<Uint8Array>
 }
 
-/** How old the list of secrets may be. */
+/** Longest age of the cached list of secrets. */
 const reloadMs = 10_000
 /**
- * A new secret makes ids only once every process knows it: one that has not reloaded yet would refuse them. Twice the
- * reload, for clocks that differ.
+ * A new secret is used only after every process has loaded it; others would refuse its ids. Twice the reload time, to allow for clock differences.
  */
 const announcedMs = 2 * reloadMs
-/** Beyond its challenges' life: what the retired secret went on to make while the new one was announced, and clocks that differ. */
+/** Added to the challenge lifetime for a retired secret, because it is used until the new one is announced and because clocks differ. */
 const retiredMarginSeconds = 60
-/** Tenants whose derived keys are remembered; beyond it the map begins anew. */
+/** Most tenants with cached keys; the cache is cleared beyond that. */
 const tenantsMax = 10_000
 
 interface Secret {
@@ -47,8 +46,8 @@ interface Secret {
 }
 
 /**
- * Keeps the secrets that are good now: the current one, and those retired so shortly ago that a challenge made under
- * them may still be paid. A rotation is noticed within 10 s; each secret is unsealed once.
+ * Caches the valid secrets: the current one, and retired ones whose challenges may still be paid. Detects a rotation within 10 s and unseals each
+ * secret once.
  */
 export function createMppSecrets(options: MppSecretsOptions): MppSecrets & { load(): Promise<void> } {
   const opened = new Map<string, KeyObject>()
@@ -67,7 +66,7 @@ export function createMppSecrets(options: MppSecretsOptions): MppSecrets & { loa
     loadedAtMs = nowMs
     byTenant.clear()
     const kids = rows.map(({ kid }) => kid).join(' ')
-    if (chosen !== '' && chosen !== kids) options.log.info({ kids }, 'the MPP secrets are others now')
+    if (chosen !== '' && chosen !== kids) options.log.info({ kids }, 'the MPP secrets changed')
     chosen = kids
   }
   const reload = (): Promise<void> => {

@@ -35,7 +35,7 @@ afterEach(() => database.drop())
 const base64 = (key: Uint8Array) => ({ base64: Buffer.from(key).toString('base64') })
 const local = (key: Uint8Array) => localKeyEncryption(() => Uint8Array.from(key), systemRandom)
 
-/** A process that was given these keys, the first of them by name. */
+/** A process configured with these keys. */
 async function aProcess(...[own, ...also]: readonly [Uint8Array, ...Uint8Array[]]): Promise<Custody> {
   return openCustody({
     witness: steadyWitness,
@@ -72,16 +72,16 @@ async function accounts({ walletKeys }: Custody): Promise<string[]> {
   return nodes.map(({ publicKey }) => Buffer.from(publicKey).toString('hex'))
 }
 
-test('after a rotation everything is under the new key, everything is what it was, and the old key is needed no more', async () => {
+test('after a rotation everything is under the new key, the secrets are unchanged, and the old key is no longer needed', async () => {
   const before = await aProcess(first)
   const known = await accounts(before)
   const sealed = before.sealer.seal(Buffer.from('secret'), 'place')
   expect(await rotate()).toEqual({
     current: local(second).fingerprint,
-    rewrapped: { 'service keys': 6, 'wallet seeds': tenants.length },
+    rewrapped: { 'service keys': 7, 'wallet seeds': tenants.length },
     failed: [],
   })
-  expect(await under()).toEqual({ [local(second).fingerprint]: 6 + tenants.length })
+  expect(await under()).toEqual({ [local(second).fingerprint]: 7 + tenants.length })
   const after = await aProcess(second)
   expect(await accounts(after)).toEqual(known)
   expect(after.settler.address).toBe(before.settler.address)
@@ -90,7 +90,7 @@ test('after a rotation everything is under the new key, everything is what it wa
   await expect(aProcess(first)).rejects.toThrow(/is not the one that this database was sealed with/)
 })
 
-test('a process that holds both keys goes on while everything is rewrapped, and seals with the new key from then on', async () => {
+test('a process with both keys keeps working during a rotation, and then seals with the new key', async () => {
   const serving = await aProcess(first, second)
   const known = await accounts(serving)
   const address = (await import('@purser/protocol')).hdChildAddress
@@ -115,9 +115,9 @@ test('a process that holds both keys goes on while everything is rewrapped, and 
   expect(Object.keys(await under())).toEqual([local(second).fingerprint])
 })
 
-test('a rotation that is killed after any row is finished by the next one', async () => {
+test('a rotation that is interrupted after any row is finished by the next one', async () => {
   const known = await accounts(await aProcess(first))
-  const rows = 6 + tenants.length
+  const rows = 7 + tenants.length
   for (let killedAfter = 0; killedAfter < rows; killedAfter += 3) {
     const [from, to] = killedAfter % 2 === 0 ? [first, second] : [second, first]
     await expect(rotate(createKeyRing(dyingAfter(local(to), killedAfter), [local(from)]))).rejects.toThrow('killed')
@@ -129,43 +129,43 @@ test('a rotation that is killed after any row is finished by the next one', asyn
   }
 })
 
-test('while it is not finished, a process that lacks either key does not start', async () => {
+test('during a rotation, a process without either key does not start', async () => {
   await accounts(await aProcess(first))
   await expect(rotate(createKeyRing(dyingAfter(local(second), 4), [local(first)]))).rejects.toThrow('killed')
   await expect(aProcess(first)).rejects.toThrow(local(second).fingerprint)
   await expect(aProcess(second)).rejects.toThrow(local(first).fingerprint)
 })
 
-test('two rotations at once do no harm', async () => {
+test('concurrent rotations are harmless', async () => {
   const known = await accounts(await aProcess(first))
   const both = await Promise.all([rotate(), rotate()])
   expect(both.flatMap(({ failed }) => failed)).toEqual([])
   expect(await accounts(await aProcess(second))).toEqual(known)
 })
 
-test('seeds that are made while the key changes are under the new key when it is finished', async () => {
+test('seeds that are created during a rotation are under the new key afterwards', async () => {
   const serving = await aProcess(first, second)
-  const asked = tenants.map((tenant) => serving.walletKeys.accountNode(tenant, 0))
-  await Promise.all([rotate(), ...asked])
-  expect(await under()).toEqual({ [local(second).fingerprint]: 6 + tenants.length })
+  const requested = tenants.map((tenant) => serving.walletKeys.accountNode(tenant, 0))
+  await Promise.all([rotate(), ...requested])
+  expect(await under()).toEqual({ [local(second).fingerprint]: 7 + tenants.length })
 })
 
-test('a data key that does not open is named and left as it was, and every other one is rewrapped', async () => {
+test('a data key that does not open is reported and left unchanged, and all others are rewrapped', async () => {
   await accounts(await aProcess(first))
   await database.db.run(sql`
     update wallet_seeds set wrapped_data_key = set_byte(wrapped_data_key, 20, (get_byte(wrapped_data_key, 20) + 1) % 256)
     where organisation_id = ${acme.organisationId}`)
   const { failed, rewrapped } = await rotate()
   expect(failed).toEqual([{ row: expect.stringMatching(/^wallet-seed-/), reason: expect.any(String) }])
-  expect(rewrapped).toEqual({ 'service keys': 6, 'wallet seeds': tenants.length - 1 })
+  expect(rewrapped).toEqual({ 'service keys': 7, 'wallet seeds': tenants.length - 1 })
   expect((await under())[local(first).fingerprint]).toBe(1)
 })
 
-test('a new key that does not give back what it wrapped changes nothing', async () => {
+test('a new key that does not unwrap its own output changes nothing', async () => {
   const known = await accounts(await aProcess(first))
   const liar: KeyEncryption = { ...local(second), unwrap: async () => new Uint8Array(32) }
-  await expect(rotate(createKeyRing(liar, [local(first)]))).rejects.toThrow('does not give back')
-  expect(await under()).toEqual({ [local(first).fingerprint]: 6 + tenants.length })
+  await expect(rotate(createKeyRing(liar, [local(first)]))).rejects.toThrow('does not unwrap')
+  expect(await under()).toEqual({ [local(first).fingerprint]: 7 + tenants.length })
   expect(await accounts(await aProcess(first))).toEqual(known)
 })
 
@@ -187,7 +187,7 @@ const fields = {
   data: '0x',
 } as const
 
-/** A key whose process dies with the wrapping after so many; the first wrapping of a rotation is its probe. */
+/** A key whose process crashes after `rows` wraps. The first wrap of a rotation is its probe. */
 function dyingAfter(key: KeyEncryption, rows: number): KeyEncryption {
   let left = rows + 1
   return {

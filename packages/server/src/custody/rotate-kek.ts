@@ -8,39 +8,39 @@ import type { KeyEncryption, KeyRing } from './key-encryption.ts'
 import { wrappedServiceKeys } from './service-keys.ts'
 import { wrappedSeeds } from './wallet-keys.ts'
 
-/** Every table that holds data keys under a key-encryption key. */
+/** All tables with wrapped data keys. */
 const tables: readonly WrappedTable[] = [wrappedServiceKeys, wrappedSeeds]
 const pageMax = 100
-/** Beyond it the old key, or the service that has it, is at fault and not the rows. */
+/** With more failures, the old key or its key service is the likely cause, not the rows. */
 const failuresMax = 10
 
-/** What a rotation did. */
+/** Result of a rotation. */
 export interface KekRotation {
-  /** The key that everything is under now. */
+  /** Fingerprint of the current key. */
   readonly current: string
   /** Data keys rewrapped by this run, by table. */
   readonly rewrapped: Readonly<Record<string, number>>
-  /** Rows whose data key did not open, with why: they are as they were, and the key that they are under is still needed. */
+  /** Rows whose data key did not open, with the reason. They are unchanged, and their key is still needed. */
   readonly failed: readonly { readonly row: string; readonly reason: string }[]
 }
 
 export interface KekRotationOptions extends Auditing {
   readonly db: Db
-  /** Its first key is the one that the rotation leads to; all others that the database needs are in it too. */
+  /** Contains the target key first, and all other keys that the database needs. */
   readonly ring: KeyRing
 }
 
 /**
- * Puts everything under the ring's first key: from the first step on new things are sealed with it, and then each data key is
- * unwrapped, wrapped and stored, one row at a time, with no secret opened. May be killed at any moment and run again, and two at once do
- * no harm: a row is exchanged only if it is still as it was read. Processes that hold both keys go on throughout. In the operator's log it is
- * `keys.rotate`, with the change of key and once, and `keys.rewrap` for each run that came to its end and had something to do.
+ * Rotates to the ring's first key. First makes it current for new data, then unwraps, wraps and stores each data key, one row at a time; no secret
+ * is opened. It may be interrupted and run again, and concurrent runs are harmless, because a row is replaced only if it is unchanged. Processes
+ * with both keys keep working. The operator's audit log gets `keys.rotate` once for the change of key, and `keys.rewrap` for each finished run that
+ * changed or failed rows.
  */
 export async function rotateKek(options: KekRotationOptions): Promise<KekRotation> {
   const { ring } = options
   const target = ring.first
   await refuseOtherKeys(options)
-  await proveUsable(target, options.random)
+  await verifyUsable(target, options.random)
   await makeCurrent(target, options)
   const rewrapped: Record<string, number> = {}
   const failed: { row: string; reason: string }[] = []
@@ -67,17 +67,17 @@ function makeCurrent({ fingerprint }: KeyEncryption, options: KekRotationOptions
   })
 }
 
-/** Each row was stored by itself, so that a run may be killed; what a killed one did is in none. */
+/** Records a finished run. Rows are stored one by one, so the rows of an interrupted run are in no record. */
 async function recordRewrapped(
   { current, rewrapped, failed }: KekRotation,
   options: KekRotationOptions,
 ): Promise<void> {
   if (failed.length === 0 && Object.keys(rewrapped).length === 0) return
   const details = { rewrapped, failed: failed.map(({ row }) => row) }
-  await options.db.tx((tx) => auditOperator(options, tx, { action: 'keys.rewrap', target: current, details }))
+  await options.db.tx(async (tx) => auditOperator(options, tx, { action: 'keys.rewrap', target: current, details }))
 }
 
-/** By key and not by offset, so that a row that fails is passed and not met for ever. Nothing new comes under a retired key. */
+/** Pages by key and not by offset, so that a failing row is visited once. No new rows appear under a retired key. */
 async function* rowsUnderOthers(table: WrappedTable, { db, ring }: KekRotationOptions): AsyncGenerator<WrappedRow> {
   let afterId = ''
   for (;;) {
@@ -90,8 +90,8 @@ async function* rowsUnderOthers(table: WrappedTable, { db, ring }: KekRotationOp
 }
 
 /**
- * A data key is replaced in its row only after it was seen to come out of the new wrapping as it went in. One that does not open is
- * the row's fault and told; that the new key does not wrap ends the rotation.
+ * Replaces a row's wrapped data key only after the new wrapping was verified. Returns the reason when the data key does not open. Throws when the
+ * new key cannot wrap.
  */
 async function rewrap(
   table: WrappedTable,
@@ -104,27 +104,27 @@ async function rewrap(
     .catch((error: unknown) => ({ reason: error instanceof Error ? error.message : 'unknown' }))
   if ('reason' in dataKey) return dataKey
   try {
-    const wrappedDataKey = await wrapProven(ring.first, dataKey, row.associatedData)
+    const wrappedDataKey = await wrapVerified(ring.first, dataKey, row.associatedData)
     return await table.markRewrapped(db, row, { fingerprint: ring.first.fingerprint, wrappedDataKey })
   } finally {
     dataKey.fill(0)
   }
 }
 
-async function wrapProven(kek: KeyEncryption, dataKey: Uint8Array, associatedData: string): Promise<Uint8Array> {
+async function wrapVerified(kek: KeyEncryption, dataKey: Uint8Array, associatedData: string): Promise<Uint8Array> {
   const wrapped = await kek.wrap(dataKey, associatedData)
   const opened = await kek.unwrap(wrapped, associatedData)
   try {
     if (opened.length !== dataKey.length || !timingSafeEqual(opened, dataKey))
-      throw new Error('the new key-encryption key does not give back what it wrapped')
+      throw new Error('the new key-encryption key does not unwrap its own output')
     return wrapped
   } finally {
     opened.fill(0)
   }
 }
 
-/** Before anything is changed: a key that may wrap and not unwrap, or the other way round, would lock everything away. */
-async function proveUsable(kek: KeyEncryption, random: Random): Promise<void> {
+/** Verifies before any change that the key can both wrap and unwrap; otherwise all data would become unreadable. */
+async function verifyUsable(kek: KeyEncryption, random: Random): Promise<void> {
   const probe = random.bytes(32)
-  await wrapProven(kek, probe, 'purser|probe')
+  await wrapVerified(kek, probe, 'purser|probe')
 }

@@ -9,20 +9,20 @@ export interface RotationOptions extends Auditing {
   readonly ring: KeyRing
 }
 
-/** What the operator's log calls it. */
+/** Audit actions in the operator's log. */
 const actions = { 'mpp-challenge': 'keys.rotateMppSecret', seal: 'keys.rotateSeal' } as const
 
 /**
- * Makes a new secret for MPP challenges and retires the one before, in one transaction. Processes that run take it up by themselves;
- * challenges made under the retired one can be paid until they expire. Needs the deployment's key-encryption key, and never makes one.
+ * Creates a new secret for MPP challenges and retires the previous one, in one transaction. Running processes load it automatically; challenges of
+ * the retired secret can be paid until they expire. Needs the deployment's key-encryption key and never creates one.
  */
 export function rotateMppSecret(options: RotationOptions): Promise<KeyRotation> {
   return replace('mpp-challenge', options)
 }
 
 /**
- * Makes a new Ed25519 key for offers, receipts, seals and deliveries. It is in the key set at once and signs ten minutes later, in every
- * process; the one before stays in the key set for ever.
+ * Creates a new Ed25519 key for offers, receipts, seals and deliveries. It is in the key set at once and signs in every process after ten minutes.
+ * The previous key stays in the key set forever.
  */
 export function rotateSealKey(options: RotationOptions): Promise<KeyRotation> {
   return replace('seal', options)
@@ -31,7 +31,7 @@ export function rotateSealKey(options: RotationOptions): Promise<KeyRotation> {
 async function replace(purpose: 'mpp-challenge' | 'seal', options: RotationOptions): Promise<KeyRotation> {
   await refuseOtherKeys(options)
   const making = { ...options, isPrivateKey: () => true }
-  return replaceKey(purpose, making, (tx, { current: target, retired }) =>
+  return replaceKey(purpose, making, async (tx, { current: target, retired }) =>
     auditOperator(options, tx, { action: actions[purpose], target, details: { retired } }),
   )
 }

@@ -16,13 +16,13 @@ import {
   type SealedKeyRow,
 } from './store.ts'
 
-/** What making a key needs. */
+/** Dependencies for creating a key. */
 export interface KeyMaking {
   readonly db: Db
   readonly ring: KeyRing
   readonly clock: Clock
   readonly random: Random
-  /** Whether these 32 bytes are a key of the settler's curve. */
+  /** Whether these 32 bytes are a valid secp256k1 private key. */
   readonly isPrivateKey: (secret: Uint8Array) => boolean
 }
 
@@ -33,11 +33,12 @@ const algorithms: Readonly<Record<KeyPurpose, string>> = {
   'mpp-challenge': 'hmac-sha256',
   seal: 'ed25519',
   'file-link': 'hmac-sha256',
+  'sign-in': 'hmac-sha256',
 }
 
 const attemptsMax = 5
 
-/** The service's keys, as a rotation of the key-encryption key sees them. */
+/** The service's keys, for a rotation of the key-encryption key. */
 export const wrappedServiceKeys: WrappedTable = {
   name: 'service keys',
   async list(db, fingerprint, page) {
@@ -47,21 +48,21 @@ export const wrappedServiceKeys: WrappedTable = {
   markRewrapped: markKeyRewrapped,
 }
 
-/** The purpose's current key, made when there is none: once, however many processes start together. */
+/** The purpose's current key; created once when there is none, even if several processes start together. */
 export async function ensureKey(purpose: KeyPurpose, making: KeyMaking): Promise<SealedKeyRow> {
   const known = await findCurrentKey(making.db, purpose)
   if (known !== undefined) return known
-  return storeNewKey(purpose, making, { inPlaceOfIt: (tx) => findCurrentKey(tx, purpose) })
+  return storeNewKey(purpose, making, { findExisting: (tx) => findCurrentKey(tx, purpose) })
 }
 
-/** What replaced what; the secrets themselves are never shown. */
+/** Key ids of a rotation, without secrets. */
 export interface KeyRotation {
   readonly current: string
   readonly retired: string | null
   readonly at: Date
 }
 
-/** Makes a new key for a purpose, retires the one before and has that recorded, in one transaction. */
+/** Creates a new key for a purpose, retires the previous one and calls `record`, in one transaction. */
 export async function replaceKey(
   purpose: KeyPurpose,
   making: KeyMaking,
@@ -74,33 +75,34 @@ export async function replaceKey(
   }
   const rotationTo = (kid: string): KeyRotation => ({ current: kid, retired: retired ?? null, at })
   const { kid } = await storeNewKey(purpose, making, {
-    inPlaceOfIt: retire,
+    findExisting: retire,
     stored: (tx, key) => record(tx, rotationTo(key.kid)),
   })
   return rotationTo(kid)
 }
 
 interface Storing {
-  /** Looks first, under the lock: a row that it answers stays. */
-  readonly inPlaceOfIt: (tx: Tx) => Promise<SealedKeyRow | undefined>
-  /** Does what belongs to the storing, in its transaction. */
+  /** Runs first, under the lock. A row that it returns is kept instead of the new key. */
+  readonly findExisting: (tx: Tx) => Promise<SealedKeyRow | undefined>
+  /** Runs in the transaction that stores the key. */
   readonly stored?: (tx: Tx, made: SealedKeyRow) => Promise<void>
 }
 
 /**
- * Seals outside the transaction, since that may ask a key service, and stores inside it. A key-encryption key that was retired in the meantime stores nothing: sealed again under the next.
+ * Seals outside the transaction, since that may call a key service, and stores inside it. If the key-encryption key was retired in the meantime,
+ * seals again under the next one.
  */
 async function storeNewKey(
   purpose: KeyPurpose,
   making: KeyMaking,
-  { inPlaceOfIt, stored: whenStored }: Storing,
+  { findExisting, stored: whenStored }: Storing,
 ): Promise<SealedKeyRow> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const made = await sealNewKey(purpose, making)
     const stored = await making.db
       .tx(async (tx) => {
         await lockKeys(tx)
-        const there = await inPlaceOfIt(tx)
+        const there = await findExisting(tx)
         if (there !== undefined) return there
         if (!(await insertKey(tx, made, making.clock.now()))) throw new RetiredMeanwhile()
         await whenStored?.(tx, made)
@@ -112,7 +114,7 @@ async function storeNewKey(
       })
     if (stored !== undefined) return stored
   }
-  throw new Error('the key-encryption key changes faster than a key is sealed')
+  throw new Error('the key-encryption key keeps changing while a key is sealed')
 }
 
 class RetiredMeanwhile extends Error {}
@@ -129,8 +131,8 @@ async function sealNewKey(purpose: KeyPurpose, making: KeyMaking): Promise<Seale
 }
 
 /**
- * The secret of a stored key, which the caller wipes; throws when the row, or the place that it stands in, was changed. A row that
- * was read before a rotation is read again: the key that it was under may be gone by now.
+ * Returns the secret of a stored key, which the caller must wipe. Throws when the row was changed or moved. Reads a row again that was rewrapped by
+ * a rotation, since its old key may be gone.
  */
 export async function openKey(from: Pick<KeyMaking, 'db' | 'ring'>, row: SealedKeyRow): Promise<Uint8Array> {
   try {
@@ -142,12 +144,12 @@ export async function openKey(from: Pick<KeyMaking, 'db' | 'ring'>, row: SealedK
   }
 }
 
-/** Binds a ciphertext to its row, so that none can be put in another's place. The service's own keys belong to no organisation. */
+/** Binds a ciphertext to its row, so that it cannot be moved to another. The service's own keys belong to no organisation. */
 function associatedDataOf(name: Pick<SealedKeyRow, 'kid' | 'purpose' | 'algorithm'>): string {
   return `purser|service|${name.purpose}|${name.algorithm}|${name.kid}`
 }
 
-/** 32 random bytes; for the curve, drawn again in the all but impossible case that they are no key. */
+/** 32 random bytes; drawn again in the very unlikely case that they are not a valid private key. */
 function newSecret(purpose: KeyPurpose, { random, isPrivateKey }: KeyMaking): Uint8Array {
   for (;;) {
     const secret = random.bytes(32)

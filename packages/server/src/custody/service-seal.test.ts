@@ -22,7 +22,7 @@ beforeEach(async () => {
 })
 afterEach(() => database?.drop())
 
-/** Retires the key that is current, if there is one, and makes the next: seal-1, seal-2, … */
+/** Retires the current key, if there is one, and creates the next: seal-1, seal-2, … */
 async function rotate(): Promise<void> {
   made += 1
   const name = { kid: `seal-${made}`, purpose: 'seal', algorithm: 'ed25519', fingerprint: 'a-key' }
@@ -45,7 +45,7 @@ function aProcess(): Promise<ServiceSeal> {
 
 const message = Buffer.from('sealed')
 
-/** The names of the keys in the key set under which a signature verifies. */
+/** Ids of the keys in the key set with which a signature verifies. */
 async function verifiedBy(seal: ServiceSeal, signature: Uint8Array): Promise<string[]> {
   const keys = await seal.publicKeys()
   return keys
@@ -56,7 +56,7 @@ async function verifiedBy(seal: ServiceSeal, signature: Uint8Array): Promise<str
     .map(({ kid }) => kid)
 }
 
-test('the key that seals is unsealed at the start and not for each signature, its bytes are wiped, and it verifies by its public half', async () => {
+test('the signing key is unsealed at the start and not for each signature, its bytes are wiped, and its public key verifies', async () => {
   const seal = await aProcess()
   const signatures = await Promise.all(Array.from({ length: 100 }, () => seal.sign(message)))
   expect(seeds).toHaveLength(1)
@@ -68,7 +68,7 @@ test('the key that seals is unsealed at the start and not for each signature, it
 test('a new key is in every process’s key set before any process signs with it, and the old one never leaves it', async () => {
   const processes = [await aProcess(), await aProcess()]
   const early: { readonly kid: string; readonly signature: Uint8Array }[] = []
-  const strange: string[] = []
+  const unverified: string[] = []
   for (let second = 0; second < 700; second += 5) {
     if (second === 20) await rotate()
     nowMs += 5_000
@@ -77,10 +77,10 @@ test('a new key is in every process’s key set before any process signs with it
       const signature = await seal.sign(message)
       early.push({ kid, signature })
       for (const other of processes)
-        if ((await verifiedBy(other, signature)).join() !== kid) strange.push(`${kid} at ${second}`)
+        if ((await verifiedBy(other, signature)).join() !== kid) unverified.push(`${kid} at ${second}`)
     }
   }
-  expect(strange).toEqual([])
+  expect(unverified).toEqual([])
   expect(new Set(early.map(({ kid }) => kid))).toEqual(new Set(['seal-1', 'seal-2']))
   for (const seal of processes) {
     expect((await seal.publicKeys()).map(({ kid }) => kid)).toEqual(['seal-2', 'seal-1'])
@@ -89,7 +89,7 @@ test('a new key is in every process’s key set before any process signs with it
   }
 })
 
-test('a new key is shown at once and signs ten minutes later', async () => {
+test('a new key is published at once and signs ten minutes later', async () => {
   const seal = await aProcess()
   nowMs += 3_600_000
   await rotate()
@@ -103,7 +103,7 @@ test('a new key is shown at once and signs ten minutes later', async () => {
   expect(await (await aProcess()).sign(message)).toEqual(await seal.sign(message))
 })
 
-test('while the database does not answer, signing goes on with what is known', async () => {
+test('while the database does not answer, signing continues with the known keys', async () => {
   const seal = await aProcess()
   await database.drop()
   nowMs += 60_000

@@ -10,20 +10,20 @@ declare module '../platform/ctx.ts' {
   }
 }
 
-/** A public key of the service as the key set shows it. Source: RFC 8037, section 2. */
+/** A public key of the service, as in the key set. Source: RFC 8037, section 2. */
 export interface ServicePublicKey {
   readonly kid: string
   /** The 32 bytes, base64url. */
   readonly x: string
 }
 
-/** What the service signs for anybody to check: offers, receipts, seals, deliveries. Ed25519 (RFC 8032). */
+/** Signatures that anyone can verify: on offers, receipts, seals and deliveries. Ed25519 (RFC 8032). */
 export interface ServiceSeal {
-  /** The key that signs now: `sign` uses it when it is called before anything is awaited. */
+  /** Id of the current signing key. `sign` uses the same key when called before any await. */
   readonly kid: string
-  /** 64 bytes. Never rejects once the service is up: the key was unsealed before. */
+  /** 64 bytes. Never rejects once the service is up, because the key is already unsealed. */
   sign(message: Uint8Array): Promise<Uint8Array>
-  /** Every key that ever signed or soon will, newest first: what was signed before a rotation stays checkable. At most 10 s old. */
+  /** All keys that ever signed or will soon sign, newest first, so that old signatures stay verifiable. At most 10 s old. */
   publicKeys(): Promise<readonly ServicePublicKey[]>
 }
 
@@ -34,9 +34,9 @@ export interface ServiceSealOptions {
   readonly openKey: (row: SealedKeyRow) => Promise<Uint8Array>
 }
 
-/** How old the list of keys may be. */
+/** Longest age of the cached list of keys. */
 const reloadMs = 10_000
-/** A new key is shown this long before it signs: whoever keeps a key set for the five minutes that it may be kept knows it then. */
+/** A new key is published this long before it signs, longer than the five minutes for which clients may cache the key set. */
 const announcedMs = 600_000
 
 interface Key {
@@ -46,9 +46,9 @@ interface Key {
 }
 
 /**
- * Opens the keys of purpose `seal`, each once. They stay in the memory of OpenSSL, out of JavaScript's reach: they sign every delivery
- * of a webhook, several thousand a second, and no money. A rotation is noticed by whoever signs or is asked for keys; where the
- * database does not answer, what was known goes on.
+ * Opens each key of purpose `seal` once. The keys stay in OpenSSL's memory, outside the JavaScript heap, because they sign thousands of webhook
+ * deliveries a second; they never sign transactions. Signing and reading keys detect a rotation. While the database does not answer, the known keys
+ * stay in use.
  */
 export async function createServiceSeal(options: ServiceSealOptions): Promise<ServiceSeal> {
   const { clock, log } = options
@@ -62,7 +62,7 @@ export async function createServiceSeal(options: ServiceSealOptions): Promise<Se
         keys = loaded
         loadedAtMs = clock.now().getTime()
       })
-      .catch((err: unknown) => log.warn({ err }, 'the keys that seal could not be read again'))
+      .catch((err: unknown) => log.warn({ err }, 'the signing keys could not be reloaded'))
       .finally(() => {
         loading = undefined
       })
@@ -85,10 +85,10 @@ export async function createServiceSeal(options: ServiceSealOptions): Promise<Se
   }
 }
 
-/** The newest that everybody has had time to learn of; where there is none, the oldest. */
+/** The newest key that was published long enough ago; otherwise the oldest. */
 function signing(keys: readonly Key[], nowMs: number): Key {
   const key = keys.find(({ row }) => row.createdAt.getTime() + announcedMs <= nowMs) ?? keys.at(-1)
-  if (key === undefined) throw new Error('there is no key to seal with')
+  if (key === undefined) throw new Error('there is no signing key')
   return key
 }
 
@@ -104,7 +104,7 @@ async function loadKeys({ db, openKey }: ServiceSealOptions, known: readonly Key
   )
 }
 
-/** The fixed head of a PKCS #8 document that holds 32 bytes for Ed25519 (RFC 8410, section 7). */
+/** Prefix of a PKCS #8 document with a 32-byte Ed25519 key (RFC 8410, section 7). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 async function privateKeyOf(openKey: ServiceSealOptions['openKey'], row: SealedKeyRow): Promise<KeyObject> {
@@ -120,6 +120,6 @@ async function privateKeyOf(openKey: ServiceSealOptions['openKey'], row: SealedK
 
 function publicKeyOf(key: KeyObject): string {
   const { x } = createPublicKey(key).export({ format: 'jwk' })
-  if (x === undefined) throw new Error('an Ed25519 key has no public half')
+  if (x === undefined) throw new Error('an Ed25519 key has no public key')
   return x
 }

@@ -14,15 +14,14 @@ import { createTempoTransactions, type Signatures, withFeePayer, withSender } fr
 import type { SignedTransaction, Signer, TempoFields, TempoTransaction, TransactionFields } from '../chain/port.ts'
 import type { WalletSigner } from './wallet-keys.ts'
 
-/** An account and the one thing that its key does. Digests do not leave this file. */
+/** An account that signs digests. Only this file passes digests to it. */
 interface Account {
   readonly address: Address
   signDigest(digest: Uint8Array): Promise<{ readonly signature: Uint8Array; readonly yParity: 0 | 1 }>
 }
 
 /**
- * Signs for one service key. It is unsealed for each signature and wiped after it; nothing here keeps or answers it. What `beforeSigning`
- * throws refuses the signature.
+ * A signer for one service key. The key is unsealed for each signature and wiped afterwards. An error from `beforeSigning` prevents the signature.
  */
 export async function createSigner(
   openKey: () => Promise<Uint8Array>,
@@ -44,7 +43,7 @@ export async function createSigner(
   return { address, signTempoFeePayer, signTransaction }
 }
 
-/** Signs for a key that the operator gave: the faucet's, which holds test money alone. */
+/** A signer for the faucet's key, which the operator configures and which has only test money. */
 export function createFaucetSigner(privateKey: Hex, signatures: Signatures): WalletSigner {
   const key = hexToBytes(privateKey)
   const address = addressOfPublicKey(signatures.publicKeyOf(key), signatures.keccak)
@@ -53,7 +52,7 @@ export function createFaucetSigner(privateKey: Hex, signatures: Signatures): Wal
   return createAccountSigner({ address: checksumAddress(address, signatures.keccak), signDigest }, signatures)
 }
 
-/** Everything that an account signs, each from fields that say what it is. */
+/** All signatures of an account, each from typed fields. */
 export function createAccountSigner(account: Account, signatures: Signatures): WalletSigner {
   return {
     address: account.address,
@@ -61,7 +60,8 @@ export function createAccountSigner(account: Account, signatures: Signatures): W
     signTempoFeePayer: (transaction, feeToken) => signFeePayer(account, transaction, { feeToken, signatures }),
     signTempoTransaction: (fields) => signTempoTransaction(account, fields, signatures),
     async signTransferWithAuthorization(domain, authorization) {
-      if (!sameAddress(authorization.from, account.address)) throw new Error('the money is not this account’s')
+      if (!sameAddress(authorization.from, account.address))
+        throw new Error('the authorization is from another account')
       const separator = domainSeparator(domain, signatures.keccak)
       return sign65(account, transferWithAuthorizationDigest(separator, authorization, signatures.keccak))
     },
@@ -104,7 +104,7 @@ async function signFeePayer(
   return { raw, hash: bytesToHex(signatures.keccak(hexToBytes(raw))) }
 }
 
-/** Read back before it is handed out: what was signed is what was asked for, by this account. */
+/** Signs a Tempo transaction and decodes it again to verify its sender before returning it. */
 async function signTempoTransaction(
   account: Account,
   fields: TempoFields,
@@ -116,7 +116,8 @@ async function signTempoTransaction(
   })
   const decoded = await createTempoTransactions(signatures).decode(raw)
   if (!decoded.ok) throw new Error(`the transaction cannot be signed: ${decoded.fault}`)
-  if (!sameAddress(decoded.transaction.sender, account.address)) throw new Error('the signature is another account’s')
+  if (!sameAddress(decoded.transaction.sender, account.address))
+    throw new Error('the signature is from another account')
   return decoded.transaction
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../platform/db/db.ts'
 import type { WrappedRow, Wrapping } from './kek-store.ts'
 
-export type KeyPurpose = 'settler' | 'settlement-token' | 'answers' | 'mpp-challenge' | 'seal' | 'file-link'
+export type KeyPurpose = 'settler' | 'settlement-token' | 'answers' | 'mpp-challenge' | 'seal' | 'file-link' | 'sign-in'
 
 export const SealedKeyRow = z.object({
   kid: z.string(),
@@ -29,7 +29,7 @@ export function findKey(db: Queryable, kid: string): Promise<SealedKeyRow | unde
   )
 }
 
-/** Answers false, and stores nothing, when the key-encryption key that it is sealed under has been retired since. */
+/** Returns false and stores nothing when its key-encryption key was retired in the meantime. */
 export async function insertKey(tx: Tx, key: SealedKeyRow, now: Date): Promise<boolean> {
   const stored = await tx.run(sql`
     insert into sealed_keys (kid, purpose, algorithm, fingerprint, wrapped_data_key, sealed, created_at)
@@ -38,7 +38,7 @@ export async function insertKey(tx: Tx, key: SealedKeyRow, now: Date): Promise<b
   return stored === 1
 }
 
-/** The service's keys that are under another key-encryption key, by their kid. */
+/** The service's keys under other key-encryption keys, ordered by kid. */
 export function listKeysUnderOther(
   db: Queryable,
   fingerprint: string,
@@ -52,7 +52,7 @@ export function listKeysUnderOther(
   )
 }
 
-/** Exchanges the wrapping of a key if it is still as it was read. */
+/** Replaces a key's wrapped data key if the row is unchanged. */
 export function markKeyRewrapped(db: Queryable, was: WrappedRow, now: Wrapping): Promise<number> {
   return db.run(sql`
     update sealed_keys set fingerprint = ${now.fingerprint}, wrapped_data_key = ${now.wrappedDataKey}
@@ -73,7 +73,7 @@ export function listKeysSince(db: Queryable, purpose: KeyPurpose, retiredAfter: 
   )
 }
 
-/** Retires the purpose's current key; answers its kid, or undefined when there is none. */
+/** Retires the purpose's current key. Returns its kid, or undefined when there is none. */
 export async function markRetired(tx: Tx, purpose: KeyPurpose, now: Date): Promise<string | undefined> {
   const row = await tx.maybeOne(
     z.object({ kid: z.string() }),

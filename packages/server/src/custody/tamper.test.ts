@@ -31,7 +31,7 @@ beforeEach(() => {
   row = undefined
 })
 
-/** A database of one row, which whoever tampers writes as he likes: what is tried is what custody makes of it. */
+/** A fake database with one row that the test can change freely. */
 function db(): Db {
   const answer = async <T>(schema: { parse(value: unknown): T }, statement: Sql): Promise<T | undefined> => {
     if (statement.text.includes('from key_encryption_keys')) return schema.parse(ring.first)
@@ -57,7 +57,7 @@ async function keysOf(tenant: Tenant) {
   return keys.accountNode(tenant, 0)
 }
 
-test('a seed whose row was changed in any field and any way does not open', async () => {
+test('a seed does not open after any change to any field of its row', async () => {
   const honest = await keysOf(acme)
   const stored = row
   if (stored === undefined) throw new Error('no seed was stored')
@@ -97,7 +97,7 @@ test('every single bit of a sealed seed and of its wrapped data key matters', as
   }
 })
 
-test('a row does not open for another organisation or environment, whoever they are', async () => {
+test('a row does not open for any other organisation or environment', async () => {
   await keysOf(acme)
   const organisations = fc.stringMatching(/^org_[0-9a-z]{26}$/).filter((id) => id !== acme.organisationId)
   await fc.assert(
@@ -109,7 +109,7 @@ test('a row does not open for another organisation or environment, whoever they 
   await expect(keysOf({ ...acme, environment: 'test' })).rejects.toThrow()
 })
 
-test('a seed does not open as a key of the service, nor under that key’s name', async () => {
+test('a seed does not open as a service key, not even under that key’s name', async () => {
   await keysOf(acme)
   const stored = row
   if (stored === undefined) throw new Error('no seed was stored')

@@ -40,7 +40,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-/** The wallet keys of one process; `entropy` is what its chance gives when 32 bytes are asked for first. */
+/** The wallet keys of one process. `entropy` is the first 32-byte value of its random source. */
 function aProcess(entropy?: Uint8Array): WalletKeys {
   let drawn = false
   const random: Random = {
@@ -75,7 +75,7 @@ const seeds = () =>
     sql`select id, organisation_id, environment from wallet_seeds`,
   )
 
-test('the addresses are those that viem and ethers derive from the mnemonic of the same entropy', async () => {
+test('the addresses match those that viem and ethers derive from the mnemonic of that entropy', async () => {
   const entropy = randomBytes(32)
   const phrase = entropyToMnemonic(entropy, wordlist)
   const keys = aProcess(entropy)
@@ -92,14 +92,14 @@ test('the addresses are those that viem and ethers derive from the mnemonic of t
   }
 })
 
-test('however many processes ask at once, a tenant gets one seed and every process the same account', async () => {
-  const asked = Array.from({ length: 12 }, () => aProcess().accountNode(acme, 0))
-  const answers = await Promise.all(asked)
+test('concurrent processes create one seed per tenant and get the same account', async () => {
+  const requested = Array.from({ length: 12 }, () => aProcess().accountNode(acme, 0))
+  const answers = await Promise.all(requested)
   expect(new Set(answers.map(({ publicKey }) => Buffer.from(publicKey).toString('hex'))).size).toBe(1)
   expect(await seeds()).toHaveLength(1)
 })
 
-test('another environment and another organisation have seeds of their own', async () => {
+test('each environment and each organisation has its own seed', async () => {
   const keys = aProcess()
   const addresses = []
   for (const tenant of [acme, acmeTest, rival]) addresses.push(await addressAt(keys, tenant, [0, 0]))
@@ -107,7 +107,7 @@ test('another environment and another organisation have seeds of their own', asy
   expect(await seeds()).toHaveLength(3)
 })
 
-test('a transaction is signed by the key of the address that was derived in public', async () => {
+test('a transaction is signed by the key of the publicly derived address', async () => {
   const signer = await signerAt(aProcess(), acme, [2, 5])
   const { raw } = await signer.signTransaction({
     chainId: 84_532,
@@ -123,7 +123,7 @@ test('a transaction is signed by the key of the address that was derived in publ
   expect(parseTransaction(raw as `0x02${string}`)).toMatchObject({ chainId: 84_532, nonce: 3, data: '0xa9059cbb' })
 })
 
-test('a transfer authorization verifies as typed data of the token, and nobody else’s money can be signed away', async () => {
+test('a transfer authorization verifies as the token’s typed data, and other accounts’ money cannot be authorized', async () => {
   const signer = await signerAt(aProcess(), acme, [0, 1])
   const domain = { name: 'USDC', version: '2', chainId: 84_532, verifyingContract: usdc }
   const message = {
@@ -147,7 +147,9 @@ test('a transfer authorization verifies as typed data of the token, and nobody e
   }
   const typed = { domain, types, primaryType: 'TransferWithAuthorization', message, signature } as const
   expect(await verifyTypedData({ ...typed, address: signer.address })).toBe(true)
-  await expect(signer.signTransferWithAuthorization(domain, { ...message, from: usdc })).rejects.toThrow('not this')
+  await expect(signer.signTransferWithAuthorization(domain, { ...message, from: usdc })).rejects.toThrow(
+    'another account',
+  )
 })
 
 const tempo = {
@@ -164,7 +166,7 @@ const tempo = {
   feePaidBy: 'sender',
 } as const
 
-test('a Tempo transaction is its sender’s, final when the sender pays, and says what was asked for', async () => {
+test('a Tempo transaction has the right sender and fields, and is final when the sender pays', async () => {
   const signer = await signerAt(aProcess(), acme, [0, 0])
   const { raw, hash, sender, ...said } = await signer.signTempoTransaction(tempo)
   expect(said).toEqual(tempo)
@@ -173,7 +175,7 @@ test('a Tempo transaction is its sender’s, final when the sender pays, and say
   expect(read).toMatchObject({ ok: true, transaction: { raw, hash, sender } })
 })
 
-test('a child’s Tempo transaction is completed by its master, who pays the fee and cannot pay for itself', async () => {
+test('a child’s Tempo transaction is completed by its master, which pays the fee and cannot sponsor itself', async () => {
   const keys = aProcess()
   const [master, child] = [await signerAt(keys, acme, [0, 0]), await signerAt(keys, acme, [0, 1])]
   const waiting = await child.signTempoTransaction({ ...tempo, feeToken: undefined, feePaidBy: 'sponsor' })
@@ -184,13 +186,13 @@ test('a child’s Tempo transaction is completed by its master, who pays the fee
   await expect(child.signTempoTransaction({ ...tempo, feePaidBy: 'sponsor' })).rejects.toThrow('fee token')
 })
 
-test('numbers that would be rounded into another transaction are refused', async () => {
+test('numbers that would be rounded are refused', async () => {
   const signer = await signerAt(aProcess(), acme, [0, 0])
   for (const wrong of [{ nonce: 2n ** 53n }, { validBefore: 2n ** 60n + 1n }, { nonce: -1n }])
     await expect(signer.signTempoTransaction({ ...tempo, ...wrong })).rejects.toThrow(RangeError)
 })
 
-test('nothing is signed when the key is not that of the address, nor for a tenant without a seed', async () => {
+test('nothing is signed when the key does not match the address, nor for a tenant without a seed', async () => {
   const keys = aProcess()
   const address = await addressAt(keys, acme, [0, 0])
   for (const [tenant, key] of [
@@ -198,10 +200,10 @@ test('nothing is signed when the key is not that of the address, nor for a tenan
     [acme, { account: 1, index: 0, address }],
     [rival, { account: 0, index: 0, address }],
   ] as const)
-    await expect(keys.signer(tenant, key).signTempoTransaction(tempo)).rejects.toThrow(/is not that of|has no seed/)
+    await expect(keys.signer(tenant, key).signTempoTransaction(tempo)).rejects.toThrow(/does not match|has no seed/)
   await aProcess().accountNode(rival, 0)
   await expect(keys.signer(rival, { account: 0, index: 0, address }).signTempoTransaction(tempo)).rejects.toThrow(
-    /is not that of/,
+    /does not match/,
   )
 })
 

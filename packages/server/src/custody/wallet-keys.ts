@@ -16,8 +16,8 @@ import type { Signatures } from '../chain/index.ts'
 import type { Signer, TempoFields, TempoTransaction } from '../chain/port.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
+import { batchByDb } from '../platform/db/batch.ts'
 import type { Db } from '../platform/db/db.ts'
-import { gatherByDb } from '../platform/db/gather.ts'
 import type { Random } from '../platform/random.ts'
 import type { Witness } from '../platform/witness/witness.ts'
 import { currentKey } from './current-key.ts'
@@ -42,8 +42,8 @@ declare module '../platform/ctx.ts' {
 }
 
 /**
- * The public half of `m/44'/60'/account'/0`, whose children are an account's addresses. No secret, but with one child's private key
- * it tells every other: a child's key never leaves custody.
+ * The extended public key of `m/44'/60'/account'/0`, whose children are an account's addresses. It is not secret, but together with one child's
+ * private key it reveals all others, so no child's key leaves custody.
  */
 export interface AccountNode {
   /** 33 bytes. */
@@ -54,29 +54,30 @@ export interface AccountNode {
   readonly keyVersion: number
 }
 
-/** Which key of a tenant signs, and whom it must turn out to be. */
+/** The derivation indexes of a tenant's key and the address that it must have. */
 export interface WalletKey {
   readonly account: number
   readonly index: number
   readonly address: Address
 }
 
-/** The keys of organisations' wallets: one seed per tenant, opened for a derivation or for the signatures asked for at once. */
+/** The keys of organisations' wallets: one seed per tenant, opened for a derivation or for a group of concurrent signatures. */
 export interface WalletKeys {
   /**
-   * Makes the tenant's seed when there is none (256 bits, exactly one, however many processes ask at once). Store what it answers:
-   * addresses are derived from it (`hdChildAddress`), and the seed stays shut. Never inside a database transaction: it may ask a key service.
+   * Returns the account's extended public key. Creates the tenant's seed (256 bits) when there is none, exactly once even with concurrent
+   * processes. Store the result: addresses are derived from it (`hdChildAddress`) without opening the seed. Never call it inside a database
+   * transaction, because it may call a key service.
    */
   accountNode(tenant: Tenant, account: number): Promise<AccountNode>
-  /** Signs for `m/44'/60'/account'/0/index` of the tenant; every signature throws when that is not `address` or there is no seed. */
+  /** Signs for `m/44'/60'/account'/0/index` of the tenant; every signature throws when the key does not match `address` or there is no seed. */
   signer(tenant: Tenant, key: WalletKey): WalletSigner
 }
 
-/** An account of a tenant, which signs things that say what they are, and never a bare hash. */
+/** A tenant's account. It signs typed data and never a bare hash. */
 export interface WalletSigner extends Signer {
-  /** EIP-3009 `transferWithAuthorization`, 65 bytes. Throws when the money is not its own account's. */
+  /** EIP-3009 `transferWithAuthorization`, 65 bytes. Throws when the authorization is from another account. */
   signTransferWithAuthorization(domain: Eip712Domain, authorization: TransferAuthorization): Promise<Hex>
-  /** Tempo's type 0x76; one that leaves the fee to a sponsor is what `signTempoFeePayer` takes. */
+  /** Tempo's type 0x76. Pass a sponsored transaction to `signTempoFeePayer` next. */
   signTempoTransaction(fields: TempoFields): Promise<TempoTransaction>
 }
 
@@ -94,7 +95,7 @@ const seedVersion = 1
 const seedAlgorithm = 'bip39-seed'
 const attemptsMax = 5
 
-/** The seeds, as a rotation of the key-encryption key sees them. */
+/** The seeds, for a rotation of the key-encryption key. */
 export const wrappedSeeds: WrappedTable = {
   name: 'wallet seeds',
   async list(db, fingerprint, page) {
@@ -104,7 +105,7 @@ export const wrappedSeeds: WrappedTable = {
   markRewrapped: markSeedRewrapped,
 }
 
-/** The real body: seeds sealed in the database, under the deployment's key-encryption key. */
+/** Wallet keys with seeds sealed in the database under the deployment's key-encryption key. */
 export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
   const { signatures, witness } = options
   const withKey = createOpenKeys(options)
@@ -134,8 +135,8 @@ export function createWalletKeys(options: WalletKeysOptions): WalletKeys {
 }
 
 /**
- * Sealed before anything is written, so that no key service is asked inside a transaction; of two at once the first row stays. A
- * key-encryption key that is retired in the meantime seals nothing, and the seed is sealed under the next.
+ * Seals the seed before writing, so that no key service is called inside a transaction. Of two concurrent calls the first row is kept. If the
+ * key-encryption key was retired in the meantime, seals again under the next one.
  */
 async function makeSeed(options: WalletKeysOptions, tenant: Tenant): Promise<SealedSeedRow> {
   const { db, random, clock } = options
@@ -156,10 +157,10 @@ async function makeSeed(options: WalletKeysOptions, tenant: Tenant): Promise<Sea
   } finally {
     seed.fill(0)
   }
-  throw new Error('the key-encryption key changes faster than a seed is sealed')
+  throw new Error('the key-encryption key keeps changing while a seed is sealed')
 }
 
-/** The private node at the end of a path. The caller wipes it. */
+/** The private node at a derivation path. The caller must wipe it. */
 async function openNode(
   { ring, signatures }: WalletKeysOptions,
   tenant: Tenant,
@@ -182,30 +183,30 @@ interface OpenKey {
   uses: number
 }
 
-/** Signatures that one key is asked for at once share one opening of its seed; with the last of them the key is wiped. */
+/** Concurrent signatures by one key share one opening of its seed. The key is wiped after the last of them. */
 function createOpenKeys(options: WalletKeysOptions) {
   const open = new Map<string, OpenKey>()
   return async <T>(tenant: Tenant, key: WalletKey, use: (privateKey: Uint8Array) => T): Promise<T> => {
     const name = [tenant.organisationId, tenant.environment, key.account, key.index, key.address].join(' ')
-    const held = open.get(name) ?? { node: openWalletKey(options, tenant, key), uses: 0 }
-    open.set(name, held)
-    held.uses += 1
+    const opened = open.get(name) ?? { node: openWalletKey(options, tenant, key), uses: 0 }
+    open.set(name, opened)
+    opened.uses += 1
     try {
-      return use((await held.node).privateKey)
+      return use((await opened.node).privateKey)
     } finally {
-      held.uses -= 1
-      if (held.uses === 0) {
+      opened.uses -= 1
+      if (opened.uses === 0) {
         open.delete(name)
-        await held.node.then(wipeHdNode, () => undefined)
+        await opened.node.then(wipeHdNode, () => undefined)
       }
     }
   }
 }
 
-/** Whoever signs at the same moment shares the reading. */
-const seedOf = gatherByDb<Tenant, SealedSeedRow | undefined>({ itemsMax: 256, roundsMax: 2 }, findSeeds)
+/** Concurrent signatures share one query. */
+const seedOf = batchByDb<Tenant, SealedSeedRow | undefined>({ itemsMax: 256, batchesMax: 2 }, findSeeds)
 
-/** Signing for another account than was meant would move somebody else's money, so the key must be the address that was named. */
+/** Derives a wallet's private key and checks it against the address, since signing with a wrong key would move another account's money. */
 async function openWalletKey(
   options: WalletKeysOptions,
   tenant: Tenant,
@@ -218,7 +219,7 @@ async function openWalletKey(
     const { publicKeyOf, keccak } = options.signatures
     const derived = addressOfPublicKey(publicKeyOf(node.privateKey), keccak)
     if (derived === undefined || !sameAddress(derived, address))
-      throw new Error(`the key at account ${account}, index ${index} is not that of ${address}`)
+      throw new Error(`the key at account ${account}, index ${index} does not match ${address}`)
     return node
   } catch (error) {
     wipeHdNode(node)
@@ -226,7 +227,7 @@ async function openWalletKey(
   }
 }
 
-/** Binds a seed to its tenant and row, so that none opens in another organisation's or environment's place. */
+/** Binds a seed to its tenant and row, so that it cannot be opened for another organisation or environment. */
 function associatedDataOf(
   { organisationId, environment }: Tenant,
   { id, algorithm, version }: Pick<SealedSeedRow, 'id' | 'algorithm' | 'version'>,

@@ -43,8 +43,8 @@ export async function findSeeds(db: Queryable, tenants: readonly Tenant[]): Prom
 }
 
 /**
- * Keeps the seed that is there already: an organisation never gets a second one in an environment. Stores nothing either when the
- * key-encryption key that it is sealed under has been retired since.
+ * Keeps an existing seed: an organisation never gets a second one in an environment. Stores nothing when the seed's key-encryption key was retired
+ * in the meantime.
  */
 export async function insertSeedOnce(db: Queryable, tenant: Tenant, seed: SealedSeedRow, now: Date): Promise<void> {
   await db.run(sql`
@@ -59,7 +59,7 @@ export async function insertSeedOnce(db: Queryable, tenant: Tenant, seed: Sealed
 const OwnedSeedRow = SealedSeedRow.extend({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 export type OwnedSeedRow = z.output<typeof OwnedSeedRow>
 
-/** The seeds of all tenants that are under another key-encryption key: for a rotation alone, which opens none of them. */
+/** The seeds of all tenants under other key-encryption keys. Only for a rotation, which opens none of them. */
 export function listSeedsUnderOther(
   db: Queryable,
   fingerprint: string,
@@ -73,7 +73,7 @@ export function listSeedsUnderOther(
   )
 }
 
-/** Exchanges the wrapping of a seed's data key if it is still as it was read. */
+/** Replaces a seed's wrapped data key if the row is unchanged. */
 export function markSeedRewrapped(db: Queryable, was: WrappedRow, now: Wrapping): Promise<number> {
   return db.run(sql`
     update wallet_seeds set fingerprint = ${now.fingerprint}, wrapped_data_key = ${now.wrappedDataKey}

@@ -51,7 +51,7 @@ async function* chunksOf(...chunks: readonly Uint8Array[]) {
   yield* chunks
 }
 
-/** A content larger than what S3 takes in one piece, in chunks that fit no part. */
+/** Content larger than one S3 part, in chunks that do not align with parts. */
 async function* large(bytes: number, chunkBytes = 77_777) {
   for (let sent = 0; sent < bytes; sent += chunkBytes) {
     yield Buffer.alloc(Math.min(chunkBytes, bytes - sent), (sent / chunkBytes) % 251)
@@ -95,7 +95,7 @@ describe.each([
   })
   afterAll(() => stage?.stop())
 
-  test('what is stored is read back byte for byte, with its size and its SHA-256', async () => {
+  test('stored content is read back byte for byte, with its size and its SHA-256', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ minLength: 0, maxLength: 3_000 }), { maxLength: 6 }),
@@ -111,7 +111,7 @@ describe.each([
     )
   })
 
-  test('a content of 40 MB in odd pieces is whole, and any part of it is exact', async () => {
+  test('content of 40 MB in odd chunks is stored completely, and any range of it is exact', async () => {
     const whole = await bytesOf(large(40 * mebibyte))
     const { key, ...stored } = await blobs.put(large(40 * mebibyte), noLimit)
     expect(stored).toEqual({ size: whole.length, sha256: sha256(whole) })
@@ -130,7 +130,7 @@ describe.each([
     }
   })
 
-  test('a part that is not within the content is refused with the size of all of it', async () => {
+  test('a range outside the content is refused with the total size', async () => {
     const { key } = await blobs.put(chunksOf(Buffer.from('0123456789')), noLimit)
     for (const [offset, length] of [
       [10, 1],
@@ -150,13 +150,13 @@ describe.each([
     expect(await read(blobs, key, { offset: 3, length: 0 })).toEqual(Buffer.alloc(0))
   })
 
-  test('an empty content is a content', async () => {
+  test('empty content can be stored', async () => {
     const { key, ...stored } = await blobs.put(chunksOf(), noLimit)
     expect(stored).toEqual({ size: 0, sha256: sha256(Buffer.alloc(0)) })
     expect(await read(blobs, key)).toEqual(Buffer.alloc(0))
   })
 
-  test('a content may be stored under a key that was drawn before', async () => {
+  test('content can be stored under a key that was generated before', async () => {
     const key = newBlobKey(systemRandom)
     expect(await blobs.open(key)).toBeUndefined()
     expect((await blobs.put(chunksOf(Buffer.from('known')), { ...noLimit, key })).key).toBe(key)
@@ -166,26 +166,23 @@ describe.each([
   test.each([
     ['small', 100],
     ['of several parts', 20 * mebibyte],
-  ])(
-    'a content that is too large, %s, is refused as soon as it is, and none of it is there',
-    async (_size, bytesMax) => {
-      const key = newBlobKey(systemRandom)
-      let asked = 0
-      const endless = (async function* () {
-        for (;;) {
-          asked += 65_536
-          yield Buffer.alloc(65_536)
-        }
-      })()
-      const refused = await blobs.put(endless, { bytesMax, key }).catch((error: unknown) => error)
-      expect(refused).toBeInstanceOf(BlobTooLarge)
-      expect(refused).toMatchObject({ bytesMax })
-      expect(asked).toBeLessThan(bytesMax + 2 * mebibyte)
-      expect(await blobs.open(key)).toBeUndefined()
-    },
-  )
+  ])('content that is too large, %s, is refused at once, and nothing of it is stored', async (_size, bytesMax) => {
+    const key = newBlobKey(systemRandom)
+    let requested = 0
+    const endless = (async function* () {
+      for (;;) {
+        requested += 65_536
+        yield Buffer.alloc(65_536)
+      }
+    })()
+    const refused = await blobs.put(endless, { bytesMax, key }).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(BlobTooLarge)
+    expect(refused).toMatchObject({ bytesMax })
+    expect(requested).toBeLessThan(bytesMax + 2 * mebibyte)
+    expect(await blobs.open(key)).toBeUndefined()
+  })
 
-  test('a content of exactly the limit is stored', async () => {
+  test('content of exactly the limit is stored', async () => {
     const { size } = await blobs.put(large(9 * mebibyte), { bytesMax: 9 * mebibyte })
     expect(size).toBe(9 * mebibyte)
   })
@@ -193,9 +190,9 @@ describe.each([
   test.each([
     ['in its beginning', 10],
     ['in a later part', 20 * mebibyte],
-  ])('a content that breaks off %s is told with its own fault, and none of it is there', async (_when, bytes) => {
+  ])('content that breaks off %s fails with the stream’s error, and nothing of it is stored', async (_when, bytes) => {
     const key = newBlobKey(systemRandom)
-    const fault = new Error('the line is dead')
+    const fault = new Error('the connection broke')
     const broken = (async function* () {
       yield* large(bytes)
       throw fault
@@ -204,7 +201,7 @@ describe.each([
     expect(await blobs.open(key)).toBeUndefined()
   })
 
-  test('what is deleted is gone, and deleting it again or what never was changes nothing', async () => {
+  test('deleted content is gone, and deleting it again or deleting an unknown key changes nothing', async () => {
     const { key } = await blobs.put(chunksOf(Buffer.from('gone')), noLimit)
     await blobs.delete(key)
     await blobs.delete(key)
@@ -213,7 +210,7 @@ describe.each([
     expect(await keysBefore(blobs, inAMinute())).not.toContain(key)
   })
 
-  test('a reader who goes away in the middle leaves the store as it was', async () => {
+  test('a reader that stops in the middle leaves the store unchanged', async () => {
     const { key } = await blobs.put(large(9 * mebibyte), noLimit)
     for (let times = 0; times < 60; times++) {
       const opened = await blobs.open(key)
@@ -222,7 +219,7 @@ describe.each([
     expect((await read(blobs, key))?.length).toBe(9 * mebibyte)
   })
 
-  test('contents are listed by their age', async () => {
+  test('content is listed by age', async () => {
     const { key } = await blobs.put(chunksOf(Buffer.from('listed')), noLimit)
     expect(await keysBefore(blobs, inAMinute())).toContain(key)
     expect(await keysBefore(blobs, aMinuteAgo())).not.toContain(key)
@@ -230,7 +227,7 @@ describe.each([
   })
 })
 
-test('a list of more contents than fit in one page of S3 has each of them once', async () => {
+test('a list of more keys than fit in one S3 page has each of them once', async () => {
   const { blobs, stop } = await onS3()
   try {
     const keys = Array.from({ length: 620 }, () => newBlobKey(systemRandom))
@@ -244,7 +241,7 @@ test('a list of more contents than fit in one page of S3 has each of them once',
   }
 })
 
-test('a storage that is away, or refuses the key, is a problem in words that name no place of it', async () => {
+test('an unreachable storage or refused credentials lead to a problem that does not reveal the storage’s location', async () => {
   const server = await startS3()
   const wrongKey = await openS3Blobs({ ...server.settings, accessKeyId: 'WRONG' }, { random: systemRandom })
   const wrongBucket = await openS3Blobs({ ...server.settings, bucket: 'no-such-bucket' }, { random: systemRandom })

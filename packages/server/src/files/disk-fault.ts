@@ -1,6 +1,6 @@
 import { fail } from './errors.ts'
 
-/** What the disk refuses is the caller's problem in words that name no path; a stream that fails is not the disk's. */
+/** Turns disk errors into the problem `file-storage-unavailable`, which contains no path. Do not use it for errors of the caller's stream. */
 export async function onDisk<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -9,7 +9,7 @@ export async function onDisk<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Answers undefined where the file or directory is not there. */
+/** Returns undefined when the file or directory does not exist. */
 export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work

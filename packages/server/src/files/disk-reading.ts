@@ -1,20 +1,20 @@
 import { close, fstat, read } from 'node:fs'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import { Pour, type TakeBytes } from '../platform/pour.ts'
+import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
 import { onDisk } from './disk-fault.ts'
 import { BlobRangeOutside } from './errors.ts'
 import type { ByteRange, OpenedBlob } from './port.ts'
 
-/** Larger chunks read no faster and wait longer for the collector: at 256 KiB a process holds some 40 MB more. */
+/** Larger chunks read no faster and are garbage-collected later: with 256 KiB a process uses about 40 MB more. */
 const readChunkBytes = 64 * 1024
-/** Of each of the two memories that a content is poured through: one is filled while the other is taken. */
+/** Size of each of the two buffers of `pour`: one is filled while the other is consumed. */
 const pourBytes = 256 * 1024
 
 const readInto = promisify(read)
 const closeDescriptor = promisify(close)
 
-/** Opens the content of a file, or a part of it; the descriptor is closed with the content, or here where that is refused. */
+/** Opens a file's content or a range of it. The descriptor is closed with the content, or here on an error. */
 export async function readFrom(descriptor: number, range: ByteRange | undefined): Promise<OpenedBlob> {
   const { size, offset, length } = await partOf(descriptor, range).catch(async (error: unknown) => {
     await closeDescriptor(descriptor)
@@ -39,12 +39,12 @@ function isWithin(offset: number, length: number, size: number): boolean {
   return [offset, length].every((count) => Number.isSafeInteger(count) && count >= 0) && offset + length <= size
 }
 
-/** By the bare descriptor: a stream that somebody forgot to read then costs a descriptor, and with a handle the process. */
-class FilePart extends Pour {
+/** Uses a bare descriptor: a stream that is never read then leaks a descriptor, whereas a leaked `FileHandle` would end the process. */
+class FilePart extends ReusedBufferStream {
   readonly #descriptor: number
   #at: number
   #left: number
-  /** Never rejects. A descriptor that is closed while it is read may be another file's by then. */
+  /** Never rejects. The descriptor is closed only after the read in progress, since a closed descriptor may be reused for another file. */
   #reading: Promise<unknown> = Promise.resolve()
 
   constructor(descriptor: number, { offset, length }: ByteRange) {
@@ -66,7 +66,7 @@ class FilePart extends Pour {
     void this.#reading.then(() => close(this.#descriptor, (closing) => callback(fault ?? closing)))
   }
 
-  override async pour(take: TakeBytes): Promise<void> {
+  override async writeTo(take: TakeBytes): Promise<void> {
     const bytes = Math.min(pourBytes, this.#left)
     let [filling, taken] = [Buffer.allocUnsafeSlow(bytes), Buffer.allocUnsafeSlow(this.#left > bytes ? bytes : 1)]
     try {
@@ -82,7 +82,7 @@ class FilePart extends Pour {
     }
   }
 
-  /** The next bytes of the part, in this memory; none at its end. */
+  /** Reads the next bytes of the range into this memory; empty at its end. */
   #next(memory: Buffer): Promise<Buffer> {
     const reading = onDisk(this.#fill(memory))
     this.#reading = reading.catch(() => undefined)
@@ -93,7 +93,7 @@ class FilePart extends Pour {
     const wanted = Math.min(memory.byteLength, this.#left)
     if (wanted === 0) return memory.subarray(0, 0)
     const { bytesRead } = await readInto(this.#descriptor, memory, 0, wanted, this.#at)
-    if (bytesRead === 0) throw new Error('a file ended before its content did')
+    if (bytesRead === 0) throw new Error('a file is shorter than its content')
     this.#at += bytesRead
     this.#left -= bytesRead
     return memory.subarray(0, bytesRead)

@@ -4,18 +4,18 @@ import { onDisk } from './disk-fault.ts'
 import { BlobTooLarge } from './errors.ts'
 import type { RunningHash } from './hashing.ts'
 
-/** Bytes that are written and hashed at once: a call to the disk costs the same for a socket's chunk. */
+/** Bytes that are written and hashed at once. A disk write costs the same for a small network chunk. */
 const slotBytes = 256 * 1024
-/** One is filled while the others are written and hashed. */
+/** Most buffers of an upload: one is filled while the others are written and hashed. */
 const slotsMax = 4
-/** Slots that are kept for the next upload. */
+/** Buffers that are kept for the next upload. */
 const sparesMax = 8
-/** The disk begins with what is there while more comes in, so that the end waits for little. */
+/** Data is synced to disk after this many bytes during an upload, so that the final sync is short. */
 const syncBytes = 32 * 2 ** 20
 
 type Slot = Uint8Array<SharedArrayBuffer>
 
-/** The memory that uploads go through, kept for the next ones. */
+/** Reusable buffers for uploads. */
 export interface WritingMemory {
   readonly spares: Slot[]
   readonly startHash: () => RunningHash
@@ -27,9 +27,9 @@ export interface Written {
 }
 
 /**
- * Writes a content to a file and hashes it in another thread meanwhile; its bytes are copied before the next chunk is asked for,
- * so that a sender may use a chunk's memory again. Reading begins before anything is awaited: a Node stream that breaks while
- * nobody listens to it ends the process. On any fault it answers once nothing is being written any more.
+ * Writes content to a file and hashes it in another thread. Copies each chunk before reading the next, so that the sender may reuse its memory.
+ * Starts reading before any await, because a Node stream that fails without a listener ends the process. On an error it rejects after all writes
+ * have ended.
  */
 export async function receive(
   content: AsyncIterable<Uint8Array>,
@@ -41,7 +41,7 @@ export async function receive(
   try {
     for await (const chunk of content) {
       size += chunk.byteLength
-      // Said this way round, a limit that is no number lets nothing through.
+      // Written this way so that a limit of NaN rejects everything.
       if (!(size <= bytesMax)) throw new BlobTooLarge(bytesMax)
       part ??= new PartFile(await openPart(), memory)
       await part.take(chunk)
@@ -56,7 +56,7 @@ export async function receive(
 class PartFile {
   readonly #handle: FileHandle
   readonly #memory: WritingMemory
-  /** Those of this upload, the next one to be filled first, each with what still reads it. */
+  /** This upload's buffers in use, oldest first, each with its pending work. */
   readonly #slots: { readonly slot: Slot; readonly busy: Promise<unknown> }[] = []
   #filling: Slot
   #filled = 0
@@ -81,10 +81,10 @@ class PartFile {
     }
   }
 
-  /** Answers the SHA-256 of the whole once all of it is written. */
+  /** Returns the SHA-256 of the content after all of it is written. */
   async end(): Promise<string> {
     const rest = this.#filling.subarray(0, this.#filled)
-    // What fits in one slot is hashed sooner than another thread could be asked.
+    // Content that fits into one buffer is hashed faster here than in another thread.
     const isSmall = this.#hash === undefined
     const writing = isSmall ? onDisk(writeAll(this.#handle, rest, 0)) : this.#send(rest)
     const sha256 = isSmall ? createHash('sha256').update(rest).digest('hex') : this.#hash?.digest()
@@ -96,16 +96,16 @@ class PartFile {
     return answer
   }
 
-  /** Its slots are not used again: what reads them may not have ended. */
+  /** Abandons the upload. Its buffers are not reused, because the hashing thread may still read them. */
   async giveUp(): Promise<void> {
     this.#hash?.drop()
     await Promise.allSettled([this.#syncing, ...this.#slots.map(({ busy }) => busy)])
   }
 
-  /** Sends the slot that is full on its way and goes on with the one that has been away for longest. */
+  /** Starts writing the full buffer and continues with the oldest one. */
   async #turn(): Promise<void> {
     const busy = this.#send(this.#filling)
-    // Told when its slot is needed again, or at the end; until then nobody listens.
+    // An error is reported when the buffer is needed again or at the end; this prevents an unhandled rejection until then.
     busy.catch(() => undefined)
     this.#slots.push({ slot: this.#filling, busy })
     this.#syncNow()

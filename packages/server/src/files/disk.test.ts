@@ -59,7 +59,7 @@ async function keysBefore(blobs: BlobStore, before: Date): Promise<BlobKey[]> {
 
 const later = (minutes: number): Date => new Date(noon.getTime() + minutes * 60_000)
 
-test('what is stored is read back byte for byte, with its size and its SHA-256, however it was cut into chunks', async () => {
+test('stored content is read back byte for byte, with its size and its SHA-256, for any chunking', async () => {
   const { blobs } = await aStore()
   await fc.assert(
     fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 3_000 }), { maxLength: 8 }), async (chunks) => {
@@ -77,7 +77,7 @@ test('what is stored is read back byte for byte, with its size and its SHA-256, 
   )
 })
 
-test('any part of a content is read exactly, and a part that is not within it is refused with the size', async () => {
+test('any range of the content is read exactly, and a range outside it is refused with the size', async () => {
   const { blobs } = await aStore()
   const whole = Buffer.from(systemRandom.bytes(200_000))
   const { key } = await blobs.put(chunksOf(whole), noLimit)
@@ -106,7 +106,7 @@ test('any part of a content is read exactly, and a part that is not within it is
   expect(part?.size).toBe(whole.length)
 })
 
-test('an upload over the limit is refused at the first byte too many, its stream is ended, and nothing of it stays', async () => {
+test('an upload over the limit is refused at the first excess byte, its stream is ended, and nothing of it stays', async () => {
   const { blobs, directory } = await aStore()
   let pulled = 0
   let ended = false
@@ -128,7 +128,7 @@ test('an upload over the limit is refused at the first byte too many, its stream
   expect(request.destroyed).toBe(true)
 })
 
-test('a content of exactly the limit is stored, and an empty one too', async () => {
+test('content of exactly the limit is stored, and so is empty content', async () => {
   const { blobs } = await aStore()
   expect(await blobs.put(chunksOf('12345', '67890'), { bytesMax: 10 })).toMatchObject({ size: 10 })
   const empty = await blobs.put(chunksOf(), { bytesMax: 0 })
@@ -138,7 +138,7 @@ test('a content of exactly the limit is stored, and an empty one too', async () 
   await expect(blobs.put(chunksOf('1'), { bytesMax: Number.NaN })).rejects.toThrow(BlobTooLarge)
 })
 
-test('an upload whose stream breaks leaves nothing, and its own fault is the one that is told', async () => {
+test('an upload whose stream fails leaves nothing and rejects with the stream’s error', async () => {
   const { blobs, directory } = await aStore()
   const gone = new Error('the client went away')
   const breaking = async function* () {
@@ -149,7 +149,7 @@ test('an upload whose stream breaks leaves nothing, and its own fault is the one
   expect(filesIn(directory)).toEqual([])
 })
 
-test('a request that breaks at any moment of its upload fails that upload and not the process', async () => {
+test('a request that fails at any moment of its upload fails only that upload, not the process', async () => {
   const { blobs, directory } = await aStore()
   const gone = new Error('the client went away')
   for (const chunks of [0, 1, 2, 5]) {
@@ -171,7 +171,7 @@ test('a request that breaks at any moment of its upload fails that upload and no
   expect(filesIn(directory)).toEqual([])
 })
 
-test('a content that is still coming in is neither listed nor opened nor swept', async () => {
+test('content that is still being uploaded is not listed, opened or swept', async () => {
   const { blobs, directory, time } = await aStore()
   const { promise: rest, resolve: sendRest } = Promise.withResolvers<void>()
   const { promise: half, resolve: halfIsThere } = Promise.withResolvers<void>()
@@ -195,7 +195,7 @@ test('a content that is still coming in is neither listed nor opened nor swept',
   expect(filesIn(directory)).toHaveLength(1)
 })
 
-test('an upload that another process swept away fails, and is not taken for stored', async () => {
+test('an upload whose partial file another process removed fails', async () => {
   const { blobs, directory } = await aStore()
   const swept = async function* () {
     yield Buffer.from('x')
@@ -206,7 +206,7 @@ test('an upload that another process swept away fails, and is not taken for stor
   expect(filesIn(directory)).toEqual([])
 })
 
-test('the beginnings of uploads that died are removed once they are old enough, and nothing else is', async () => {
+test('partial files of failed uploads are removed once they are old enough, and nothing else is', async () => {
   const { blobs, directory, time } = await aStore()
   const leave = (at: Date, digit: string) =>
     writeFileSync(path.join(directory, 'partial', `${at.getTime()}-blob_${digit.repeat(32)}`), 'half')
@@ -223,7 +223,7 @@ test('the beginnings of uploads that died are removed once they are old enough, 
   expect(await blobs.discardPartial(later(60))).toBe(0)
 })
 
-test('the list holds what was stored before the instant by the clock of the service, all of it, each once', async () => {
+test('the list has each key stored before the instant, by the service’s clock, once', async () => {
   const { blobs, time } = await aStore()
   const old: BlobKey[] = []
   for (let index = 0; index < 520; index++) old.push((await blobs.put(chunksOf(String(index)), noLimit)).key)
@@ -241,25 +241,25 @@ test('the list holds what was stored before the instant by the clock of the serv
   expect(await keysBefore(blobs, later(61))).toContain(young)
 })
 
-test('a sweep removes what no row names, and neither what one names nor what is young', async () => {
+test('a sweep removes only old content that no row references', async () => {
   const { blobs, directory, time } = await aStore()
   const put = async (content: string) => (await blobs.put(chunksOf(content), noLimit)).key
   const [named, orphan, another] = [await put('named'), await put('orphan'), await put('another')]
   writeFileSync(path.join(directory, 'partial', `${noon.getTime()}-blob_${'d'.repeat(32)}`), 'half')
   time.now = later(60)
   const young = await put('young')
-  const asked: BlobKey[] = []
+  const requested: BlobKey[] = []
   const findKept = async (keys: readonly BlobKey[]) => {
-    asked.push(...keys)
+    requested.push(...keys)
     return new Set(keys.filter((key) => key === named))
   }
   expect(await sweepBlobs(blobs, later(30), findKept)).toEqual({ partial: 1, orphans: 2 })
-  expect(asked.sort()).toEqual([named, orphan, another].sort())
+  expect(requested.sort()).toEqual([named, orphan, another].sort())
   expect((await keysBefore(blobs, later(90))).sort()).toEqual([named, young].sort())
   expect(await sweepBlobs(blobs, later(30), findKept)).toEqual({ partial: 0, orphans: 0 })
 })
 
-test('a sweep whose question to the table fails removes no content', async () => {
+test('a sweep whose database query fails removes no content', async () => {
   const { blobs } = await aStore()
   const { key } = await blobs.put(chunksOf('kept'), noLimit)
   const down = new Error('the database is gone')
@@ -267,7 +267,7 @@ test('a sweep whose question to the table fails removes no content', async () =>
   expect((await contentOf(blobs, key)).toString()).toBe('kept')
 })
 
-test('a removed content is gone, removing it again is nothing, and who was reading it reads to its end', async () => {
+test('removed content is gone, removing it again is harmless, and open readers can read to the end', async () => {
   const { blobs, directory } = await aStore()
   const { key } = await blobs.put(chunksOf(Buffer.alloc(1_000_000, 7)), noLimit)
   const reader = await blobs.open(key)
@@ -280,7 +280,7 @@ test('a removed content is gone, removing it again is nothing, and who was readi
   expect(read).toBe(1_000_000)
 })
 
-test('no text but a key of the store leads to a file', async () => {
+test('only a valid key leads to a file', async () => {
   const { blobs, directory } = await aStore()
   writeFileSync(path.join(directory, 'secret'), 'secret')
   for (const key of [
@@ -297,7 +297,7 @@ test('no text but a key of the store leads to a file', async () => {
   expect(readFileSync(path.join(directory, 'secret'), 'utf8')).toBe('secret')
 })
 
-test('chance that repeats itself loses nobody a file', async () => {
+test('a repeated random key never overwrites a file', async () => {
   const { blobs, directory } = await aStore({ random: { bytes: (length) => new Uint8Array(length).fill(1) } })
   const { key } = await blobs.put(chunksOf('first'), noLimit)
   await expect(blobs.put(chunksOf('second'), noLimit)).rejects.toThrow()
@@ -314,7 +314,7 @@ test('forty uploads at once are forty files, each with its own content', async (
     expect((await contentOf(blobs, key)).equals(contents[index] ?? Buffer.alloc(0))).toBe(true)
 })
 
-test('what the disk refuses is a problem that anybody may read, and names no path', async () => {
+test('a disk error becomes a problem without a path', async () => {
   const { blobs, directory } = await aStore()
   const { key } = await blobs.put(chunksOf('x'), noLimit)
   rmSync(path.join(directory, 'blobs'), { recursive: true })
@@ -331,7 +331,7 @@ test('what the disk refuses is a problem that anybody may read, and names no pat
   expect(filesIn(path.join(directory, 'partial'))).toEqual([])
 })
 
-test('a store opened again finds what it held, and a directory of other people is never opened to more', async () => {
+test('a reopened store finds its content, and directory permissions are never widened', async () => {
   const { blobs, directory } = await aStore()
   const { key } = await blobs.put(chunksOf('kept'), noLimit)
   const again = await aStore({ directory })

@@ -11,7 +11,7 @@ import { createHashing } from './hashing.ts'
 import { type BlobKey, type BlobStore, isBlobKey, newBlobKey } from './port.ts'
 
 export interface DiskOptions {
-  /** An absolute path on one filesystem; whoever may read it reads every file. */
+  /** An absolute path on one filesystem. Read access to it gives access to every file. */
   readonly directory: string
   readonly clock: Clock
   readonly random: Random
@@ -21,15 +21,14 @@ const listMax = 500
 const partialPattern = /^(\d{1,15})-blob_[0-9a-f]{32}$/
 
 /**
- * The blob port on a local disk: `blobs/ab/blob_ab…` holds what is whole, `partial/<unix ms>-blob_…` what is still coming in. A
- * content moves from one to the other by a rename after its bytes are on the disk. Any number of processes may share the
- * directory.
+ * The blob port on a local disk: `blobs/ab/blob_ab…` contains complete content, `partial/<unix ms>-blob_…` uploads in progress. Content is renamed
+ * from one to the other after its bytes are synced to disk. Any number of processes may share the directory.
  */
 export async function openDiskBlobs({ directory, clock, random }: DiskOptions): Promise<BlobStore> {
   const whole = path.join(directory, 'blobs')
   const partial = path.join(directory, 'partial')
   for (const made of [whole, partial]) await mkdir(made, { recursive: true, mode: 0o700 })
-  // The handles are held here too: Node ends a process in which one is collected before it was closed.
+  // Also keeps the handles referenced, because Node ends a process when an open handle is garbage-collected.
   const receiving = new Map<string, FileHandle | undefined>()
 
   const memory: WritingMemory = { spares: [], startHash: createHashing() }
@@ -57,7 +56,7 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
         return { key, ...received }
       } catch (error) {
         await handle?.close().catch(() => undefined)
-        // What cannot be removed now is found by `discardPartial`; the first fault is the one to tell.
+        // `discardPartial` later removes a file that cannot be removed now; the first error is the one to report.
         if (handle !== undefined) await rm(part, { force: true }).catch(() => undefined)
         throw error
       } finally {
@@ -101,7 +100,7 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
   }
 }
 
-/** The age of a content is that of our clock, not of the filesystem's. */
+/** Sets the content's age by our clock, not the filesystem's. */
 async function finish(handle: FileHandle, clock: Clock): Promise<void> {
   await handle.utimes(clock.now(), clock.now())
   await handle.sync()
@@ -112,13 +111,13 @@ async function moveInto(part: string, target: string): Promise<void> {
   const fan = path.dirname(target)
   const made = await mkdir(fan, { recursive: true, mode: 0o700 })
   if (made !== undefined) await syncDirectory(path.dirname(fan))
-  // A key that is taken means that chance repeats itself: better no upload than another's file replaced.
-  if ((await ifThere(stat(target))) !== undefined) throw new Error('a new blob key is taken')
+  // An existing key means that the random source repeats itself; failing is better than replacing another file.
+  if ((await ifThere(stat(target))) !== undefined) throw new Error('a new blob key already exists')
   await rename(part, target)
   await syncDirectory(fan)
 }
 
-/** Without it the content may survive a loss of power and its name not. Windows has no such thing. */
+/** Without it, content may survive a power loss but its name may not. Not supported on Windows. */
 export async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, 'r')
@@ -134,7 +133,7 @@ async function isOlder(file: string, before: Date): Promise<boolean> {
   return found !== undefined && found.mtime < before
 }
 
-/** The names in a directory, read little by little. */
+/** The names in a directory, read incrementally. */
 async function* entriesOf(directory: string): AsyncIterable<string> {
   const entries: Dir | undefined = await onDisk(ifThere(opendir(directory)))
   if (entries === undefined) return

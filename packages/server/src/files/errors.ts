@@ -1,6 +1,6 @@
 import { defineErrors } from '../platform/errors.ts'
 
-/** What asking the storage may end in. What the operating system or the remote storage said goes to `cause` alone. */
+/** Errors of the file storage. The message of the operating system or remote storage goes only into `cause`. */
 export const fail = defineErrors({
   'file-storage-unavailable': {
     status: 503,
@@ -12,7 +12,7 @@ export const fail = defineErrors({
 /** For the error tables of operations that read or write files. */
 export const fileStorageErrors = fail.table
 
-/** More came than the limit of this upload. The room that set the limit says so in its own words. */
+/** The content exceeds the limit of this upload. The feature that set the limit maps it to its own error. */
 export class BlobTooLarge extends Error {
   readonly bytesMax: number
 
@@ -23,7 +23,7 @@ export class BlobTooLarge extends Error {
   }
 }
 
-/** The part that was asked for is not within the content; `size` is that of the whole, in bytes. */
+/** The requested range is outside the content. `size` is the total size in bytes. */
 export class BlobRangeOutside extends Error {
   readonly size: number
 

@@ -1,13 +1,13 @@
 import { createHash, type Hash } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
 
-/** What the thread is told of the content with this number: bytes that follow, that it is whole, or that nobody wants it any more. */
+/** Messages to the thread about the content with this id: more bytes, its end, or that it was abandoned. */
 export type HashOrder =
   | { readonly kind: 'bytes'; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: 'end'; readonly id: number }
   | { readonly kind: 'drop'; readonly id: number }
 
-/** One for each order but `drop`, in their order: the digest in hex at the end, and before that only that the bytes were read. */
+/** One answer for each order except `drop`, in order: undefined after bytes were read, and the digest in hex at the end. */
 export type HashAnswer = string | undefined
 
 const hashes = new Map<number, Hash>()

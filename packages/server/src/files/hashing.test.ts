@@ -12,7 +12,7 @@ function shared(bytes: Uint8Array): Uint8Array {
   return memory
 }
 
-test('contents that are hashed at once, piece by piece in turn, each have their own SHA-256', async () => {
+test('contents that are hashed concurrently in interleaved chunks each have the right SHA-256', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.uint8Array({ maxLength: 500 })), { maxLength: 6 }), async (contents) => {
       const running = contents.map((pieces) => ({ pieces, hash: startHash() }))
@@ -28,7 +28,7 @@ test('contents that are hashed at once, piece by piece in turn, each have their 
   )
 })
 
-test('a memory may be written anew once its bytes were read', async () => {
+test('memory can be reused once its bytes were read', async () => {
   const hash = startHash()
   const memory = shared(new Uint8Array(100_000))
   for (const value of [1, 2, 3]) {
@@ -39,18 +39,18 @@ test('a memory may be written anew once its bytes were read', async () => {
   expect(await hash.digest()).toBe(sha256(whole))
 })
 
-test('a content that is given up changes no other', async () => {
+test('abandoned content does not affect others', async () => {
   const [given, kept] = [startHash(), startHash()]
   await Promise.all([given.update(shared(Buffer.from('gone'))), kept.update(shared(Buffer.from('kept')))])
   given.drop()
   expect(await kept.digest()).toBe(sha256(Buffer.from('kept')))
 })
 
-test('a thread that dies fails the contents that were in it, and the next one has another', async () => {
+test('a crashed thread fails its contents, and the next content gets a new thread', async () => {
   const broken = startHash()
-  // No bytes, as only a fault of ours could send them: the thread ends of it.
-  await expect(broken.update(JSON.parse('7'))).rejects.toThrow('the thread that hashes ended')
-  await expect(broken.digest()).rejects.toThrow('the thread that hashes ended')
+  // An invalid value, which only a bug could send, crashes the thread.
+  await expect(broken.update(JSON.parse('7'))).rejects.toThrow('the hashing thread ended')
+  await expect(broken.digest()).rejects.toThrow('the hashing thread ended')
   const next = startHash()
   await next.update(shared(Buffer.from('next')))
   expect(await next.digest()).toBe(sha256(Buffer.from('next')))

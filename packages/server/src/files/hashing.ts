@@ -4,19 +4,19 @@ import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { HashAnswer, HashOrder } from './hash-worker.ts'
 
-/** The SHA-256 of a content that comes in pieces of shared memory, taken in another thread. */
+/** The SHA-256 of content in chunks of shared memory, computed in another thread. */
 export interface RunningHash {
-  /** Resolves when the bytes were read and their memory may be written anew. Pieces count in the order of the calls. */
+  /** Resolves when the bytes were read and their memory can be reused. Chunks are hashed in the order of the calls. */
   update(bytes: Uint8Array): Promise<void>
-  /** The digest in hex. Nothing may follow. */
+  /** The digest in hex. No calls may follow. */
   digest(): Promise<string>
-  /** In place of `digest`, for a content that is given up. */
+  /** Call it instead of `digest` for abandoned content. */
   drop(): void
 }
 
 /**
- * A thread that hashes, begun with the first content and there as long as the process; it keeps no process alive that has nothing
- * else to do. Where it dies, the contents in it fail, and the next one begins a new thread.
+ * Creates hashes that run in a shared thread. The thread starts with the first content and does not keep the process alive. When it crashes, its
+ * contents fail, and the next content starts a new thread.
  */
 export function createHashing(): () => RunningHash {
   let thread: HashThread | undefined
@@ -27,20 +27,20 @@ export function createHashing(): () => RunningHash {
     lastId += 1
     const id = lastId
     return {
-      update: async (bytes) => void (await own.ask({ kind: 'bytes', id, bytes })),
+      update: async (bytes) => void (await own.request({ kind: 'bytes', id, bytes })),
       async digest() {
-        const sha256 = await own.ask({ kind: 'end', id })
-        if (sha256 === undefined) throw new Error('the thread that hashes gave no digest')
+        const sha256 = await own.request({ kind: 'end', id })
+        if (sha256 === undefined) throw new Error('the hashing thread returned no digest')
         return sha256
       },
-      drop: () => own.tell({ kind: 'drop', id }),
+      drop: () => own.notify({ kind: 'drop', id }),
     }
   }
 }
 
 /**
- * The thread's program, which stands beside this file with its ending, as source and as published. Types are taken out of it here:
- * a thread that did so itself would hold a compiler of 10 MB for one small file.
+ * The thread's program, next to this file and with the same extension, in source and published form. Types are stripped here, because doing it in
+ * the thread would load a 10 MB compiler there.
  */
 function readScript(): URL {
   const ending = path.extname(import.meta.filename)
@@ -52,15 +52,15 @@ const memory = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16, codeRa
 
 class HashThread {
   readonly #worker = new Worker(readScript(), { execArgv: [], resourceLimits: memory })
-  /** Asked and not answered yet, oldest first: the thread answers in order. */
-  readonly #asked: PromiseWithResolvers<HashAnswer>[] = []
+  /** Pending requests, oldest first; the thread answers in order. */
+  readonly #pending: PromiseWithResolvers<HashAnswer>[] = []
   #death: unknown
 
   constructor() {
     this.#worker.unref()
     this.#worker.on('message', (answer: HashAnswer) => {
-      this.#asked.shift()?.resolve(answer)
-      if (this.#asked.length === 0) this.#worker.unref()
+      this.#pending.shift()?.resolve(answer)
+      if (this.#pending.length === 0) this.#worker.unref()
     })
     this.#worker.on('error', (cause) => this.#die(cause))
     this.#worker.on('exit', () => this.#die(undefined))
@@ -70,20 +70,20 @@ class HashThread {
     return this.#death !== undefined
   }
 
-  ask(order: HashOrder): Promise<HashAnswer> {
+  request(order: HashOrder): Promise<HashAnswer> {
     if (this.#death !== undefined) return Promise.reject(this.#death)
     const answer = Promise.withResolvers<HashAnswer>()
-    if (this.#asked.push(answer) === 1) this.#worker.ref()
+    if (this.#pending.push(answer) === 1) this.#worker.ref()
     this.#worker.postMessage(order)
     return answer.promise
   }
 
-  tell(order: HashOrder): void {
+  notify(order: HashOrder): void {
     if (this.#death === undefined) this.#worker.postMessage(order)
   }
 
   #die(cause: unknown): void {
-    this.#death ??= new Error('the thread that hashes ended', { cause })
-    for (const { reject } of this.#asked.splice(0)) reject(this.#death)
+    this.#death ??= new Error('the hashing thread ended', { cause })
+    for (const { reject } of this.#pending.splice(0)) reject(this.#death)
   }
 }

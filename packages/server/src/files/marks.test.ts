@@ -23,7 +23,7 @@ const places = {
 }
 
 test.each(Object.entries(places))(
-  '%s keeps the marks of each deployment apart until they are removed',
+  '%s keeps the marks of each deployment separate until they are removed',
   async (_, place) => {
     const marks = await openMarks(place(), { random: systemRandom })
     expect(await marks.list('one')).toEqual([])
@@ -38,13 +38,13 @@ test.each(Object.entries(places))(
   },
 )
 
-test('of any number that make one mark in a directory at once, one has made it', async () => {
+test('of concurrent attempts to create one mark in a directory, exactly one succeeds', async () => {
   const marks = await openMarks({ directory }, { random: systemRandom })
   const made = await Promise.all(Array.from({ length: 20 }, () => marks.create('race', 'a')))
   expect(made.toSorted()).toEqual(['created', ...Array(19).fill('taken')])
 })
 
-test('a storage that lists in pages gives all of its marks', async () => {
+test('a storage that lists in pages returns all marks', async () => {
   const marks = await openMarks({ s3: s3.settings }, { random: systemRandom })
   const names = Array.from({ length: 1_100 }, (_, index) => String(index).padStart(4, '0'))
   for (let from = 0; from < names.length; from += 50)

@@ -1,64 +1,60 @@
 import type { Readable } from 'node:stream'
 import type { Random } from '../platform/random.ts'
 
-/**
- * The name of one stored content: `blob_` and 32 hex digits that the store drew by chance. It never comes from a caller's text,
- * and a caller never sees it.
- */
+/** The key of stored content: `blob_` and 32 random hex digits. It is never taken from a caller's input and never shown to a caller. */
 export type BlobKey = `blob_${string}`
 
 const keyPattern = /^blob_[0-9a-f]{32}$/
 
-/** Whether the text is a key that a store can have given; what is read from a row passes through here. */
+/** Whether the text is a valid blob key. Used to check values read from rows. */
 export function isBlobKey(text: string): text is BlobKey {
   return keyPattern.test(text)
 }
 
-/** A new key. Whoever must know the key before the content is there, to find what a crash left, draws it and gives it to `put`. */
+/** Generates a new key. Pass it to `put` when the key must be stored before the content, to find leftovers of a crash. */
 export function newBlobKey(random: Random): BlobKey {
   return `blob_${Buffer.from(random.bytes(16)).toString('hex')}`
 }
 
-/** What was stored: `size` in bytes and the SHA-256 of the content in lower-case hex, both taken as it came in. */
+/** Stored content: `size` in bytes and its SHA-256 in lower-case hex, both computed during the upload. */
 export interface StoredBlob {
   readonly key: BlobKey
   readonly size: number
   readonly sha256: string
 }
 
-/** A part of a content, in bytes from its beginning. */
+/** A range of content, in bytes from its start. */
 export interface ByteRange {
   readonly offset: number
   readonly length: number
 }
 
-/** A content to be read: the size of all of it, and the bytes that were asked for. Read the stream to its end or destroy it. */
+/** Opened content: its total size and a stream of the requested bytes. Read the stream to its end or destroy it. */
 export interface OpenedBlob {
   readonly size: number
   readonly content: Readable
 }
 
 /**
- * Where the contents of files live. No content is ever whole in memory, and one is there whole or not at all: `put` answers once
- * it would survive a loss of power, and whatever ends before that leaves nothing that can be opened or listed. A store knows
- * nothing of rows: a content that no row names, because a transaction failed after `put`, is found by `sweepBlobs`. What the
- * storage itself fails in is the problem `file-storage-unavailable`.
+ * Storage for file content. Content is streamed and never completely in memory. `put` is atomic: it resolves once the content is durable, and a
+ * failed upload leaves nothing that can be opened or listed. The store does not know database rows; `sweepBlobs` removes content that no row
+ * references because a transaction failed after `put`. Failures of the storage are the problem `file-storage-unavailable`.
  */
 export interface BlobStore {
   /**
-   * Stores a stream under a new key, drawn here or by `newBlobKey`. Throws `BlobTooLarge` as soon as more than `bytesMax` have come, and passes on what the
-   * stream itself throws; either way the stream is ended and what had come is removed.
+   * Stores a stream under a new key, generated here or by `newBlobKey`. Throws `BlobTooLarge` as soon as `bytesMax` is exceeded, and rethrows
+   * errors of the stream. Both end the stream and remove the partial content.
    */
   put(
     content: AsyncIterable<Uint8Array>,
     as: { readonly bytesMax: number; readonly key?: BlobKey },
   ): Promise<StoredBlob>
-  /** Opens a content, or a part of it; `undefined` where there is none. Throws `BlobRangeOutside` for a part that is not in it. */
+  /** Opens content or a range of it; `undefined` when it does not exist. Throws `BlobRangeOutside` for a range outside the content. */
   open(key: BlobKey, range?: ByteRange): Promise<OpenedBlob | undefined>
-  /** Removes a content; one that is not there is removed already. Whoever has it open reads on to its end. */
+  /** Removes content. Does nothing for an unknown key. Open readers can read to the end. */
   delete(key: BlobKey): Promise<void>
-  /** The keys of what was stored before this instant, in lists of at most 500, in no particular order. */
+  /** The keys of content stored before this instant, in lists of at most 500, in no particular order. */
   list(before: Date): AsyncIterable<readonly BlobKey[]>
-  /** Removes the beginnings of uploads that started before this instant and never ended; answers how many there were. */
+  /** Removes unfinished uploads that started before this instant. Returns how many were removed. */
   discardPartial(before: Date): Promise<number>
 }

@@ -6,8 +6,8 @@ import { finished } from 'node:stream/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../platform/clock.ts'
 import { isProblem } from '../platform/errors.ts'
-import { Pour } from '../platform/pour.ts'
 import { systemRandom } from '../platform/random.ts'
+import { ReusedBufferStream } from '../platform/reused-buffer-stream.ts'
 import { type BlobKey, type BlobStore, type ByteRange, openDiskBlobs } from './index.ts'
 
 const whole = Buffer.from(systemRandom.bytes(1_300_001))
@@ -25,13 +25,13 @@ beforeEach(async () => {
 })
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-async function opened(range?: ByteRange): Promise<Pour> {
+async function opened(range?: ByteRange): Promise<ReusedBufferStream> {
   const content = (await blobs.open(key, range))?.content
-  if (!(content instanceof Pour)) throw new Error('a content of the disk cannot be poured')
+  if (!(content instanceof ReusedBufferStream)) throw new Error('disk content must support pour')
   return content
 }
 
-/** Descriptors of files of the store that this process has open. */
+/** Number of open descriptors of the store's files in this process. */
 function open(): number {
   const links = readdirSync('/proc/self/fd').map((descriptor) => {
     try {
@@ -47,12 +47,12 @@ test.each([
   ['all of it', undefined],
   ['a part of it', { offset: 262_143, length: 700_001 }],
   ['one byte', { offset: 1_300_000, length: 1 }],
-])('%s is poured byte for byte, into memory that is used again, and the file is closed', async (_what, range) => {
+])('%s is poured byte for byte through reused memory, and the file is closed', async (_what, range) => {
   const content = await opened(range)
   const { offset, length } = range ?? { offset: 0, length: whole.length }
   const hash = createHash('sha256')
   const memories = new Set<ArrayBufferLike>()
-  await content.pour(async (bytes) => {
+  await content.writeTo(async (bytes) => {
     memories.add(bytes.buffer)
     hash.update(bytes)
   })
@@ -66,12 +66,12 @@ test.each([
   expect(open()).toBe(0)
 })
 
-test('no more is read than is taken: the memory of what is being taken is not written to meanwhile', async () => {
+test('memory is not overwritten while its bytes are being consumed', async () => {
   const content = await opened()
   let at = 0
-  await content.pour(async (bytes) => {
+  await content.writeTo(async (bytes) => {
     const seen = Buffer.from(bytes)
-    // Other reads go their way while these bytes are still being taken.
+    // Other reads continue while these bytes are being consumed.
     for (let times = 0; times < 3; times++) await blobs.open(key).then((other) => other?.content.destroy())
     expect(seen.equals(bytes)).toBe(true)
     expect(seen.equals(whole.subarray(at, at + seen.length))).toBe(true)
@@ -80,19 +80,19 @@ test('no more is read than is taken: the memory of what is being taken is not wr
   expect(at).toBe(whole.length)
 })
 
-test('where nobody takes any more the pouring ends with that fault, and the file is closed', async () => {
+test('when the consumer fails, pouring ends with its error and the file is closed', async () => {
   const content = await opened()
   const gone = new Error('the caller went away')
-  await expect(content.pour(() => Promise.reject(gone))).rejects.toBe(gone)
+  await expect(content.writeTo(() => Promise.reject(gone))).rejects.toBe(gone)
   await finished(content, { writable: false }).catch(() => undefined)
   expect(open()).toBe(0)
 })
 
-test('a file that is shorter than it was is told as a fault of the storage, poured or read', async () => {
+test('a truncated file is reported as a storage failure, when poured and when read', async () => {
   const [poured, read] = [await opened(), await opened()]
   truncateSync(path.join(directory, 'blobs', key.slice(5, 7), key), 1_000_000)
   const isFault = (error: unknown): boolean => isProblem(error, 'file-storage-unavailable')
-  await expect(poured.pour(async () => {})).rejects.toSatisfy(isFault)
+  await expect(poured.writeTo(async () => {})).rejects.toSatisfy(isFault)
   const reading = async (): Promise<void> => {
     for await (const chunk of read) expect(chunk.length).toBeGreaterThan(0)
   }

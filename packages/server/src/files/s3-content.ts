@@ -1,20 +1,20 @@
 import type { Readable } from 'node:stream'
 import { freed } from '../platform/freed.ts'
 import { giveBackRecentMemory } from '../platform/memory.ts'
-import { Pour, type TakeBytes } from '../platform/pour.ts'
+import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
 
-/** The HTTP client copies what the network brings; this much of it lies about at most. */
-const lyingBytesMax = 4 * 2 ** 20
+/** Memory is returned to the system after this many bytes, because the HTTP client copies network data. */
+const unfreedBytesMax = 4 * 2 ** 20
 
-/** What the storage sends of an object. Poured, each piece is given back once it was taken: none waits for the collector. */
-export class ObjectContent extends Pour {
+/** The content of an S3 object. With `pour`, each chunk's memory is freed once it was consumed, without waiting for garbage collection. */
+export class ObjectContent extends ReusedBufferStream {
   readonly #body: Readable
   #pieces: AsyncIterator<Uint8Array> | undefined
 
   constructor(body: Readable) {
     super()
     this.#body = body
-    // Told to whoever reads; a connection that breaks before anybody does must not end the process.
+    // The reader gets the error; this prevents a connection error before the first read from ending the process.
     body.on('error', () => undefined)
   }
 
@@ -31,15 +31,15 @@ export class ObjectContent extends Pour {
     callback(fault)
   }
 
-  override async pour(take: TakeBytes): Promise<void> {
+  override async writeTo(take: TakeBytes): Promise<void> {
     try {
-      let lying = 0
+      let unfreed = 0
       for await (const piece of freed(this.#body)) {
-        lying += piece.byteLength
+        unfreed += piece.byteLength
         await take(piece)
-        if (lying < lyingBytesMax) continue
+        if (unfreed < unfreedBytesMax) continue
         giveBackRecentMemory()
-        lying = 0
+        unfreed = 0
       }
     } finally {
       this.destroy()

@@ -11,9 +11,8 @@ import { clientOf } from './s3.ts'
 import type { S3Settings } from './s3-on-demand.ts'
 
 /**
- * Marks as objects under `witness/`. Each carries a random token, so that a request that the client repeated after a lost answer is known for
- * its own. A storage that knows no conditional writes (`If-None-Match`) overwrites: a second copy of the database is then found by the next
- * comparison alone.
+ * Marks as objects under `witness/`. Each contains a random token, so that a request repeated after a lost answer is recognized. A storage without
+ * conditional writes (`If-None-Match`) overwrites; a second copy of the database is then detected only by the next comparison.
  */
 export function s3Marks(settings: S3Settings, { random }: { readonly random: Random }): Marks & { close(): void } {
   const client = clientOf(settings)
@@ -24,8 +23,8 @@ export function s3Marks(settings: S3Settings, { random }: { readonly random: Ran
       const names: string[] = []
       const Prefix = keyOf(deployment, '')
       for (let after: string | undefined, isMore = true; isMore; isMore = after !== undefined) {
-        const asked = { Bucket, Prefix, ...(after === undefined ? {} : { ContinuationToken: after }) }
-        const page = await client.send(new ListObjectsV2Command(asked))
+        const requested = { Bucket, Prefix, ...(after === undefined ? {} : { ContinuationToken: after }) }
+        const page = await client.send(new ListObjectsV2Command(requested))
         names.push(...(page.Contents ?? []).map(({ Key = '' }) => Key.slice(Prefix.length)))
         after = page.NextContinuationToken
       }

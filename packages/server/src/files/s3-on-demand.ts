@@ -1,7 +1,7 @@
 import type { Random } from '../platform/random.ts'
 import type { BlobStore } from './port.ts'
 
-/** Where an S3-compatible storage is, and a key pair that may read, write, list and delete in this bucket and nowhere else. */
+/** Location of an S3-compatible storage, and credentials that can read, write, list and delete only in this bucket. */
 export interface S3Settings {
   readonly endpoint: string
   readonly bucket: string
@@ -10,7 +10,7 @@ export interface S3Settings {
   readonly secretAccessKey: string
 }
 
-/** The blob port on an S3-compatible storage. Its client is read only where one is used: it takes some 10 MB of memory. */
+/** The blob port on an S3-compatible storage. The client is imported only when used, because it takes about 10 MB of memory. */
 export async function openS3Blobs(
   settings: S3Settings,
   own: { readonly random: Random },

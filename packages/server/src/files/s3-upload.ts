@@ -7,7 +7,7 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 
-/** Bytes of one part of an upload: the least that S3 takes. It takes 10,000 parts, so a content may have 48 GiB. */
+/** Size of an upload part: the minimum of S3. With at most 10,000 parts, content may have 48 GiB. */
 const partBytes = 5 * 2 ** 20
 
 export interface ObjectName {
@@ -16,8 +16,8 @@ export interface ObjectName {
 }
 
 /**
- * Stores a content of unknown length: in one request where it fits in one, otherwise in parts of which one is sent while the next
- * one comes in. Two parts are in memory, the same two until the end. Whatever fails, the parts that were sent are given up.
+ * Stores content of unknown length: in one request if it fits, otherwise in parts, one being sent while the next is received. Uses two reused part
+ * buffers. On any failure the upload is aborted.
  */
 export async function uploadObject(
   client: S3Client,
@@ -51,14 +51,14 @@ async function uploadParts(client: S3Client, name: ObjectName, parts: AsyncItera
       await sending
       number += 1
       sending = send(part, number)
-      // Told when the next part waits for this one; until then nobody listens.
+      // An error is reported when the next part waits for this one; this prevents an unhandled rejection until then.
       sending.catch(() => undefined)
     }
     await sending
     await client.send(new CompleteMultipartUploadCommand({ ...name, UploadId, MultipartUpload: { Parts: sent } }))
   } catch (error) {
     await sending.catch(() => undefined)
-    // What cannot be given up now is found by `discardPartial`; the first fault is the one to tell.
+    // `discardPartial` later aborts an upload that cannot be aborted now; the first error is the one to report.
     await client.send(new AbortMultipartUploadCommand({ ...name, UploadId })).catch(() => undefined)
     throw error
   }
@@ -69,7 +69,7 @@ async function* joined(begun: readonly Uint8Array[], rest: AsyncIterable<Uint8Ar
   yield* rest
 }
 
-/** The content in parts of one size and a rest. A part is good until the next but one is asked for: their memory takes turns. */
+/** Splits content into parts of equal size and a remainder. A part is valid until the next but one is requested, because two buffers alternate. */
 async function* partsOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let [filling, other] = [Buffer.allocUnsafeSlow(partBytes), Buffer.allocUnsafeSlow(partBytes)]
   let filled = 0

@@ -21,9 +21,9 @@ const listMax = 500
 const prefix = 'blobs/'
 
 /**
- * The blob port on an S3-compatible storage, under `blobs/` in a bucket of its own. A content of more than one part is uploaded in
- * parts that are seen together or not at all. The age of a content is that of the storage's clock, and begins when its upload did.
- * A storage that cannot list unfinished uploads needs a lifecycle rule that removes them (`AbortIncompleteMultipartUpload`).
+ * The blob port on an S3-compatible storage, under `blobs/` in a dedicated bucket. Large content is uploaded in parts that become visible together.
+ * Its age is by the storage's clock and counts from the start of the upload. A storage that cannot list unfinished uploads needs a lifecycle rule
+ * that removes them (`AbortIncompleteMultipartUpload`).
  */
 export function createS3Blobs(
   settings: S3Settings,
@@ -56,7 +56,7 @@ export function clientOf({ endpoint, region, accessKeyId, secretAccessKey }: S3S
     endpoint,
     region,
     credentials: { accessKeyId, secretAccessKey },
-    // Storages of other makes know the bucket by the path, and checksums in trailers not at all.
+    // Other S3-compatible storages need the bucket in the path and do not support checksums in trailers.
     forcePathStyle: true,
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -72,7 +72,7 @@ function nameOf(key: BlobKey): string {
 interface Received {
   size: number
   readonly hash: ReturnType<typeof createHash>
-  /** What the stream itself ended in, as against the storage: the caller gets it as it was. */
+  /** The error of the caller's stream, as opposed to the storage's; it is rethrown unchanged. */
   fault: unknown
 }
 
@@ -80,7 +80,7 @@ async function* receive(content: AsyncIterable<Uint8Array>, received: Received, 
   try {
     for await (const chunk of content) {
       received.size += chunk.byteLength
-      // Said this way round, a limit that is no number lets nothing through.
+      // Written this way so that a limit of NaN rejects everything.
       if (!(received.size <= bytesMax)) throw new BlobTooLarge(bytesMax)
       received.hash.update(chunk)
       yield chunk
@@ -102,17 +102,16 @@ async function openObject(
   if (found === 'outside') return openNothing(client, name, range)
   if (found === undefined) return undefined
   const { Body, ContentLength = 0, ContentRange } = found
-  if (!(Body instanceof Readable))
-    throw fail('file-storage-unavailable', {}, new Error('an object came without a stream'))
+  if (!(Body instanceof Readable)) throw fail('file-storage-unavailable', {}, new Error('an object has no stream'))
   if (range === undefined) return { size: ContentLength, content: new ObjectContent(Body) }
   const size = Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1])
   if (ContentLength === range.length) return { size, content: new ObjectContent(Body) }
   Body.destroy()
   if (ContentLength < range.length) throw new BlobRangeOutside(size)
-  throw fail('file-storage-unavailable', {}, new Error('the storage sent more than the part that was asked for'))
+  throw fail('file-storage-unavailable', {}, new Error('the storage sent more than the requested range'))
 }
 
-/** A part that the storage cannot be asked for: an empty one, or one that is not within the content. */
+/** Handles ranges that cannot be requested from the storage: empty ones, and those outside the content. */
 async function openNothing(
   client: S3Client,
   name: ObjectName,
@@ -133,13 +132,13 @@ function isCount({ offset, length }: ByteRange): boolean {
 async function* listOlder(client: S3Client, bucket: string, before: Date): AsyncIterable<readonly BlobKey[]> {
   let after: string | undefined
   do {
-    const asked = {
+    const requested = {
       Bucket: bucket,
       Prefix: prefix,
       MaxKeys: listMax,
       ...(after === undefined ? {} : { ContinuationToken: after }),
     }
-    const page = await onStorage(client.send(new ListObjectsV2Command(asked)))
+    const page = await onStorage(client.send(new ListObjectsV2Command(requested)))
     const keys = (page.Contents ?? []).flatMap(({ Key = '', LastModified }) => {
       const key = Key.slice(prefix.length)
       return isBlobKey(key) && LastModified !== undefined && LastModified < before ? [key] : []
@@ -153,8 +152,8 @@ async function abortOlder(client: S3Client, bucket: string, before: Date): Promi
   let aborted = 0
   let after: { readonly KeyMarker: string; readonly UploadIdMarker: string } | undefined
   do {
-    const asked = { Bucket: bucket, Prefix: prefix, MaxUploads: listMax, ...after }
-    const page = await ifListed(client.send(new ListMultipartUploadsCommand(asked)))
+    const requested = { Bucket: bucket, Prefix: prefix, MaxUploads: listMax, ...after }
+    const page = await ifListed(client.send(new ListMultipartUploadsCommand(requested)))
     for (const { Key, UploadId, Initiated } of page?.Uploads ?? []) {
       if (Initiated === undefined || Initiated >= before) continue
       await ifThere(client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId })))
@@ -169,7 +168,7 @@ async function abortOlder(client: S3Client, bucket: string, before: Date): Promi
   return aborted
 }
 
-/** Nothing where the storage does not know the question. */
+/** Undefined when the storage does not support the operation. */
 async function ifListed<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work
@@ -191,7 +190,7 @@ async function ifThere<T>(work: Promise<T>): Promise<T | 'outside' | undefined> 
   }
 }
 
-/** What the storage refuses is the caller's problem in words that name no place of it. */
+/** Turns storage errors into the problem `file-storage-unavailable`, which does not reveal the storage's location. */
 async function onStorage<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

@@ -1,19 +1,18 @@
 import type { BlobKey, BlobStore } from './port.ts'
 
-/** What a sweep removed. */
+/** Number of removed items. */
 export interface Swept {
   readonly partial: number
   readonly orphans: number
 }
 
-/** Which of these keys are in use, asked of the table that names them. */
+/** Returns those of the keys that rows reference. */
 export type FindKept = (keys: readonly BlobKey[]) => Promise<ReadonlySet<BlobKey>>
 
 /**
- * Removes what no row names and what was never finished. `before` must lie further back than the longest upload and the
- * transaction after it may last: a content is stored before its row commits, and a younger one is no orphan yet. `findKept` must
- * see every row of every environment that shares this store, since whatever it leaves out is gone. Running it again, or twice at
- * once, removes nothing more.
+ * Removes unreferenced content and unfinished uploads. `before` must be older than the longest upload plus its transaction, because content is
+ * stored before its row commits. `findKept` must cover every environment that shares this store, since all other content is removed. Repeated or
+ * concurrent runs are harmless.
  */
 export async function sweepBlobs(blobs: BlobStore, before: Date, findKept: FindKept): Promise<Swept> {
   const partial = await blobs.discardPartial(before)

@@ -6,7 +6,7 @@ import { syncDirectory } from './disk.ts'
 import { ifThere } from './disk-fault.ts'
 import type { S3Settings } from './s3-on-demand.ts'
 
-/** Opens the marks of the witness beside the files, under `witness/`: empty files in a directory, or objects. */
+/** Opens the witness marks, stored next to the files under `witness/`: empty files in a directory, or S3 objects. */
 export async function openMarks(
   place: { readonly directory: string } | { readonly s3: S3Settings },
   own: { readonly random: Random },
@@ -16,7 +16,7 @@ export async function openMarks(
   return s3Marks(place.s3, own)
 }
 
-/** A mark is the name of an empty file: it is there when its directory is on the disk. */
+/** A mark is the name of an empty file, durable once its directory is synced. */
 function diskMarks(directory: string): Marks {
   const placeOf = (deployment: string): string => path.join(directory, 'witness', deployment)
   return {

@@ -2,27 +2,27 @@ import type { z } from 'zod'
 import type { Outbound, OutboundRequest, PostLimits } from '../platform/outbound.ts'
 import { fail } from './errors.ts'
 
-/** A partner's HTTP API: where it is, what every request carries, how long an answer may take and how large it may be. */
+/** A partner's HTTP API: base URL, headers of every request, and limits on answer time and size. */
 export interface PartnerApi {
   readonly outbound: Outbound
-  /** For logs and causes. */
+  /** Used in logs and error causes. */
   readonly name: string
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string
-  /** Names in lower case. The key is among them. */
+  /** Header names in lower case, including the API key's. */
   readonly headers: Readonly<Record<string, string>>
   readonly limits: PostLimits
 }
 
 export interface PartnerRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** From the base address on, with its query. */
+  /** Path and query after the base URL. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
-/** A refusal of the request itself: sending it again would not help. */
+/** A permanent refusal of the request; a retry would not help. */
 export interface Declined {
   readonly status: number
   readonly json: unknown
@@ -32,20 +32,21 @@ export type PartnerAnswer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly declined: Declined }
 
-/** Statuses that speak of the moment or of the deployment's own key, not of the request. */
-const passing = [401, 403, 407, 408, 409, 425, 429]
+/** Statuses that are temporary or concern the deployment's API key, not the request. */
+const notAboutRequest = [401, 403, 407, 408, 409, 425, 429]
 
 /**
- * Asks a partner and reads the answer by its schema. A status of the request's own fault comes back as `declined`; silence, overload, a
- * refused key and an answer that is not what was promised throw `partner-unavailable`, so that nobody decides on what was not understood.
+ * Sends a request to a partner and parses the answer with the schema. A 4xx status about the request is returned as `declined`. Timeouts, overload,
+ * a refused API key and malformed answers throw `partner-unavailable`, so that no decision depends on an unknown answer.
  */
-export async function askPartner<T>(
+export async function requestPartner<T>(
   api: PartnerApi,
   request: PartnerRequest,
   schema: z.ZodType<T>,
 ): Promise<PartnerAnswer<T>> {
   const { status, json } = await exchange(api, request)
-  if (status >= 400 && status < 500 && !passing.includes(status)) return { ok: false, declined: { status, json } }
+  if (status >= 400 && status < 500 && !notAboutRequest.includes(status))
+    return { ok: false, declined: { status, json } }
   if (status < 200 || status >= 300) throw unavailable(api, { status })
   const parsed = schema.safeParse(json)
   if (!parsed.success) throw unavailable(api, { unreadable: parsed.error.issues.map(({ path }) => path.join('.')) })
@@ -69,7 +70,7 @@ function exchange(api: PartnerApi, { method, path, headers, body }: PartnerReque
   })
 }
 
-/** The cause names the partner and never the request, which may hold a customer's account. */
+/** The cause names the partner but not the request, which may contain a customer's account. */
 function unavailable({ name }: PartnerApi, cause: unknown): Error {
-  return fail('partner-unavailable', {}, new Error(`${name} did not answer usefully`, { cause }))
+  return fail('partner-unavailable', {}, new Error(`${name} returned no usable answer`, { cause }))
 }

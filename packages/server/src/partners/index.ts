@@ -24,8 +24,8 @@ export interface PartnerAccounts {
   readonly sandbox?: SandboxContracts
 }
 
-/** Circle's service of the main networks asks for no key. */
-const cctpUsual: CctpSettings = { baseUrl: 'https://iris-api.circle.com' }
+/** Circle's service for mainnets needs no API key. */
+const cctpDefault: CctpSettings = { baseUrl: 'https://iris-api.circle.com' }
 
 interface PartnerDeps {
   readonly outbound: Outbound
@@ -35,7 +35,10 @@ interface PartnerDeps {
   readonly random: Random
 }
 
-/** Opens what is configured. The test environment always has the sandbox and never a real partner: a test key moves no real money. */
+/**
+ * Opens the configured partners. The test environment always uses the sandbox and never a real partner, because a test key must not move real
+ * money.
+ */
 export function openPartners(
   deps: PartnerDeps,
   accounts: PartnerAccounts,
@@ -46,7 +49,7 @@ export function openPartners(
     clock,
     async balanceOf(name, token, account) {
       const network = networkByName(name)
-      if (network === undefined) throw new Error('a sandbox payout names a network that there is not')
+      if (network === undefined) throw new Error('a sandbox payout has an unknown network')
       return (await chains.on(network).balances([{ token, account }]))[0] ?? 0n
     },
   })
@@ -59,7 +62,10 @@ export function openPartners(
   }
 }
 
-function openRouting(deps: PartnerDeps, { cctp = cctpUsual, relay, lifi, sandbox }: PartnerAccounts): RoutingPartners {
+function openRouting(
+  deps: PartnerDeps,
+  { cctp = cctpDefault, relay, lifi, sandbox }: PartnerAccounts,
+): RoutingPartners {
   const { chains } = deps
   const reader: ChainReader = {
     call: (network, to, data) => chains.on(network).call(to, data),

@@ -141,7 +141,7 @@ const good = [
   '3fff:1000::1',
 ]
 
-test.each(bad)("%s is no public host's, but %s", (address, range) => {
+test.each(bad)('"%s is not a public host\'s address, but %s"', (address, range) => {
   expect(rangeOfAddress(address)).toBe(range)
 })
 
@@ -149,18 +149,18 @@ test.each(noAddresses)('%j is no address', (text) => {
   expect(rangeOfAddress(text)).toBe('not-an-address')
 })
 
-test.each(good)("%s may be a public host's", (address) => {
+test.each(good)('"%s may be a public host\'s"', (address) => {
   expect(rangeOfAddress(address)).toBeUndefined()
 })
 
-test('what hands out credentials stays shut where private networks are open', () => {
+test('addresses that issue credentials stay blocked even if private networks are open', () => {
   const open = bad.filter(([, range]) => privateRanges.has(range)).map(([address]) => address)
   for (const address of ['169.254.169.254', '169.254.170.2', '168.63.129.16', '100.100.100.200', 'fd00:ec2::254'])
     expect(open).not.toContain(address)
   expect(open).toEqual(expect.arrayContaining(['127.0.0.1', '::1', '10.0.0.1', '192.168.0.1', 'fc00::1']))
 })
 
-/** Node's own matcher, as a second judge of the blocks. */
+/** Node's own matcher, as an independent check of the blocks. */
 const judge = new BlockList()
 for (const [block, bits] of [
   ['0.0.0.0', 8],
@@ -195,7 +195,7 @@ const anyV4 = fc.oneof(
     }),
 )
 
-test('Node judges every IPv4 address the same, plain or mapped', () => {
+test('Node matches every IPv4 address the same way, plain or mapped', () => {
   fc.assert(
     fc.property(anyV4, (address) => {
       const isBad = judge.check(address, 'ipv4')
@@ -206,7 +206,7 @@ test('Node judges every IPv4 address the same, plain or mapped', () => {
   )
 })
 
-test('an IPv6 address is judged the same however it is written', () => {
+test('an IPv6 address has the same verdict in every notation', () => {
   const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }))
   fc.assert(
     fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), (groups) => {

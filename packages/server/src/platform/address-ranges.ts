@@ -1,9 +1,9 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
 /**
- * What an address is for, where it is not a public host's. `cloud` are the addresses by which a machine asks its cloud for its own
- * credentials; `tunnel` those that carry an IPv4 address inside (NAT64, 6to4, Teredo, IPv4-compatible), by which a private one
- * could be reached unseen; `unallocated` is whatever nobody has been given.
+ * The range of an address that is not a public host's. `cloud`: addresses at which a machine gets its cloud credentials. `tunnel`:
+ * addresses with an embedded IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible), which could reach a private one. `unallocated`: addresses
+ * that are assigned to nobody.
  */
 export type AddressRange =
   | 'not-an-address'
@@ -21,17 +21,17 @@ export type AddressRange =
   | 'reserved'
   | 'unallocated'
 
-/** Those that a deployment may open for development: hosts of its own networks, and never what hands out credentials. */
+/** Ranges that a deployment may open for development: hosts of its own networks, and never cloud credentials. */
 export const privateRanges: ReadonlySet<AddressRange> = new Set(['loopback', 'private', 'carrier'])
 
 interface Range {
   readonly first: bigint
-  /** How many bits follow those that the range fixes. */
+  /** Number of bits after the range's fixed prefix. */
   readonly freeBits: bigint
   readonly name: AddressRange
 }
 
-/** IANA IPv4 Special-Purpose Address Registry (RFC 6890); what clouds keep for themselves stands first. */
+/** IANA IPv4 Special-Purpose Address Registry (RFC 6890); addresses that clouds reserve come first. */
 const rangesV4 = rangesOf([
   ['168.63.129.16/32', 'cloud'],
   ['100.100.100.200/32', 'cloud'],
@@ -56,7 +56,7 @@ const rangesV4 = rangesOf([
   ['240.0.0.0/4', 'reserved'],
 ])
 
-/** IANA IPv6 Special-Purpose Address Registry; what none of them covers must lie in the one block that hosts are numbered from. */
+/** IANA IPv6 Special-Purpose Address Registry; any other address must be in the block that is allocated to hosts. */
 const rangesV6 = rangesOf([
   ['fd00:ec2::/32', 'cloud'],
   ['fd20:ce::254/128', 'cloud'],
@@ -83,15 +83,15 @@ const rangesV6 = rangesOf([
   ['5f00::/16', 'reserved'],
 ])
 
-/** Global unicast, the only block of which registries hand out addresses for hosts (RFC 4291 section 2.5.4). */
+/** Global unicast, the only block from which registries allocate host addresses (RFC 4291 section 2.5.4). */
 const allocatedV6 = rangeOf(['2000::/3', 'unallocated'])
 
-/** `::ffff:a.b.c.d`: an IPv4 address in IPv6's clothes, which a socket connects to as IPv4 (RFC 4291 section 2.5.5.2). */
+/** `::ffff:a.b.c.d`: an IPv4 address in IPv6 notation, which a socket connects to as IPv4 (RFC 4291 section 2.5.5.2). */
 const mappedV4 = rangeOf(['::ffff:0:0/96', 'unallocated'])
 
 /**
- * Why an address, as text, is not a public host's, or `undefined` where it is. A mapped IPv4 address is judged as the IPv4 address
- * that it is. What does not parse, a zone index included, is `not-an-address`: no doubt ends in a connection.
+ * Why an address, as text, is not a public host's; `undefined` if it is. A mapped IPv4 address is treated as its IPv4 address. Text that
+ * does not parse, including a zone index, is `not-an-address`, so that it is never connected to.
  */
 export function rangeOfAddress(text: string): AddressRange | undefined {
   if (isIPv4(text)) return rangeAmong(rangesV4, parseV4(text))
@@ -119,12 +119,12 @@ function rangeOf([block, name]: readonly [string, AddressRange]): Range {
   return { first: isV4 ? parseV4(address) : parseV6(address), freeBits: BigInt((isV4 ? 32 : 128) - Number(bits)), name }
 }
 
-/** Of a text that `isIPv4` has passed. */
+/** Parses a text that `isIPv4` accepted. */
 function parseV4(text: string): bigint {
   return text.split('.').reduce((value, part) => (value << 8n) | BigInt(part), 0n)
 }
 
-/** Of a text that `isIPv6` has passed and that has no zone. */
+/** Parses a text that `isIPv6` accepted and that has no zone. */
 function parseV6(text: string): bigint {
   const dotted = text.slice(text.lastIndexOf(':') + 1)
   if (dotted.includes('.')) {

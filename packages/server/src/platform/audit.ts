@@ -3,24 +3,25 @@ import { canonicalJson } from '@purser/protocol'
 import { z } from 'zod'
 import type { Clock } from './clock.ts'
 import type { Actor, Environment } from './ctx.ts'
-import { type Queryable, sql, type Tx } from './db/db.ts'
+import { type LastWrite, type Queryable, sql, type Tx } from './db/db.ts'
+import { inLockOrder } from './db/lock-order.ts'
 import { newId, type OrganisationId } from './ids.ts'
 import type { Random } from './random.ts'
 
-/** One change worth remembering: which operation, on what, and what a reader needs to understand it. Never a secret. */
+/** One recorded change: the operation, its target, and details for a reader. Never a secret. */
 export interface AuditEntry {
   readonly action: string
   readonly target?: string
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** The log of what is done to the deployment as a whole. No organisation has this id, so none ever reads it. */
+/** Log of operator actions on the whole deployment. No organisation has this id, so none ever reads it. */
 export const operatorLog = 'operator'
 
-/** Whose log it is: an organisation's, or the operator's own. */
+/** Owner of a log: an organisation, or the operator. */
 export type AuditOwner = OrganisationId | typeof operatorLog
 
-/** Who acts, in what, and when: what a record says beside its entry. */
+/** The actor, the request and the time of a record. */
 export interface Auditing {
   readonly clock: Clock
   readonly random: Random
@@ -36,32 +37,34 @@ const Head = z.object({ sequence: z.bigint(), hash: z.instanceof(Uint8Array) })
 const genesis = new Uint8Array(32)
 
 /**
- * Appends a record whose hash covers the record before it, so that removing, editing or reordering any of them shows.
- * The organisation's head row is locked until the transaction ends: records of one organisation are written one by one.
+ * Appends a record whose hash covers the record before it, so that removing, editing or reordering any of them is detected. It is written when the
+ * transaction is about to commit: the organization's head row is locked then, for records of one log are written one after another.
  */
-export function appendAudit(ctx: AuditCtx, tx: Tx, entry: AuditEntry): Promise<void> {
-  return appendRecords(tx, [{ ctx, entry }])
-}
-
-/** The same for several records of one actor. */
-export function appendAudits(ctx: AuditCtx, tx: Tx, entries: readonly AuditEntry[]): Promise<void> {
-  return appendRecords(
-    tx,
+export function appendAudit(ctx: AuditCtx, tx: Tx, ...entries: readonly AuditEntry[]): void {
+  tx.writeLast(
+    auditRecords,
     entries.map((entry) => ({ ctx, entry })),
   )
 }
 
-/** An entry, and who acted. */
-export interface AuditedAct {
+/** An entry and its actor. */
+interface AuditedAct {
   readonly ctx: AuditCtx
   readonly entry: AuditEntry
 }
 
-/** The same for several of one log, whoever acted, one behind the other in this order; in two statements however many they are. */
-export async function appendRecords(tx: Tx, acts: readonly AuditedAct[]): Promise<void> {
-  const organisationId = acts[0]?.ctx.tenant.organisationId
-  if (organisationId === undefined) return
-  const head = await holdHead(tx, organisationId)
+/** The head of a log is the last row that a transaction locks. Logs of several organizations are written in one order. */
+const auditRecords: LastWrite<AuditedAct> = {
+  rank: 2,
+  async run(tx, acts) {
+    const logs = Map.groupBy(acts, ({ ctx }) => ctx.tenant.organisationId)
+    for (const [organisationId, own] of inLockOrder(logs)) await appendToLog(tx, organisationId as AuditOwner, own)
+  },
+}
+
+/** Two statements, however many records there are. */
+async function appendToLog(tx: Queryable, organisationId: AuditOwner, acts: readonly AuditedAct[]): Promise<void> {
+  const head = await lockHead(tx, organisationId)
   const records = chained(head, organisationId, acts)
   const last = records.at(-1) ?? head
   const each = <T>(read: (record: (typeof records)[number]) => T): T[] => records.map(read)
@@ -79,21 +82,20 @@ export async function appendRecords(tx: Tx, acts: readonly AuditedAct[]): Promis
     update audit_heads set sequence = ${last.sequence}, hash = ${last.hash} where organisation_id = ${organisationId}`)
 }
 
-/** Locks the head of a log until the transaction ends; a log begins with its first record. */
-async function holdHead(tx: Tx, organisationId: AuditOwner): Promise<z.output<typeof Head>> {
-  const held = sql`select sequence, hash from audit_heads where organisation_id = ${organisationId} for update`
-  const head = await tx.maybeOne(Head, held)
+/** Locks the head of a log until the transaction ends; the first record creates it. */
+async function lockHead(tx: Queryable, organisationId: AuditOwner): Promise<z.output<typeof Head>> {
+  const locked = sql`select sequence, hash from audit_heads where organisation_id = ${organisationId} for update`
+  const head = await tx.maybeOne(Head, locked)
   if (head !== undefined) return head
   await tx.run(sql`
     insert into audit_heads (organisation_id, sequence, hash) values (${organisationId}, 0, ${genesis}) on conflict do nothing`)
-  return tx.one(Head, held)
+  return tx.one(Head, locked)
 }
 
 function chained(head: z.output<typeof Head>, organisationId: AuditOwner, acts: readonly AuditedAct[]) {
   let { sequence } = head
   let hash: Uint8Array = head.hash
   return acts.map(({ ctx, entry: { action, target = null, details = {} } }) => {
-    if (ctx.tenant.organisationId !== organisationId) throw new Error('records of two logs in one')
     const { environment } = ctx.tenant
     const made = { environment, action, actor: ctx.actor, requestId: ctx.requestId, target, details }
     const record: AuditRecord = { id: newId('aud', ctx), sequence: sequence + 1n, ...made, createdAt: ctx.clock.now() }
@@ -104,10 +106,10 @@ function chained(head: z.output<typeof Head>, organisationId: AuditOwner, acts: 
   })
 }
 
-/** Appends to the operator's log, in the transaction of a change that concerns every organisation and belongs to none. */
-export function auditOperator({ clock, random, actor, requestId }: Auditing, tx: Tx, entry: AuditEntry): Promise<void> {
+/** Appends to the operator's log, in the transaction of a change that concerns the whole deployment. */
+export function auditOperator({ clock, random, actor, requestId }: Auditing, tx: Tx, entry: AuditEntry): void {
   const tenant = { organisationId: operatorLog, environment: null } as const
-  return appendAudit({ clock, random, actor, requestId, tenant }, tx, entry)
+  appendAudit({ clock, random, actor, requestId, tenant }, tx, entry)
 }
 
 export interface AuditRecord {

@@ -1,4 +1,4 @@
-/** The one place that reads the machine's time; tests hand in a clock that stands still until told. */
+/** The only code that reads the machine's time; tests pass a clock that moves only when they move it. */
 export interface Clock {
   now(): Date
 }
@@ -6,12 +6,12 @@ export interface Clock {
 /** The machine's clock. */
 export const systemClock: Clock = { now: () => new Date() }
 
-/** Unix seconds of an instant, rounded down, as block timestamps and EIP-3009 bounds are counted. */
+/** Unix seconds of an instant, rounded down, as in block timestamps and EIP-3009 bounds. */
 export function unixSeconds(instant: Date): number {
   return Math.floor(instant.getTime() / 1000)
 }
 
-/** The instant that a checked ISO 8601 text or a count of milliseconds names. */
+/** The instant of a validated ISO 8601 text or a count of milliseconds. */
 export function instantOf(value: string | number): Date {
   return new Date(value)
 }

@@ -1,66 +1,114 @@
 import type { EventPayloads, EventType } from '@purser/protocol'
+import type { Role } from './access.ts'
 import type { AuditEntry } from './audit.ts'
 import type { Clock } from './clock.ts'
 import type { Db, Tx } from './db/db.ts'
-import type { ApiKeyId, Id, OrganisationId, RequestId } from './ids.ts'
+import type { FairDb } from './db/fair-db.ts'
+import type { AccountId, ApiKeyId, Id, OrganisationId, RequestId } from './ids.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Random } from './random.ts'
 import type { Sealer } from './secret.ts'
-import type { Turns } from './turns.ts'
+import type { WithSemaphores } from './semaphores.ts'
 import type { Witness } from './witness/witness.ts'
 
 export type Environment = 'test' | 'live'
 
-/** Whose rows a statement may touch. Every store function takes it right after the database handle. */
+/** The tenant whose rows a statement may read and write. Every store function takes it right after the database handle. */
 export interface Tenant {
   readonly organisationId: OrganisationId
   readonly environment: Environment
 }
 
-/** Who did it, for the audit log. */
+/** The actor of a change, for the audit log. */
 export type Actor =
   | { readonly kind: 'api-key'; readonly apiKeyId: ApiKeyId }
   /** Whoever holds a token, a link or a ticket that opens one thing; `guestId` names it. */
   | { readonly kind: 'guest'; readonly guestId: string }
+  /** A person who is signed in. */
+  | { readonly kind: 'person'; readonly accountId: AccountId }
   | { readonly kind: 'operator' }
   | { readonly kind: 'system' }
 
+/** A person who is signed in, as one request found them. */
+export interface Person {
+  readonly accountId: AccountId
+  readonly sessionId: Id<'ssn'>
+  /** The role in the organisation that the request names; undefined where it names none. */
+  readonly role: Role | undefined
+  /** When this session began: the last time that the person showed who they are. */
+  readonly authenticatedAt: Date
+}
+
+/** Who makes a call: an API key, a guest with a token of one thing, or a person. */
+export interface Caller {
+  readonly tenant: Tenant
+  readonly actor: Actor
+  /** Set where the actor is a person. */
+  readonly person?: Person
+}
+
 /**
- * Ports to the outside that the rooms below the features add by declaration merging (`declare module`), so that the
- * platform knows none of their words.
+ * The tenant of what a person does without naming an organisation: the account by itself. Its Idempotency-Keys and its audit log are
+ * the account's own, and no organisation has such an id.
  */
-// biome-ignore lint/suspicious/noEmptyInterface: rooms merge their ports into it
+export function tenantOfAccount(accountId: AccountId): Tenant {
+  return { organisationId: accountId as string as OrganisationId, environment: 'test' }
+}
+
+/** The id of whoever acts, where it is an API key or a person; otherwise what kind of actor it is. */
+export function actorId(actor: Actor): string {
+  return actor.kind === 'api-key' || actor.kind === 'person' ? callerId(actor) : actor.kind
+}
+
+/** The id of the API key or the account that makes a call; throws for a guest and for the service itself. */
+export function callerId(actor: Actor): ApiKeyId | AccountId {
+  if (actor.kind === 'api-key') return actor.apiKeyId
+  if (actor.kind === 'person') return actor.accountId
+  throw new Error('only an API key or a person makes this call')
+}
+
+/**
+ * Ports to the outside that the modules below the features add by declaration merging (`declare module`), so that the platform does not
+ * depend on their types.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: modules merge their ports into it
 export interface Ports {}
 
-/** What lives as long as the process. */
+/** Dependencies that live as long as the process. */
 export interface Deps extends Ports {
   readonly db: Db
-  /** Where work that many ask for at once waits before it takes a connection. */
-  readonly turns: Turns
+  /** Limits a tenant's requests to its share of the connections of `db`. */
+  readonly fairDb: FairDb
+  /** Queues of requests that would lock the same rows, before they take a connection. */
+  readonly withSemaphores: WithSemaphores
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
   readonly metrics: Metrics
   readonly sealer: Sealer
-  /** Keeps a restored database from doing twice what was done before. */
+  /** Prevents a restored database from repeating what was done before. */
   readonly witness: Witness
-  /** Public base address of this deployment, without a trailing slash; problem types and links begin with it. */
+  /** Public base URL of this deployment, without a trailing slash; problem types and links begin with it. */
   readonly baseUrl: string
-  /** Where a person upgrades the plan: `{dashboard_url}/settings/billing`. */
+  /** Where a user upgrades the plan: `{dashboard_url}/settings/billing`. */
   readonly upgradeUrl: string
   /** The environments that this deployment serves. */
   readonly environments: readonly Environment[]
-  /** What `/readyz` tells beside the database. Never where anything is: it is public. */
+  /** Additional details of `/readyz`. Never an address or a path: the page is public. */
   readonly readinessDetails?: () => Promise<Readonly<Record<string, unknown>>>
-  /** Told after each commit that wrote events, in the process that wrote them; the outbox is the truth. Must not throw. */
+  /** Looks up a key that does not exist, as each request looks up its own; part of readiness. Rejects if the database does not answer. */
+  readonly lookUpKey?: () => Promise<unknown>
+  /** Called after each commit that wrote events, in the process that wrote them; the outbox is authoritative. Must not throw. */
   readonly eventsCommitted?: () => void
 }
 
-/** One call: the process's ports and who is calling. Jobs get the same record. */
+/** Context of one call: the process's ports and the caller. Jobs get one too. */
 export interface Ctx extends Deps {
   readonly tenant: Tenant
   readonly actor: Actor
+  /** The person who calls; undefined for an API key, a guest and work of the service itself. */
+  readonly person?: Person | undefined
   readonly requestId: RequestId
   /** Writes an event to the outbox in the caller's transaction, so that a fact and its event commit together. */
   publish<T extends EventType>(tx: Tx, type: T, payload: EventPayloads[T]): Promise<Id<'evt'>>
@@ -70,9 +118,9 @@ export interface Ctx extends Deps {
   readonly idempotency: IdempotencyHandle | undefined
 }
 
-/** The claim that an Idempotency-Key holds while its request runs. */
+/** The claim of an Idempotency-Key while its request runs. */
 export interface IdempotencyHandle {
   readonly key: string
-  /** `content` is for an operation with `readContent`: what the body was, which is known only once it was read. */
+  /** `content` is for an operation with `readContent`: the digest of the body, which is known only after it was read. */
   commit(tx: Tx, resourceId: string, content?: Uint8Array): Promise<void>
 }

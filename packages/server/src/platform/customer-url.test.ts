@@ -74,7 +74,7 @@ test.each([
   'https://hooks.example.com/~a@b:c/d',
   'https://localhost.example.com/',
   'https://internal.example.com/',
-])('%s may be asked', (text) => {
+])('%s may be requested', (text) => {
   expect(parseCustomerUrl(text, 'public')).toEqual(new URL(text))
 })
 
@@ -84,7 +84,7 @@ test.each([
   'http://[::1]:3000/hook',
   'https://10.0.0.7/hook',
   'http://receiver:8000/hook',
-])('%s may be asked where private networks are open', (text) => {
+])('%s may be requested if private networks are open', (text) => {
   expect(parseCustomerUrl(text, 'public-and-private')).toEqual(new URL(text))
   expect(parseCustomerUrl(text, 'public')).toBeTypeOf('string')
 })
@@ -96,6 +96,6 @@ test.each([
   ['http://[ff02::1]/', 'address-refused'],
   ['http://user:secret@localhost:3000/', 'credentials-refused'],
   ['ftp://localhost/', 'scheme-refused'],
-])('%s stays refused where private networks are open', (text, refusal) => {
+])('%s stays refused if private networks are open', (text, refusal) => {
   expect(parseCustomerUrl(text, 'public-and-private')).toBe(refusal)
 })

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net'
 import { privateRanges, rangeOfAddress } from './address-ranges.ts'
 
-/** How far a URL that a customer gave may lead: to public hosts over https, or, for development, into the deployment's own networks. */
+/** Where a customer's URL may lead: to public hosts over https, or, for development, into the deployment's own networks. */
 export type Reach = 'public' | 'public-and-private'
 
-/** Why a URL that a customer gave is not one to be asked. */
+/** Why a customer's URL is refused. */
 export type UrlRefusal =
   | 'url-malformed'
   | 'url-too-long'
@@ -14,18 +14,18 @@ export type UrlRefusal =
   | 'host-refused'
   | 'address-refused'
 
-/** The longest URL that is looked at, in characters. */
+/** Longest accepted URL, in characters. */
 export const urlLengthMax = 2_048
 
-/** Where receivers listen; anything else could make this service knock at doors of other people that speak no HTTP. */
+/** Ports on which receivers listen; any other could make this service connect to foreign services that are not HTTP. */
 const publicPorts: ReadonlySet<string> = new Set(['', '80', '443', '4443', '8080', '8443', '9443', '10443'])
 
-/** Names that never lead to the public net: RFC 6761, RFC 6762, RFC 7686, RFC 8375, and ICANN's resolution on `.internal`. */
+/** Names that never resolve to public hosts: RFC 6761, RFC 6762, RFC 7686, RFC 8375, and ICANN's resolution on `.internal`. */
 const localNames = /(?:^|\.)(?:localhost|local|internal|intranet|lan|home\.arpa|onion|invalid)$/
 
 /**
- * A URL that a customer gave, parsed, or why it is refused. To be asked when it is stored, for the customer's sake, and again before
- * every use: the rules may have changed. It says nothing of what a name leads to; that is known only once it is looked up.
+ * Parses a customer's URL, or returns why it is refused. Call it when the URL is stored, to report the fault to the customer, and again
+ * before every use, since the rules may have changed. It does not resolve the name; the addresses are checked at look-up.
  */
 export function parseCustomerUrl(text: string, reach: Reach): URL | UrlRefusal {
   if (text.length > urlLengthMax) return 'url-too-long'

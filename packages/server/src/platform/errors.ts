@@ -1,4 +1,4 @@
-/** What a room refuses: the code in the problem's `type`, its HTTP status, and sentences that are safe to show anybody. */
+/** An error of a module: the code in the problem's `type`, its HTTP status, and sentences that are safe to show to anyone. */
 export interface ErrorEntry {
   readonly status: number
   readonly title: string
@@ -7,12 +7,15 @@ export interface ErrorEntry {
 
 export type ErrorTable = Readonly<Record<string, ErrorEntry>>
 
-/** Members that a problem record may carry beside the standard ones (RFC 9457, section 3.2). Shown to the caller. */
-export type ProblemMembers = Readonly<Record<string, unknown>>
+/** Members of a problem record besides the standard ones (RFC 9457, section 3.2). Shown to the caller. */
+/** Extra members of a problem record. Its own members cannot be replaced: `status` is the HTTP status (RFC 9457, section 3.1). */
+export type ProblemMembers = Readonly<Record<string, unknown>> & {
+  readonly [field in 'type' | 'title' | 'status']?: never
+}
 
 /**
- * A refusal on its way to the caller. Everything in it but `cause` is shown; `cause` goes to the log alone, so what a
- * node, a partner or a driver said never leaks.
+ * An error that is returned to the caller. Everything in it except `cause` is shown; `cause` is only logged, so that messages of nodes,
+ * partners or drivers never leak.
  */
 export class Problem extends Error {
   readonly code: string
@@ -33,7 +36,7 @@ export interface Fail<T extends ErrorTable> {
   readonly table: T
 }
 
-/** A room's table of refusals, as a function that makes the problem to throw. A code that is not in the table does not compile. */
+/** Returns a function that makes the problems of a module's error table. A code that is not in the table does not compile. */
 export function defineErrors<const T extends ErrorTable>(table: T): Fail<T> {
   const fail = (code: keyof T & string, members?: ProblemMembers, cause?: unknown): Problem => {
     const entry = table[code]
@@ -43,21 +46,42 @@ export function defineErrors<const T extends ErrorTable>(table: T): Fail<T> {
   return Object.assign(fail, { table })
 }
 
-/** What any operation may answer, whatever its room. */
+/** Errors that any operation may return. */
 export const failPlatform = defineErrors({
   unauthorized: { status: 401, title: 'Unauthorized', detail: 'API key is invalid or missing.' },
+  'role-not-allowed': {
+    status: 403,
+    title: 'Role Not Allowed',
+    detail: 'Your role in this organisation does not allow this.',
+  },
+  'fresh-authentication-required': {
+    status: 403,
+    title: 'Fresh Authentication Required',
+    detail: 'This needs a sign-in within the last ten minutes. Sign in again and repeat the request.',
+  },
+  'origin-not-allowed': {
+    status: 403,
+    title: 'Origin Not Allowed',
+    detail: 'A request with a session cookie that changes something must come from the dashboard.',
+  },
+  'environment-not-served': {
+    status: 403,
+    title: 'Environment Not Served',
+    detail: 'X-Service-Environment must name an environment that this deployment serves: test or live.',
+  },
+  'organisation-not-found': { status: 404, title: 'Organisation Not Found', detail: 'No such organisation.' },
   'malformed-json': {
     status: 400,
     title: 'Malformed JSON',
-    detail: 'The request body is not JSON that this service reads.',
+    detail: 'The request body is not valid JSON.',
   },
-  'bad-request': { status: 400, title: 'Bad Request', detail: 'The request is not well-formed HTTP for this address.' },
+  'bad-request': { status: 400, title: 'Bad Request', detail: 'The request is not valid HTTP for this address.' },
   'not-found': { status: 404, title: 'Not Found', detail: 'There is nothing at this address.' },
   'request-timeout': { status: 408, title: 'Request Timeout', detail: 'The request did not arrive in time.' },
   'payload-too-large': {
     status: 413,
     title: 'Payload Too Large',
-    detail: 'The request body is larger than this address takes.',
+    detail: 'The request body is larger than this address accepts.',
   },
   'unsupported-media-type': {
     status: 415,
@@ -67,7 +91,7 @@ export const failPlatform = defineErrors({
   'validation-error': {
     status: 422,
     title: 'Validation Error',
-    detail: 'The request has faults; each is named in errors.',
+    detail: 'The request has faults; errors lists all of them.',
   },
   'address-format-invalid': {
     status: 422,
@@ -82,12 +106,12 @@ export const failPlatform = defineErrors({
   'idempotency-in-progress': {
     status: 409,
     title: 'Idempotency In Progress',
-    detail: 'The first request with this Idempotency-Key is still running. Try again shortly.',
+    detail: 'The first request with this Idempotency-Key is still running. Retry shortly.',
   },
   'rate-limit-exceeded': {
     status: 429,
     title: 'Rate Limit Exceeded',
-    detail: 'Too many requests. Wait as Retry-After says.',
+    detail: 'Too many requests. Wait as Retry-After specifies.',
   },
   'request-header-fields-too-large': {
     status: 431,
@@ -97,16 +121,16 @@ export const failPlatform = defineErrors({
   'internal-error': {
     status: 500,
     title: 'Internal Error',
-    detail: 'Something failed on our side. Nothing more is known to you; the requestId finds it in our log.',
+    detail: 'Something failed on our side. The requestId identifies the request in our log.',
   },
   'service-unavailable': {
     status: 503,
     title: 'Service Unavailable',
-    detail: 'The service cannot answer at the moment. Try again shortly.',
+    detail: 'The service is unavailable at the moment. Retry shortly.',
   },
 })
 
-/** Whether a thrown value is a refusal with this code. */
+/** Whether a thrown value is a problem with this code. */
 export function isProblem(value: unknown, code?: string): value is Problem {
   return value instanceof Problem && (code === undefined || value.code === code)
 }

@@ -6,8 +6,8 @@ import { type Id, newId } from './ids.ts'
 type PublishingCtx = Pick<Ctx, 'clock' | 'random' | 'tenant' | 'eventsCommitted'>
 
 /**
- * Writes an event to the outbox in the transaction of its cause, so that both are committed or neither is. Delivery polls the
- * table; there is no NOTIFY, which would serialize every commit.
+ * Writes an event to the outbox in the transaction of its cause, so that both are committed or neither is. Delivery polls the table; NOTIFY
+ * is not used, since it would serialize every commit.
  */
 export async function publishEvent<T extends EventType>(
   ctx: PublishingCtx,

@@ -1,10 +1,10 @@
-/** Smaller chunks often share their memory with others, and cost little while they wait for the collector. */
+/** Smaller chunks often share their memory with others, and cost little until they are collected. */
 const freedBytesMin = 16_384
 
 /**
- * A content whose chunks are given back as soon as the next one is asked for: the collector comes late for memory that is not its
- * own, and a large content would hold a hundred megabytes that nobody needs. Whoever reads must be done with a chunk before asking
- * on. A chunk that shares its memory with another is left alone.
+ * A stream whose chunks are freed as soon as the next one is requested: external memory is collected late, and a large file would otherwise
+ * occupy a hundred megabytes. A reader must be done with a chunk before it requests the next. A chunk that shares its memory with another
+ * is not freed.
  */
 export async function* freed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of content) {

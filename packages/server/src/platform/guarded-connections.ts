@@ -1,8 +1,8 @@
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici'
 
-/** Where a request goes: the origin that the URL names, at the address that was checked for it. */
+/** Destination of a request: the origin in the URL, at the address that was checked for it. */
 export interface Destination {
-  /** Whose connections these are: one group's are never another's. */
+  /** The group that the connections belong to; groups never share connections. */
   readonly group: string
   readonly url: URL
   readonly address: string
@@ -10,16 +10,16 @@ export interface Destination {
 
 export interface ConnectionLimits {
   readonly connectMs: number
-  /** Connections that one group holds to one address; further requests wait for one. */
+  /** Most connections of one group to one address; further requests wait for one. */
   readonly connectionsPerGroup: number
-  /** Groups whose connections are kept; those not used for longest are closed first. */
+  /** Most groups whose connections are kept; the least recently used are closed first. */
   readonly groupsMax: number
   readonly headerBytesMax: number
 }
 
-/** Connections to customers' servers, each made to an address that was checked, and kept a while for the next request. */
+/** Connections to customers' servers, each to a checked address, and kept for a while for further requests. */
 export interface Connections {
-  /** Rejects where no status came; an answer that broke off after its status is one. */
+  /** Rejects if no status was received; a response that breaks off after its status resolves. */
   post(to: Destination, request: PostParts): Promise<PostAnswer>
   /** Whether a connection is open already. */
   isOpen(to: Destination): boolean
@@ -30,20 +30,20 @@ export interface PostParts {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly signal: AbortSignal
-  /** How much of an answer is read; the connection of a longer one is closed. */
+  /** Most bytes of a response that are read; the connection of a longer one is closed. */
   readonly answerBytesMax: number
 }
 
 export interface PostAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The beginning of the body, as much as was wanted. */
+  /** The beginning of the body, up to the limit. */
   readonly bytes: Buffer
-  /** False where the body went on, or the receiver stopped in the middle of it. */
+  /** False if the body was longer, or the receiver stopped in the middle of it. */
   readonly isWhole: boolean
 }
 
-/** No connection came to be, so not a byte of the request was sent. */
+/** No connection was made, so nothing of the request was sent. */
 export class ConnectFailure extends Error {
   readonly failure: 'unreachable' | 'tls-failed' | 'timeout'
 
@@ -54,7 +54,7 @@ export class ConnectFailure extends Error {
   }
 }
 
-/** What became of an exchange that ended in an error. Its text is not shown: it may hold what the receiver sent. */
+/** The failure of an exchange that ended in an error. Its text is not shown, since it may contain data from the receiver. */
 export function failureOf(error: unknown): ConnectFailure['failure'] | 'connection-lost' | 'answer-malformed' {
   if (error instanceof ConnectFailure) return error.failure
   return answerFaults.some((Fault) => error instanceof Fault) ? 'answer-malformed' : 'connection-lost'
@@ -92,8 +92,8 @@ function keyOf({ group, url, address }: Destination): string {
 }
 
 /**
- * One request and the beginning of its answer, without the streams that undici's own `request` makes of it: they cost more than all
- * else here. The time limits are the signal's alone: it covers everything, the look-up included.
+ * Sends one request and reads the beginning of its response, without the streams of undici's own `request`, which would cost more than
+ * everything else here. Only the signal limits the time: it covers everything, including the look-up.
  */
 function exchange(pool: Pool, { pathname, search }: URL, parts: PostParts): Promise<PostAnswer> {
   const { signal, headers, body } = parts
@@ -108,38 +108,38 @@ function exchange(pool: Pool, { pathname, search }: URL, parts: PostParts): Prom
     }
     const end = (): void => {
       settle(false, signal.reason)
-      controller?.abort(new Error('the time is over'))
+      controller?.abort(new Error('the time limit is over'))
     }
     signal.addEventListener('abort', end, { once: true })
     const options = { method: 'POST', path: pathname + search, headers: { ...headers }, body } as const
     pool.dispatch(options, {
       onRequestStart(started) {
         controller = started
-        if (signal.aborted) started.abort(new Error('the time was over before it began'))
+        if (signal.aborted) started.abort(new Error('the time limit was over before the request began'))
       },
       onResponseStart: (_, status, answered) => reading.begin(status, answered),
       onResponseData(reader, chunk) {
         if (reading.take(chunk)) return
         settle(false, undefined)
-        reader.abort(new Error('the answer is longer than is read'))
+        reader.abort(new Error('the response is longer than the limit'))
       },
-      onResponseEnd: () => settle(true, new Error('an answer ended that never began')),
+      onResponseEnd: () => settle(true, new Error('a response ended without a beginning')),
       onResponseError: (_, error) => settle(false, error),
     })
   })
 }
 
-/** What has come of an answer so far. */
+/** State of a response in progress. */
 function createReading(bytesMax: number) {
   let head: Pick<PostAnswer, 'status' | 'headers'> | undefined
   const chunks: Buffer[] = []
   let left = bytesMax
   return {
-    /** What comes before the answer itself (1xx) is none. */
+    /** Interim responses (1xx) are ignored. */
     begin(status: number, headers: PostAnswer['headers']): void {
       if (status >= 200) head = { status, headers }
     },
-    /** False where that is more than is wanted. */
+    /** False if the limit is reached. */
     take(chunk: Buffer): boolean {
       chunks.push(chunk.subarray(0, left))
       left = Math.max(-1, left - chunk.length)
@@ -149,7 +149,7 @@ function createReading(bytesMax: number) {
   }
 }
 
-/** HTTP/1.1 alone, so that one request has one connection, and to close it ends whatever the receiver had in mind. */
+/** HTTP/1.1 only, so that one request uses one connection, and closing it ends whatever the receiver sends. */
 function openPool({ url, address }: Destination, limits: ConnectionLimits, connect: buildConnector.connector): Pool {
   return new Pool(url.origin, {
     connect: connectTo(address, connect),
@@ -164,7 +164,7 @@ function openPool({ url, address }: Destination, limits: ConnectionLimits, conne
   })
 }
 
-/** Connects to the address and to nothing that the name may mean by now; the certificate must be the name's all the same. */
+/** Connects only to the checked address, whatever the name resolves to now; the certificate must still match the name. */
 function connectTo(address: string, connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
     connect({ ...options, hostname: address }, (...[error, socket]) => {
@@ -174,7 +174,7 @@ function connectTo(address: string, connect: buildConnector.connector): buildCon
   }
 }
 
-/** Requests that still run on the connections end first. */
+/** Requests in progress on the connections finish first. */
 function forgetOldest(pools: Map<string, Pool>): void {
   for (const [key, pool] of pools) {
     pools.delete(key)

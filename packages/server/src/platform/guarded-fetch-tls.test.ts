@@ -21,7 +21,7 @@ function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
 const text = (tag: number, value: string) => der(tag, Buffer.from(value, 'latin1'))
 const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 
-/** A certificate that signs itself, for these DNS names. Source: RFC 5280 section 4.1; Ed25519 as RFC 8410 has it. */
+/** A self-signed certificate for these DNS names. Source: RFC 5280 section 4.1; Ed25519 as in RFC 8410. */
 function certificateFor(...names: readonly string[]): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const algorithm = der(0x30, oid('2b6570'))
@@ -57,7 +57,7 @@ async function portOf(server: Server): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** A receiver that says which name it was asked for, by TLS and by HTTP. */
+/** A receiver that records the requested name, in TLS and in HTTP. */
 async function aReceiver(certificate: Certificate): Promise<{ port: number; served: string[] }> {
   const served: string[] = []
   const server = createServer({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] }, (socket: TLSSocket) => {
@@ -74,34 +74,34 @@ async function aReceiver(certificate: Certificate): Promise<{ port: number; serv
 
 function post(url: string, options: Partial<GuardedOptions> = {}): Promise<PostOutcome> {
   const lookup = async () => ['127.0.0.1']
-  const door = createGuardedFetch({ reach: 'public-and-private', lookup, ca: good.cert, ...options })
-  onTestFinished(() => door.close())
-  return door.post({ url, group: 'wh_1', headers: {}, body })
+  const guarded = createGuardedFetch({ reach: 'public-and-private', lookup, ca: good.cert, ...options })
+  onTestFinished(() => guarded.close())
+  return guarded.post({ url, group: 'wh_1', headers: {}, body })
 }
 
 const tlsFailed = { kind: 'failed', failure: 'tls-failed' }
 
-test('the name of the URL is asked for by TLS and by HTTP, at the address that was looked up, by HTTP/1.1', async () => {
+test('the name of the URL is sent in TLS and in HTTP, to the address that was looked up, over HTTP/1.1', async () => {
   const { port, served } = await aReceiver(good)
   expect(await post(`https://${name}:${port}/in`)).toMatchObject({ kind: 'answered', status: 200 })
   expect(served).toEqual([`${name} ${name}:${port} http/1.1`])
 })
 
-test("a certificate of another name does not do, though it be trusted: the address is the name server's word alone", async () => {
+test('a certificate of another name is refused even if it is trusted, since only the name server vouches for the address', async () => {
   const other = certificateFor('other.example.test')
   const { port, served } = await aReceiver(other)
   expect(await post(`https://${name}:${port}/in`, { ca: other.cert })).toEqual(tlsFailed)
   expect(served).toEqual([])
 })
 
-test('a certificate that nobody vouches for does not do', async () => {
+test('an untrusted certificate is refused', async () => {
   const { port, served } = await aReceiver(good)
   expect(await post(`https://${name}:${port}/in`, { ca: certificateFor(name).cert })).toEqual(tlsFailed)
   expect(await post(`https://${name}:${port}/in`, { ca: undefined })).toEqual(tlsFailed)
   expect(served).toEqual([])
 })
 
-test('an address in the URL asks for no name, and a certificate for a name does not do', async () => {
+test('an address in the URL sends no server name, and a certificate for a name is refused', async () => {
   const { port, served } = await aReceiver(good)
   expect(await post(`https://127.0.0.1:${port}/in`)).toEqual(tlsFailed)
   expect(served).toEqual([])
@@ -112,7 +112,7 @@ test('a receiver that speaks plain HTTP where TLS is due is a failure', async ()
   expect(await post(`https://${name}:${await portOf(server)}/in`)).toMatchObject({ kind: 'failed' })
 })
 
-test('a receiver that takes the connection and never shakes hands costs no more than the time to connect', async () => {
+test('a receiver that accepts the connection and never completes the handshake is limited by the connect timeout', async () => {
   const port = await portOf(createNetServer(() => {}))
   const began = performance.now()
   const limits = { connectMs: 300, totalMs: 20_000 }

@@ -42,19 +42,19 @@ async function aReceiver(answer: RequestListener = (_, response) => response.end
   return { requests, ...(await listening(server)) }
 }
 
-/** A receiver that does not know HTTP: `talk` has the socket once a request has begun to arrive. */
+/** A receiver that does not speak HTTP: `talk` gets the socket once a request has begun to arrive. */
 async function aRawReceiver(talk: (socket: Socket) => void): Promise<Receiver> {
   const server = createNetServer((socket) => void socket.once('data', () => talk(socket)))
   return { requests: [], ...(await listening(server)) }
 }
 
-function aDoor(options: Partial<GuardedOptions> = {}): GuardedFetch {
-  const door = createGuardedFetch({ reach: 'public-and-private', lookup: () => turn(['127.0.0.1']), ...options })
-  onTestFinished(() => door.close())
-  return door
+function aGuardedFetch(options: Partial<GuardedOptions> = {}): GuardedFetch {
+  const guarded = createGuardedFetch({ reach: 'public-and-private', lookup: () => turn(['127.0.0.1']), ...options })
+  onTestFinished(() => guarded.close())
+  return guarded
 }
 
-/** A real look-up takes at least a turn of the event loop, in which a connection that is done with comes free. */
+/** A real look-up takes at least one turn of the event loop, in which a finished connection becomes free. */
 function turn<T>(answer: T): Promise<T> {
   return new Promise((resolve) => setImmediate(resolve, answer))
 }
@@ -65,7 +65,7 @@ function to({ port }: Pick<Receiver, 'port'>, given: Partial<GuardedPost> = {}):
 
 const failed = (failure: string) => ({ kind: 'failed', failure })
 
-test('a request arrives as it was given, at the address of the one look-up, under the name of the URL', async () => {
+test('a request arrives as it was given, at the address of the one look-up, with the name of the URL', async () => {
   const seen: IncomingMessage[] = []
   const received: Buffer[] = []
   const server = createServer(async (request, response) => {
@@ -75,13 +75,13 @@ test('a request arrives as it was given, at the address of the one look-up, unde
   })
   const { port } = await listening(server)
   const names: string[] = []
-  const door = aDoor({
+  const guarded = aGuardedFetch({
     lookup: async (name) => {
       names.push(name)
       return ['127.0.0.1']
     },
   })
-  const outcome = await door.post(to({ port }, { headers: { 'webhook-id': 'evt_1' } }))
+  const outcome = await guarded.post(to({ port }, { headers: { 'webhook-id': 'evt_1' } }))
   expect(outcome).toEqual({ kind: 'answered', status: 202, body: 'thanks', isBodyWhole: true, retryAfter: '7' })
   expect(names).toEqual(['hooks.example.test'])
   expect(seen).toHaveLength(1)
@@ -101,32 +101,32 @@ test.each([
   [['127.0.0.1', '64:ff9b::a9fe:a9fe']],
   [['127.0.0.1', 'fe80::1%eth0']],
   [['127.0.0.1', 'not an address']],
-])('a name that leads to %j is not asked, though one of its addresses might be', async (addresses) => {
+])('a name that resolves to %j is not requested, even if one of its addresses is allowed', async (addresses) => {
   const receiver = await aReceiver()
-  const door = aDoor({ lookup: async () => addresses })
-  expect(await door.post(to(receiver))).toEqual(failed('address-refused'))
+  const guarded = aGuardedFetch({ lookup: async () => addresses })
+  expect(await guarded.post(to(receiver))).toEqual(failed('address-refused'))
   expect(receiver.counts.connections).toBe(0)
 })
 
 test.each(['127.0.0.1', '10.0.0.1', '100.64.0.1', '::1', 'fc00::1', '::ffff:192.168.0.1'])(
-  'a public door refuses a name that leads to %s, alone or beside a public address',
+  'the public entry point refuses a name that resolves to %s, alone or beside a public address',
   async (address) => {
     for (const addresses of [[address], ['8.8.8.8', address], [address, '2606:4700:4700::1111']]) {
-      const door = aDoor({ reach: 'public', lookup: async () => addresses })
+      const guarded = aGuardedFetch({ reach: 'public', lookup: async () => addresses })
       const request = to({ port: 1 }, { url: 'https://hooks.example.com/in' })
-      expect(await door.post(request)).toEqual(failed('address-refused'))
+      expect(await guarded.post(request)).toEqual(failed('address-refused'))
     }
   },
 )
 
-test('a name that turns to a forbidden address is refused at the next request, though a connection is still open', async () => {
+test('a name that changes to a forbidden address is refused at the next request, even if a connection is still open', async () => {
   const receiver = await aReceiver()
   const answers = [['127.0.0.1'], ['169.254.169.254'], ['127.0.0.1']]
-  const door = aDoor({ lookup: () => turn(answers.shift() ?? []) })
-  expect(await door.post(to(receiver))).toMatchObject({ status: 200 })
-  expect(await door.post(to(receiver))).toEqual(failed('address-refused'))
-  expect(await door.post(to(receiver))).toMatchObject({ status: 200 })
-  expect(await door.post(to(receiver))).toEqual(failed('name-unknown'))
+  const guarded = aGuardedFetch({ lookup: () => turn(answers.shift() ?? []) })
+  expect(await guarded.post(to(receiver))).toMatchObject({ status: 200 })
+  expect(await guarded.post(to(receiver))).toEqual(failed('address-refused'))
+  expect(await guarded.post(to(receiver))).toMatchObject({ status: 200 })
+  expect(await guarded.post(to(receiver))).toEqual(failed('name-unknown'))
   expect(receiver.requests).toHaveLength(2)
   expect(receiver.counts.connections).toBe(1)
 })
@@ -134,44 +134,44 @@ test('a name that turns to a forbidden address is refused at the next request, t
 test('a name is looked up once for each request, so that a second answer is never connected to', async () => {
   const right = await aReceiver()
   let lookups = 0
-  const door = aDoor({
+  const guarded = aGuardedFetch({
     lookup: async () => {
       lookups += 1
       return lookups === 1 ? ['127.0.0.1'] : ['127.0.0.2']
     },
   })
-  expect(await door.post(to(right))).toMatchObject({ status: 200 })
+  expect(await guarded.post(to(right))).toMatchObject({ status: 200 })
   expect(lookups).toBe(1)
-  expect(await door.post(to(right))).toEqual(failed('unreachable'))
+  expect(await guarded.post(to(right))).toEqual(failed('unreachable'))
   expect(right.counts.connections).toBe(1)
 })
 
-test('an address in the URL is judged as it stands, and never looked up', async () => {
+test('an address in the URL is checked as it is written, and never looked up', async () => {
   const receiver = await aReceiver()
-  const door = aDoor({ lookup: () => Promise.reject(new Error('looked up')) })
+  const guarded = aGuardedFetch({ lookup: () => Promise.reject(new Error('looked up')) })
   const url = `http://127.0.0.1:${receiver.port}/in`
-  expect(await door.post(to(receiver, { url }))).toMatchObject({ status: 200 })
-  expect(await door.post(to(receiver, { url: 'http://169.254.169.254/' }))).toEqual(failed('address-refused'))
-  expect(await aDoor({ reach: 'public' }).post(to(receiver, { url }))).toEqual(failed('address-refused'))
+  expect(await guarded.post(to(receiver, { url }))).toMatchObject({ status: 200 })
+  expect(await guarded.post(to(receiver, { url: 'http://169.254.169.254/' }))).toEqual(failed('address-refused'))
+  expect(await aGuardedFetch({ reach: 'public' }).post(to(receiver, { url }))).toEqual(failed('address-refused'))
 })
 
-test('a machine of its own is found by the name that its hosts file gives it, where private networks are open', async () => {
+test('a local machine is found by its name in the hosts file if private networks are open', async () => {
   const receiver = await aReceiver()
-  const door = createGuardedFetch({ reach: 'public-and-private' })
-  onTestFinished(() => door.close())
+  const guarded = createGuardedFetch({ reach: 'public-and-private' })
+  onTestFinished(() => guarded.close())
   const url = `http://localhost:${receiver.port}/in`
-  expect(await door.post(to(receiver, { url }))).toMatchObject({ status: 200 })
+  expect(await guarded.post(to(receiver, { url }))).toMatchObject({ status: 200 })
 })
 
-test.each([301, 302, 303, 307, 308])('a redirect with %i is an answer, and is not followed', async (status) => {
+test.each([301, 302, 303, 307, 308])('a redirect with %i is a response, and is not followed', async (status) => {
   const inner = await aReceiver()
   const location = `http://127.0.0.1:${inner.port}/secret`
   const outer = await aReceiver((_, response) => response.writeHead(status, { location }).end())
-  expect(await aDoor().post(to(outer))).toMatchObject({ kind: 'answered', status })
+  expect(await aGuardedFetch().post(to(outer))).toMatchObject({ kind: 'answered', status })
   expect(inner.counts.connections).toBe(0)
 })
 
-test('of an answer of a gigabyte a kilobyte is read, and its connection is closed', async () => {
+test('of a response of a gigabyte a kilobyte is read, and its connection is closed', async () => {
   let sent = 0
   const closed = Promise.withResolvers<void>()
   const chunk = Buffer.alloc(65_536, 'x')
@@ -186,16 +186,16 @@ test('of an answer of a gigabyte a kilobyte is read, and its connection is close
     response.on('drain', pour)
     pour()
   })
-  const outcome = await aDoor().post(to(receiver))
+  const outcome = await aGuardedFetch().post(to(receiver))
   expect(outcome).toMatchObject({ status: 200, body: 'x'.repeat(1_024), isBodyWhole: false })
   await closed.promise
   expect(sent).toBeLessThan(2 ** 25)
 })
 
-test('an answer of just a kilobyte is whole, and its connection is used again', async () => {
+test('a response of exactly a kilobyte is whole, and its connection is used again', async () => {
   const receiver = await aReceiver((_, response) => response.end('x'.repeat(1_024)))
-  const door = aDoor()
-  for (let i = 0; i < 3; i++) expect(await door.post(to(receiver))).toMatchObject({ isBodyWhole: true })
+  const guarded = aGuardedFetch()
+  for (let i = 0; i < 3; i++) expect(await guarded.post(to(receiver))).toMatchObject({ isBodyWhole: true })
   expect(receiver.counts.connections).toBe(1)
 })
 
@@ -211,10 +211,10 @@ test.each([
     (socket: Socket) => void socket.write('HTTP/1.1 500 No\r\ncontent-length: 10\r\n\r\nhalf'),
     { status: 500, body: 'half', isBodyWhole: false },
   ],
-])('a receiver that %s costs no more than the time there is', async (_, talk, expected) => {
+])('a receiver that %s is limited by the timeout', async (_, talk, expected) => {
   const receiver = await aRawReceiver(talk)
   const began = performance.now()
-  expect(await aDoor({ limits: hurried }).post(to(receiver))).toMatchObject(expected)
+  expect(await aGuardedFetch({ limits: hurried }).post(to(receiver))).toMatchObject(expected)
   expect(performance.now() - began).toBeLessThan(5_000)
 })
 
@@ -239,7 +239,7 @@ test.each([
   ['stops in the middle of its headers', 'HTTP/1.1 200 OK\r\nx: ', 'connection-lost'],
 ])('a receiver that %s is a failure and nothing worse', async (_, text, failure) => {
   const receiver = await aRawReceiver((socket) => socket.end(text))
-  expect(await aDoor().post(to(receiver))).toEqual(failed(failure))
+  expect(await aGuardedFetch().post(to(receiver))).toEqual(failed(failure))
 })
 
 test.each([
@@ -247,15 +247,15 @@ test.each([
   ['two of them', ['1', '2'], undefined],
   ['a date', ['Sat, 21 Nov 2026 12:00:00 GMT'], 'Sat, 21 Nov 2026 12:00:00 GMT'],
   ['bytes beyond ASCII', ['\u00ff\u0080'], '\u00ff\u0080'],
-])('of Retry-After %s is answered with no trouble', async (_, values, retryAfter) => {
+])('of Retry-After %s is handled', async (_, values, retryAfter) => {
   const lines = values.map((value) => `retry-after: ${value}\r\n`).join('')
   const receiver = await aRawReceiver((socket) =>
     socket.end(Buffer.from(`HTTP/1.1 503 Busy\r\n${lines}content-length: 0\r\n\r\n`, 'latin1')),
   )
-  expect(await aDoor().post(to(receiver))).toMatchObject({ status: 503, retryAfter })
+  expect(await aGuardedFetch().post(to(receiver))).toMatchObject({ status: 503, retryAfter })
 })
 
-test('the beginning of a body is text that a database takes', async () => {
+test('the beginning of a body is text that a database accepts', async () => {
   const answer = Buffer.concat([
     Buffer.from('a\0b'),
     Buffer.from([0xff, 0xc3]),
@@ -263,7 +263,7 @@ test('the beginning of a body is text that a database takes', async () => {
     Buffer.from('é'),
   ])
   const receiver = await aReceiver((_, response) => response.end(answer))
-  const outcome = await aDoor().post(to(receiver))
+  const outcome = await aGuardedFetch().post(to(receiver))
   expect(outcome).toMatchObject({ body: `a\ufffdb\ufffd\ufffd${'x'.repeat(1_018)}\ufffd`, isBodyWhole: false })
 })
 
@@ -283,73 +283,74 @@ test.each([
   ['proxy-authorization', 'Basic eA=='],
 ])('the header %j with the value %j is never sent', async (name, value) => {
   const receiver = await aReceiver()
-  expect(await aDoor().post(to(receiver, { headers: { [name]: value } }))).toEqual(failed('header-refused'))
+  expect(await aGuardedFetch().post(to(receiver, { headers: { [name]: value } }))).toEqual(failed('header-refused'))
   expect(receiver.counts.connections).toBe(0)
 })
 
 test('a body over the limit is never sent', async () => {
   const receiver = await aReceiver()
-  const door = aDoor({ limits: { requestBytesMax: 10 } })
-  expect(await door.post(to(receiver, { body: new Uint8Array(11) }))).toEqual(failed('body-too-large'))
-  expect(await door.post(to(receiver, { body: new Uint8Array(10) }))).toMatchObject({ status: 200 })
+  const guarded = aGuardedFetch({ limits: { requestBytesMax: 10 } })
+  expect(await guarded.post(to(receiver, { body: new Uint8Array(11) }))).toEqual(failed('body-too-large'))
+  expect(await guarded.post(to(receiver, { body: new Uint8Array(10) }))).toMatchObject({ status: 200 })
   expect(receiver.requests).toHaveLength(1)
 })
 
 test('connections are kept for a group, and one group never uses those of another', async () => {
   const receiver = await aReceiver()
-  const door = aDoor()
-  for (let i = 0; i < 5; i++) await door.post(to(receiver))
+  const guarded = aGuardedFetch()
+  for (let i = 0; i < 5; i++) await guarded.post(to(receiver))
   expect(receiver.counts.connections).toBe(1)
-  await door.post(to(receiver, { group: 'wh_2' }))
+  await guarded.post(to(receiver, { group: 'wh_2' }))
   expect(receiver.counts.connections).toBe(2)
 })
 
-test('the connections of a group that is forgotten end, and its requests do not', async () => {
+test('the connections of an evicted group end, and its requests do not', async () => {
   const held = Promise.withResolvers<void>()
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const receiver = await aReceiver((request, response) => {
     if (request.url !== '/slow') return void response.end()
-    asked.resolve()
+    requested.resolve()
     held.promise.then(() => response.end('late'))
   })
-  const door = aDoor({ limits: { groupsMax: 1 } })
-  const slow = door.post(to(receiver, { url: `http://hooks.example.test:${receiver.port}/slow` }))
-  await asked.promise
-  expect(await door.post(to(receiver, { group: 'wh_2' }))).toMatchObject({ status: 200 })
-  expect(await door.post(to(receiver, { group: 'wh_1' }))).toMatchObject({ status: 200 })
+  const guarded = aGuardedFetch({ limits: { groupsMax: 1 } })
+  const slow = guarded.post(to(receiver, { url: `http://hooks.example.test:${receiver.port}/slow` }))
+  await requested.promise
+  expect(await guarded.post(to(receiver, { group: 'wh_2' }))).toMatchObject({ status: 200 })
+  expect(await guarded.post(to(receiver, { group: 'wh_1' }))).toMatchObject({ status: 200 })
   expect(receiver.counts.connections).toBe(3)
   held.resolve()
   expect(await slow).toMatchObject({ status: 200, body: 'late' })
 })
 
-test('requests of one group that all hang hold up no other group', async () => {
+test('requests of one group that all hang delay no other group', async () => {
   const receiver = await aReceiver((request, response) => {
     if (request.url !== '/hang') response.end()
   })
-  const door = aDoor({ limits: { totalMs: 5_000, connectionsPerGroup: 4 } })
+  const guarded = aGuardedFetch({ limits: { totalMs: 5_000, connectionsPerGroup: 4 } })
   const hanging = `http://hooks.example.test:${receiver.port}/hang`
-  const stuck = Array.from({ length: 100 }, () => door.post(to(receiver, { url: hanging })))
+  const stuck = Array.from({ length: 100 }, () => guarded.post(to(receiver, { url: hanging })))
   const began = performance.now()
-  for (let i = 0; i < 20; i++) expect(await door.post(to(receiver, { group: 'wh_2' }))).toMatchObject({ status: 200 })
+  for (let i = 0; i < 20; i++)
+    expect(await guarded.post(to(receiver, { group: 'wh_2' }))).toMatchObject({ status: 200 })
   expect(performance.now() - began).toBeLessThan(4_000)
   expect(receiver.requests.filter((request) => request === 'POST /hang')).toHaveLength(4)
-  await door.close()
+  await guarded.close()
   expect(new Set((await Promise.all(stuck)).map((outcome) => outcome.kind))).toEqual(new Set(['failed']))
 })
 
-test('the next address is tried where one takes no connection', async () => {
+test('the next address is tried if one refuses the connection', async () => {
   const receiver = await aReceiver()
-  const door = aDoor({ lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1'] })
+  const door = aGuardedFetch({ lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1'] })
   expect(await door.post(to(receiver))).toMatchObject({ status: 200 })
   expect(receiver.requests).toHaveLength(1)
-  const far = aDoor({ lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.1'] })
+  const far = aGuardedFetch({ lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.1'] })
   expect(await far.post(to(receiver))).toEqual(failed('unreachable'))
 })
 
-test('an address with an open connection goes first', async () => {
+test('an address with an open connection is tried first', async () => {
   const receiver = await aReceiver()
   const answers = [['127.0.0.1'], ['127.0.0.2', '127.0.0.1']]
-  const door = aDoor({ lookup: () => turn(answers.shift() ?? []) })
+  const door = aGuardedFetch({ lookup: () => turn(answers.shift() ?? []) })
   await door.post(to(receiver))
   expect(await door.post(to(receiver))).toMatchObject({ status: 200 })
   expect(receiver.counts.connections).toBe(1)
@@ -357,7 +358,7 @@ test('an address with an open connection goes first', async () => {
 
 test('a request that began to be sent is not sent to another address', async () => {
   const receiver = await aRawReceiver((socket) => socket.destroy())
-  const door = aDoor({ lookup: async () => ['127.0.0.1', '127.0.0.1', '127.0.0.1'] })
+  const door = aGuardedFetch({ lookup: async () => ['127.0.0.1', '127.0.0.1', '127.0.0.1'] })
   expect(await door.post(to(receiver))).toEqual(failed('connection-lost'))
   expect(receiver.counts.connections).toBe(1)
 })
@@ -368,20 +369,20 @@ test.each([
   ['never ends', () => new Promise<never>(() => {}), 'timeout'],
 ])('a look-up that %s is a failure', async (_, lookup, failure) => {
   const receiver = await aReceiver()
-  expect(await aDoor({ lookup, limits: hurried }).post(to(receiver))).toEqual(failed(failure))
+  expect(await aGuardedFetch({ lookup, limits: hurried }).post(to(receiver))).toEqual(failed(failure))
   expect(receiver.counts.connections).toBe(0)
 })
 
 test('a header value of more than 8,192 characters is never sent', async () => {
   const receiver = await aReceiver()
   const sized = (size: number) => to(receiver, { headers: { 'x-name': 'x'.repeat(size) } })
-  expect(await aDoor().post(sized(8_193))).toEqual(failed('header-refused'))
-  expect(await aDoor().post(sized(8_192))).toMatchObject({ status: 200 })
+  expect(await aGuardedFetch().post(sized(8_193))).toEqual(failed('header-refused'))
+  expect(await aGuardedFetch().post(sized(8_192))).toMatchObject({ status: 200 })
   expect(receiver.requests).toHaveLength(1)
 })
 
 test('nothing in an outcome shows the URL, which may hold a token of its owner', async () => {
   const url = 'http://hooks.example.test:1/in?token=sesame'
   for (const lookup of [async () => ['127.0.0.1'], async () => ['169.254.169.254'], async () => []])
-    expect(JSON.stringify(await aDoor({ lookup }).post(to({ port: 1 }, { url })))).not.toMatch(/sesame|hooks/)
+    expect(JSON.stringify(await aGuardedFetch({ lookup }).post(to({ port: 1 }, { url })))).not.toMatch(/sesame|hooks/)
 })

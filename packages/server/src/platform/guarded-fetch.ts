@@ -10,7 +10,7 @@ import {
 } from './guarded-connections.ts'
 import { createPublicLookup, type NameLookup, systemLookup } from './name-lookup.ts'
 
-/** Why a customer's server was not asked, or gave no answer. */
+/** Why a customer's server was not called, or gave no response. */
 export type PostFailure =
   | UrlRefusal
   | 'header-refused'
@@ -18,23 +18,23 @@ export type PostFailure =
   | 'name-unknown'
   | ReturnType<typeof failureOf>
 
-/** What came of a request. Text of a stranger stands in an answer, and nothing of the URL in a failure. */
+/** Result of a request. A response contains untrusted text; a failure contains nothing of the URL. */
 export type PostOutcome =
   | {
       readonly kind: 'answered'
       readonly status: number
-      /** The body's beginning as text that a database takes: what is not UTF-8, and U+0000, became U+FFFD. */
+      /** The beginning of the body as text that a database accepts: bytes that are not UTF-8, and U+0000, are replaced by U+FFFD. */
       readonly body: string
-      /** False where the body went on, or the receiver stopped in the middle of it. */
+      /** False if the body was longer, or the receiver stopped in the middle of it. */
       readonly isBodyWhole: boolean
-      /** The `Retry-After` header as it stood, unless it was long or stood there twice. */
+      /** The `Retry-After` header, unless it was too long or repeated. */
       readonly retryAfter: string | undefined
     }
   | { readonly kind: 'failed'; readonly failure: PostFailure }
 
 export interface GuardedPost {
   readonly url: string
-  /** Connections are kept for the requests of one group (an endpoint's id), never shared with another's. */
+  /** Connections are kept per group (an endpoint's id), and never shared with another. */
   readonly group: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -44,7 +44,7 @@ export interface GuardedLimits extends ConnectionLimits {
   /** From the look-up of the name to the last byte that is read. */
   readonly totalMs: number
   readonly requestBytesMax: number
-  /** How much of an answer is read; the connection of a longer one is closed. */
+  /** Most bytes of a response that are read; the connection of a longer one is closed. */
   readonly answerBytesMax: number
 }
 
@@ -52,11 +52,11 @@ export interface GuardedOptions {
   readonly reach: Reach
   readonly lookup?: NameLookup | undefined
   readonly limits?: Partial<GuardedLimits> | undefined
-  /** Further roots to trust besides the usual ones, in PEM. */
+  /** Additional trusted roots, in PEM. */
   readonly ca?: string | undefined
 }
 
-/** The one door to the network for URLs that customers gave. */
+/** The only way to send requests to URLs of customers. */
 export interface GuardedFetch {
   post(request: GuardedPost): Promise<PostOutcome>
   close(): Promise<void>
@@ -72,15 +72,15 @@ const limitsDefault: GuardedLimits = {
   groupsMax: 1_024,
 }
 
-/** How many of a name's addresses are tried; with `connectMs` for each it stays within `totalMs`. */
+/** Most addresses of a name that are tried; with `connectMs` for each it stays within `totalMs`. */
 const addressesTriedMax = 3
 
-/** The headers that say how a message is carried are the client's own business. */
+/** Headers about the transport of a message, which only the client sets. */
 const carrierHeaders =
   /^(?:host|connection|content-length|transfer-encoding|expect|upgrade|te|trailer|keep-alive|proxy-.*)$/i
 const retryAfterLengthMax = 64
 
-interface Door {
+interface FetchContext {
   readonly reach: Reach
   readonly lookup: NameLookup
   readonly limits: GuardedLimits
@@ -88,10 +88,9 @@ interface Door {
 }
 
 /**
- * Makes requests that a customer cannot lead astray (server-side request forgery): the URL is judged as it is written; its name is
- * looked up once for each request and every answer must be a public host's; the connection goes to an address of that answer, while
- * the certificate must be the name's; no redirect is followed, no more is read than is asked for, and everything ends in time. A
- * refusal or a fault is an outcome, not a throw.
+ * Sends requests that are safe from server-side request forgery: the URL is checked as written; its name is looked up once per request, and
+ * every address must be a public host's; the connection goes to one of those addresses, while the certificate must match the name; no
+ * redirect is followed, the read is limited, and everything has a timeout. A refusal or a fault is returned, not thrown.
  */
 export function createGuardedFetch(options: GuardedOptions): GuardedFetch {
   const { reach, ca } = options
@@ -104,16 +103,16 @@ export function createGuardedFetch(options: GuardedOptions): GuardedFetch {
   }
 }
 
-async function post(door: Door, request: GuardedPost): Promise<PostOutcome> {
-  const url = parseCustomerUrl(request.url, door.reach)
+async function post(context: FetchContext, request: GuardedPost): Promise<PostOutcome> {
+  const url = parseCustomerUrl(request.url, context.reach)
   if (typeof url === 'string') return failed(url)
-  if (request.body.length > door.limits.requestBytesMax) return failed('body-too-large')
+  if (request.body.length > context.limits.requestBytesMax) return failed('body-too-large')
   if (!Object.entries(request.headers).every(isSendable)) return failed('header-refused')
 
   const end = new AbortController()
-  const timer = setTimeout(() => end.abort(), door.limits.totalMs)
+  const timer = setTimeout(() => end.abort(), context.limits.totalMs)
   try {
-    return await postInTime(door, { ...request, url, signal: end.signal })
+    return await postInTime(context, { ...request, url, signal: end.signal })
   } finally {
     clearTimeout(timer)
   }
@@ -121,18 +120,18 @@ async function post(door: Door, request: GuardedPost): Promise<PostOutcome> {
 
 type Sending = Omit<GuardedPost, 'url'> & { readonly url: URL; readonly signal: AbortSignal }
 
-async function postInTime(door: Door, sending: Sending): Promise<PostOutcome> {
-  const addresses = await checkedAddresses(door, sending)
-  return typeof addresses === 'string' ? failed(addresses) : postToOneOf(door, addresses, sending)
+async function postInTime(context: FetchContext, sending: Sending): Promise<PostOutcome> {
+  const addresses = await checkedAddresses(context, sending)
+  return typeof addresses === 'string' ? failed(addresses) : postToOneOf(context, addresses, sending)
 }
 
 function isSendable([name, value]: readonly [string, string]): boolean {
   return /^[a-z0-9-]{1,128}$/i.test(name) && !carrierHeaders.test(name) && /^[\x20-\x7e]{1,8192}$/.test(value)
 }
 
-/** A literal address was judged with the URL; of a name, one address that may not be asked rules out all of them. */
+/** Returns the addresses to try. A literal address was checked with the URL; one forbidden address of a name rules out all of them. */
 async function checkedAddresses(
-  { lookup, reach }: Door,
+  { lookup, reach }: FetchContext,
   { url, signal }: Sending,
 ): Promise<readonly string[] | 'name-unknown' | 'address-refused' | 'timeout'> {
   const host = hostOf(url)
@@ -152,15 +151,19 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** Goes on to the next address only while nothing was sent, so that one attempt is at most one delivery. */
-async function postToOneOf(door: Door, addresses: readonly string[], sending: Sending): Promise<PostOutcome> {
+/** Tries the next address only while nothing was sent, so that one attempt is at most one delivery. */
+async function postToOneOf(
+  context: FetchContext,
+  addresses: readonly string[],
+  sending: Sending,
+): Promise<PostOutcome> {
   const { group, url } = sending
   const destinations = addresses.map((address) => ({ group, url, address }))
-  const isOpen = (to: (typeof destinations)[number]) => Number(door.connections.isOpen(to))
+  const isOpen = (to: (typeof destinations)[number]) => Number(context.connections.isOpen(to))
   let failure: PostFailure = 'unreachable'
   for (const to of destinations.sort((left, right) => isOpen(right) - isOpen(left)).slice(0, addressesTriedMax)) {
     try {
-      return read(await door.connections.post(to, { ...sending, answerBytesMax: door.limits.answerBytesMax }))
+      return read(await context.connections.post(to, { ...sending, answerBytesMax: context.limits.answerBytesMax }))
     } catch (error) {
       failure = sending.signal.aborted ? 'timeout' : failureOf(error)
       if (!(error instanceof ConnectFailure)) break

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
-/** Every identifier prefix of the service document and of decisions.md, section 1. */
+/** All identifier prefixes of the service document and of decisions.md, section 1. */
 export const idPrefixes = [
   'byw',
   'mwt',
@@ -27,6 +27,7 @@ export const idPrefixes = [
   'wtx',
   'qte',
   'wdr',
+  'apr',
   'reg',
   'vat',
   'req',
@@ -34,6 +35,8 @@ export const idPrefixes = [
   'ctx',
   'job',
   'scr',
+  'usr',
+  'ssn',
 ] as const
 
 export type IdPrefix = (typeof idPrefixes)[number]

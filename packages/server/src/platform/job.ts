@@ -7,17 +7,17 @@ export interface Retry {
 }
 
 /**
- * Work that is due again and again. The deployment runs one of each at a time, whatever the number of processes; only where a process was paused
- * in the midst of a run and another took its place, two run at once.
+ * Recurring work. The deployment runs one of each at a time, whatever the number of processes; two run concurrently only if a process was
+ * paused during a run and another took over.
  */
 export interface Recurring {
   readonly name: string
   readonly everyMs: number
-  /** Must be harmless twice at once; the docstring of each says why. */
+  /** Must be safe to run twice concurrently; the docstring of each says why. */
   readonly run: (deps: Omit<Ctx, 'tenant'>) => Promise<void>
 }
 
-/** Exponential back-off: first, doubled each time, never over the most. */
+/** Exponential back-off: the first delay, doubled each time, never over the maximum. */
 export function retryDelayMs(retry: Retry, attempt: number): number {
   return Math.min(retry.delayMsMax, retry.delayMsFirst * 2 ** Math.min(attempt - 1, 30))
 }

@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type Log = Logger
 
-/** Header and field names whose values never reach a log line, wherever they stand in the logged object. */
+/** Header and field names whose values never reach a log line, at any place in the logged object. */
 const redactedPaths = [
   'apiKey',
   'authorization',
@@ -15,8 +15,8 @@ const redactedPaths = [
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`])
 
 /**
- * Structured JSON lines. Redaction is by field name, so a secret may only be logged under one of the names above,
- * and by rule (CONTRIBUTING.md) is not logged at all.
+ * Structured JSON lines. Redaction is by field name: a secret may only be logged under one of the names above, and by rule
+ * (CONTRIBUTING.md) is not logged at all.
  */
 export function createLog(options: { level: string; destination?: DestinationStream }): Log {
   const settings = {

@@ -4,7 +4,7 @@ import { giveBackRecentMemory, giveBackStartMemory } from './memory.ts'
 
 const mebibyte = 2 ** 20
 
-test('the young generation that a start filled is given back, and the process goes on', () => {
+test('the young generation that grew during the start is released, and the process continues', () => {
   for (let round = 0; round < 20; round += 1) churn()
   expect(youngMegabytes()).toBeGreaterThan(8)
   giveBackStartMemory()
@@ -13,17 +13,17 @@ test('the young generation that a start filled is given back, and the process go
   expect('gc' in globalThis).toBe(false)
 })
 
-test('pieces of memory that were let go of are given back', async () => {
+test('unused external memory is released', async () => {
   giveBackStartMemory()
   const before = process.memoryUsage().arrayBuffers
   for (let piece = 0; piece < 16; piece += 1) Buffer.allocUnsafeSlow(mebibyte)
   expect(process.memoryUsage().arrayBuffers - before).toBeGreaterThan(15 * mebibyte)
   giveBackRecentMemory()
-  // Another thread gives them back.
+  // Another thread releases them.
   await expect.poll(() => process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * mebibyte)
 })
 
-/** Objects that outlive a collection of the young generation, which is what makes it grow. */
+/** Creates objects that outlive a collection of the young generation, which makes it grow. */
 function churn(): number {
   return Array.from({ length: 100_000 }, (_, index) => ({ index, text: `object ${index}` })).length
 }

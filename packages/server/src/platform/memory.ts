@@ -4,17 +4,17 @@ import { runInNewContext } from 'node:vm'
 type Collect = (options: { readonly type: 'major' | 'minor'; readonly flavor?: 'last-resort' }) => void
 
 /**
- * Gives back what loading the program took and serving it does not: V8 lets its young generation grow to 32 MB while a
- * thousand modules are read, keeps their compilers' by-products, and would shrink neither before memory runs short. About a
- * quarter of a fresh process's memory, for 50 to 100 ms once; what a load needs grows again.
+ * Releases memory that loading the program used and serving does not: V8 lets its young generation grow to 32 MB while a thousand modules
+ * are loaded, keeps data of the compiler, and shrinks neither until memory runs short. About a quarter of a fresh process's memory, for 50
+ * to 100 ms once; it grows again under load.
  */
 export function giveBackStartMemory(): void {
   collector()({ type: 'major', flavor: 'last-resort' })
 }
 
 /**
- * Gives back what has just been let go of. For a stream of pieces whose memory is not V8's own: it counts them late, and lets
- * some 60 MB of them lie about. One to three milliseconds.
+ * Releases recently freed memory. For streams of chunks in external memory: V8 counts it late, and leaves some 60 MB uncollected. One to
+ * three milliseconds.
  */
 export function giveBackRecentMemory(): void {
   collector()({ type: 'minor' })
@@ -22,7 +22,7 @@ export function giveBackRecentMemory(): void {
 
 let found: Collect | undefined
 
-/** V8's collector, which it shows only when it is asked to, here and nowhere else in the process. */
+/** V8's collector, which is exposed only on request, here and nowhere else in the process. */
 function collector(): Collect {
   if (found === undefined) {
     setFlagsFromString('--expose-gc')

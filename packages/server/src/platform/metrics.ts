@@ -23,14 +23,14 @@ export function createMetrics(): Metrics {
     }),
     requestSeconds: new Histogram({
       name: 'purser_request_seconds',
-      help: 'Time from the request read to the answer given.',
+      help: 'Time from reading the request to sending the response.',
       labelNames: ['operation'],
       buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15],
       registers,
     }),
     jobs: new Counter({
       name: 'purser_jobs_total',
-      help: 'Background jobs run.',
+      help: 'Number of background job runs.',
       labelNames: ['job', 'outcome'],
       registers,
     }),

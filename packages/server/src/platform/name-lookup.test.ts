@@ -4,13 +4,13 @@ import { createPublicLookup, systemLookup } from './name-lookup.ts'
 
 type Records = Readonly<Record<string, Readonly<Partial<Record<'a' | 'aaaa', readonly string[] | 'servfail'>>>>>
 
-/** A name server on this machine that knows these names. Source: RFC 1035 section 4. */
-async function aNameServer(records: Records): Promise<{ address: string; asked: string[] }> {
-  const asked: string[] = []
+/** A local name server with these records. Source: RFC 1035 section 4. */
+async function aNameServer(records: Records): Promise<{ address: string; requested: string[] }> {
+  const requested: string[] = []
   const socket = createSocket('udp4')
   socket.on('message', (query, from) => {
     const { name, type, end } = questionOf(query)
-    asked.push(`${type} ${name}`)
+    requested.push(`${type} ${name}`)
     const answers = records[name]?.[type]
     const addresses = Array.isArray(answers) ? answers : []
     const code = answers === 'servfail' ? 2 : records[name] === undefined ? 3 : 0
@@ -23,7 +23,7 @@ async function aNameServer(records: Records): Promise<{ address: string; asked: 
   })
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
   onTestFinished(() => void socket.close())
-  return { address: `127.0.0.1:${socket.address().port}`, asked }
+  return { address: `127.0.0.1:${socket.address().port}`, requested }
 }
 
 function questionOf(query: Buffer): { name: string; type: 'a' | 'aaaa'; end: number } {
@@ -44,12 +44,12 @@ function answerOf(type: 'a' | 'aaaa', address: string): Buffer {
 
 const v6 = '20010db8000000000000000000000001'
 
-test('the public look-up answers every address of both kinds, IPv4 first', async () => {
+test('the public look-up returns every address of both kinds, IPv4 first', async () => {
   const { address } = await aNameServer({ 'hooks.example.test': { a: ['192.0.2.7', '127.0.0.1'], aaaa: [v6] } })
   expect(await createPublicLookup([address])('hooks.example.test')).toEqual(['192.0.2.7', '127.0.0.1', '2001:db8::1'])
 })
 
-test('the public look-up takes one kind of address where there is only that', async () => {
+test('the public look-up accepts one kind of address if there is no other', async () => {
   const { address } = await aNameServer({
     'four.example.test': { a: ['192.0.2.7'], aaaa: [] },
     'broken.example.test': { a: 'servfail', aaaa: [v6] },
@@ -59,23 +59,23 @@ test('the public look-up takes one kind of address where there is only that', as
   expect(await lookup('broken.example.test')).toEqual(['2001:db8::1'])
 })
 
-test('the public look-up asks each time, and finds nothing for a name that there is not', async () => {
-  const { address, asked } = await aNameServer({ 'hooks.example.test': { a: ['192.0.2.7'] } })
+test('the public look-up queries each time, and finds nothing for an unknown name', async () => {
+  const { address, requested } = await aNameServer({ 'hooks.example.test': { a: ['192.0.2.7'] } })
   const lookup = createPublicLookup([address])
   expect(await lookup('nowhere.example.test')).toEqual([])
   await lookup('hooks.example.test')
-  const before = asked.length
+  const before = requested.length
   await lookup('hooks.example.test')
-  expect(asked.length).toBeGreaterThan(before)
+  expect(requested.length).toBeGreaterThan(before)
 })
 
 test('the public look-up reads no hosts file and tries no search domain', async () => {
-  const { address, asked } = await aNameServer({ postgres: {} })
+  const { address, requested } = await aNameServer({ postgres: {} })
   const lookup = createPublicLookup([address])
   expect(await lookup('postgres')).toEqual([])
-  expect(new Set(asked)).toEqual(new Set(['a postgres', 'aaaa postgres']))
+  expect(new Set(requested)).toEqual(new Set(['a postgres', 'aaaa postgres']))
 })
 
-test("the system's look-up knows this machine", async () => {
+test("the system's look-up resolves this machine", async () => {
   expect(await systemLookup('localhost')).toContain('127.0.0.1')
 })

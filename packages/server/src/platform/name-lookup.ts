@@ -1,16 +1,15 @@
 import { lookup, Resolver } from 'node:dns/promises'
 
-/** Every address that a name has now, as text, IPv4 first. Rejects, or answers none, where there is none. */
+/** All current addresses of a name, as text, IPv4 first. Rejects, or returns none, if there is none. */
 export type NameLookup = (name: string) => Promise<readonly string[]>
 
 const attemptMsMax = 2_000
 const attemptsMax = 2
 
 /**
- * Asks the name servers themselves. Names in the hosts file and search domains do not count, so that no short name leads into the
- * deployment's own networks; and no thread waits, so that the servers of one customer's name, answering late or never, hold up
- * nobody else's look-up (the system's own look-up has four threads for the whole process). `servers` are other name servers than
- * the machine's own, as addresses with or without a port.
+ * Queries the name servers directly. The hosts file and search domains are ignored, so that no short name leads into the deployment's own
+ * networks. No thread waits, so that slow name servers of one customer do not delay other look-ups (the system's own look-up has four
+ * threads for the whole process). `servers` replaces the machine's name servers: addresses with or without a port.
  */
 export function createPublicLookup(servers?: readonly string[]): NameLookup {
   const resolver = new Resolver({ timeout: attemptMsMax, tries: attemptsMax })
@@ -21,7 +20,7 @@ export function createPublicLookup(servers?: readonly string[]): NameLookup {
   }
 }
 
-/** Asks as every other program of the machine does, hosts file included: for development, where receivers are called `localhost`. */
+/** Resolves as other programs of the machine do, including the hosts file: for development, where receivers are called `localhost`. */
 export const systemLookup: NameLookup = async (name) => {
   const found = await lookup(name, { all: true, order: 'ipv4first' })
   return found.map(({ address }) => address)

@@ -1,12 +1,12 @@
 import { Pool } from 'undici'
 import { instantOf } from './clock.ts'
 
-/** Why a call to the outside gave no answer. Its message names no address: those may hold keys. */
+/** Why an outbound request got no response. Its message contains no address: addresses may contain keys. */
 export class OutboundError extends Error {
   readonly kind: 'unreachable' | 'timeout' | 'too-large' | 'status' | 'not-json'
 
   constructor(kind: OutboundError['kind'], cause?: unknown) {
-    super(`the other side did not answer usefully: ${kind}`, { cause })
+    super(`the other side gave no usable response: ${kind}`, { cause })
     this.name = 'OutboundError'
     this.kind = kind
   }
@@ -17,7 +17,7 @@ export interface PostLimits {
   readonly bytesMax: number
 }
 
-/** One request as it goes out; redirects are not followed. */
+/** One request as it is sent; redirects are not followed. */
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly url: string
@@ -26,34 +26,34 @@ export interface OutboundRequest {
   readonly body?: string
 }
 
-/** What came back, whatever its status. `json` is undefined where the body is none. */
+/** The response, whatever its status. `json` is undefined if the body is not JSON. */
 export interface OutboundAnswer {
   readonly status: number
   readonly json: unknown
 }
 
 export interface DownloadLimits {
-  /** Of the whole. */
+  /** Limit of the whole request. */
   readonly timeoutMs: number
-  /** Between two pieces. */
+  /** Limit between two chunks. */
   readonly idleMs: number
   readonly bytesMax: number
 }
 
 export interface Download {
-  /** When the document last changed, as far as its server says so. */
+  /** When the document last changed, if its server reports it. */
   readonly lastModified: Date | undefined
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** The one door to the network for what the operator configured (nodes, partners). Connections are kept and shared per origin. */
+/** The only way to send requests to hosts that the operator configured (nodes, partners). Connections are kept and shared per origin. */
 export interface Outbound {
   postJson(url: string, body: string, limits: PostLimits): Promise<unknown>
-  /** For partners, who say things by their status. Throws an `OutboundError` for everything but an answer that was read whole. */
+  /** For partners that use the status for their errors. Throws an `OutboundError` unless a response was read completely. */
   exchange(request: OutboundRequest, limits: PostLimits): Promise<OutboundAnswer>
   /**
-   * Reads a large document as it comes. Redirects are followed, a few of them and never from HTTPS to plain HTTP. Reading on ends in an
-   * `OutboundError` when the other side sends too much, too slowly or not all of it.
+   * Streams a large document. A few redirects are followed, never from HTTPS to plain HTTP. The stream fails with an `OutboundError` if the
+   * other side sends too much, too slowly or not all of it.
    */
   download(url: string, limits: DownloadLimits): Promise<Download>
   close(): Promise<void>
@@ -220,7 +220,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** What stands beside an error's status is often a page of a proxy's. */
+/** The body of an error status is often a page of a proxy. */
 function parseIfJson(text: string): unknown {
   try {
     return JSON.parse(text)

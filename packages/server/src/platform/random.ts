@@ -1,6 +1,6 @@
 import { randomBytes, randomFillSync } from 'node:crypto'
 
-/** The one source of chance. Every secret and id is made from it, so tests can make it repeat. */
+/** The only source of randomness. Every secret and id is made from it, so tests can make it deterministic. */
 export interface Random {
   bytes(length: number): Uint8Array
 }
@@ -9,7 +9,7 @@ const pooledMax = 16
 const pool = new Uint8Array(4096)
 let used = pool.length
 
-/** Short draws, such as for ids, come out of a block that is filled at once: a call of its own costs more than the bytes. */
+/** Short draws, such as for ids, come from a block that is filled at once: a separate call costs more than the bytes. */
 function draw(length: number): Uint8Array {
   if (length > pooledMax) return randomBytes(length)
   if (used + length > pool.length) {

@@ -12,8 +12,8 @@ export function text(charactersMax: number, charactersMin = 0) {
 export const unstorableText = 'must be well-formed text without NUL characters'
 
 /**
- * Where a request holds text that PostgreSQL cannot: a NUL or a lone surrogate, in a value or in a name. The first `pathsMax` paths.
- * The only check of its kind: each operation would otherwise need one per field.
+ * Paths of text in a request that PostgreSQL cannot store: a NUL or a lone surrogate, in a value or in a name. The first `pathsMax` paths.
+ * This is the only such check: otherwise each operation would need one per field.
  */
 export function unstorableTexts(value: unknown, pathsMax = 100): (readonly PropertyKey[])[] {
   if (typeof value === 'string') return isStorableText(value) ? [] : [[]]
@@ -31,13 +31,13 @@ function isStorableText(value: string): boolean {
   return !value.includes('\u0000') && value.isWellFormed()
 }
 
-/** A point in time on the wire: ISO 8601, UTC, milliseconds. Given as a Date, written as text. */
+/** A time on the wire: ISO 8601, UTC, milliseconds. A Date in code, text in JSON. */
 export const Instant = z.codec(z.date(), z.iso.datetime(), {
   decode: (instant) => instant.toISOString(),
   encode: (text) => instantOf(text),
 })
 
-/** A time in a request: ISO 8601 in any form that names a day; UTC where it names no zone. */
+/** A time in a request: ISO 8601 in any form with a date; UTC if it has no zone. */
 export const InstantInput = z
   .string()
   .transform((written, ctx) => {
@@ -53,15 +53,15 @@ const Json: z.ZodType<unknown> = z
   .unknown()
   .refine((value) => depthOf(value) <= jsonDepthMax, 'must be JSON nested at most 16 levels')
 
-/** A JSON object that is kept as it was sent; the body's own depth limit bounds it. */
+/** A JSON object that is stored as it was sent; the body's own depth limit bounds it. */
 export const AnyJsonObject = z.record(z.string(), z.unknown())
 
-/** A free-form object kept as it was sent, at most 16 KiB as text with its numbers written out. */
+/** A free-form object stored as it was sent, at most 16 KiB as text with its numbers expanded. */
 export const Metadata = z
   .record(text(128), Json)
   .refine((value) => JSON.stringify(value).length + zerosOf(value) <= 16_384, 'must be at most 16 KiB of JSON')
 
-/** What jsonb adds in writing numbers out: `1e308` takes three hundred digits in the database and in every answer from it. */
+/** Characters that jsonb adds by expanding numbers: `1e308` takes three hundred digits in the database and in every response. */
 function zerosOf(value: unknown): number {
   if (typeof value === 'number') return Math.abs(Number(String(value).split('e')[1] ?? 0))
   if (typeof value !== 'object' || value === null) return 0
@@ -79,20 +79,20 @@ export const PageQuery = z.strictObject({
   cursor: z.string().max(512).optional(),
 })
 
-/** The sort key inside a cursor that this service gave out; anything else is a fault of the request. */
+/** The sort key in a cursor that this service issued; anything else is a fault of the request. */
 export function openCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined
   const key = Buffer.from(cursor, 'base64url').toString('utf8')
   const valid = /^[a-z]{2,8}_[0-9a-z]{26}$/.test(key) || /^[0-9]{1,19}$/.test(key)
   if (!valid || Buffer.from(key).toString('base64url') !== cursor) {
     throw failPlatform('validation-error', {
-      errors: [{ path: '/cursor', message: 'is not a cursor that this service gave' }],
+      errors: [{ path: '/cursor', message: 'is not a cursor that this service issued' }],
     })
   }
   return key
 }
 
-/** A page from rows of which one more than `limit` was asked for; `key` names the row that the next page starts after. */
+/** A page from rows, one more than `limit` of which were queried; `key` names the row after which the next page starts. */
 export function pageOf<T>(rows: readonly T[], limit: number, key: (row: T) => string): Page<T> {
   const items = rows.slice(0, limit)
   const last = items.at(-1)

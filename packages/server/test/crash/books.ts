@@ -24,14 +24,14 @@ export interface Books {
   readonly deployment: Deployment
 }
 
-/** How many payments wait for the chain. */
+/** The number of payments that wait for the chain. */
 export async function countSettling(db: Db): Promise<bigint> {
   return (
     await db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from payments where status = 'settling'`)
   ).count
 }
 
-/** How many of the settler's transactions have come so far at least. */
+/** The number of the settler's transactions in this state or a later one. */
 export async function countTransactions(db: Db, atLeast: 'sent' | 'final'): Promise<number> {
   const reached = atLeast === 'sent' ? ['sent', 'mined', 'final'] : ['final']
   const row = await db.one(
@@ -42,8 +42,8 @@ export async function countTransactions(db: Db, atLeast: 'sent' | 'final'): Prom
 }
 
 /**
- * Compares what the service acknowledged, what its database holds and what the chain shows. Nothing acknowledged may be missing
- * anywhere, and nothing may be there twice. Answers the totals, for people.
+ * Compares what the service acknowledged, what its database contains and what the chain shows. Every acknowledged
+ * payment must be in all three, exactly once. Returns the totals for the log.
  */
 export async function expectBooksToAgree(
   { db, chain, deployment }: Books,
@@ -74,26 +74,26 @@ export async function expectBooksToAgree(
     'refused as duplicates of nothing',
   )
   expect(rows).toHaveLength(purchases.filter((purchase) => rowOf(purchase) !== undefined).length)
-  const asked = purchases.filter((purchase) => purchase.settled !== undefined)
+  const requested = purchases.filter((purchase) => purchase.settled !== undefined)
   expectNone(
-    asked.filter((purchase) => rowOf(purchase)?.status !== 'settled'),
+    requested.filter((purchase) => rowOf(purchase)?.status !== 'settled'),
     'acknowledged and never settled',
   )
-  const told = asked.filter(({ settled }) => settled?.status === 200)
+  const reported = requested.filter(({ settled }) => settled?.status === 200)
   expectNone(
-    told.filter((purchase) => rowOf(purchase)?.txHash !== purchase.settled?.txHash),
-    'settled by another transaction than was said',
+    reported.filter((purchase) => rowOf(purchase)?.txHash !== purchase.settled?.txHash),
+    'settled by another transaction than was reported',
   )
 
   const settled = rows.filter(({ status }) => status === 'settled')
   expect(rows.filter(({ status }) => status !== 'settled' && status !== 'verified')).toEqual([])
   await expectOnChain({ chain, deployment }, settled)
-  await expectTold({ db, deployment }, rows, settled)
+  await expectReported({ db, deployment }, rows, settled)
   return {
     purchases: purchases.length,
     recorded: rows.length,
     verifyAcknowledged: verified.length,
-    settleAcknowledged: asked.length,
+    settleAcknowledged: requested.length,
     settled: settled.length,
     transactions: await countTransactions(db, 'final'),
   }
@@ -120,15 +120,15 @@ async function expectOnChain({ chain, deployment }: Omit<Books, 'db'>, settled: 
   const inBooks = settled.map(({ payer, nonce, txHash }) => `${payer.toLowerCase()} ${nonce} ${txHash}`)
   expect(
     onChain.toSorted(),
-    'every settled payment is on chain once, in the transaction that is said, and nothing else is',
+    'every settled payment is on chain once, in the reported transaction, and nothing else is',
   ).toEqual(inBooks.toSorted())
   const received = await client.getLogs({ ...range, event: abi[1], args: { to: deployment.wallet.address } })
   expect(received).toHaveLength(settled.length)
   expect(await tokenBalance(chain, 'USDC', deployment.wallet.address)).toBe(rawPrice * BigInt(settled.length))
 }
 
-/** The outbox, the counter of the month and the audit log say the same. */
-async function expectTold(
+/** The outbox, the counter of the month and the audit log agree. */
+async function expectReported(
   { db, deployment }: Omit<Books, 'chain'>,
   rows: readonly Row[],
   settled: readonly Row[],
@@ -137,13 +137,13 @@ async function expectTold(
     EventRow,
     sql`select type, payload ->> 'paymentId' as payment_id from events where type like 'payment.%'`,
   )
-  const toldOf = (type: string): string[] =>
+  const reportOf = (type: string): string[] =>
     events
       .filter((event) => event.type === type)
       .map(({ paymentId }) => paymentId)
       .toSorted()
-  expect(toldOf('payment.received')).toEqual(rows.map((row) => row.id).toSorted())
-  expect(toldOf('payment.settled')).toEqual(settled.map((row) => row.id).toSorted())
+  expect(reportOf('payment.received')).toEqual(rows.map((row) => row.id).toSorted())
+  expect(reportOf('payment.settled')).toEqual(settled.map((row) => row.id).toSorted())
   expect(events).toHaveLength(rows.length + settled.length)
 
   const used = await db.one(

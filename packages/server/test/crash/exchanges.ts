@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { type Purchase, sign } from './load.ts'
 import { type Deployment, verifyBody } from './stage.ts'
 
-/** One request over the wire, and how far it came. */
+/** One request, and how far it came. */
 export interface Exchange {
   readonly step: 'verify' | 'settle'
   readonly purchase: Purchase
-  /** The whole request had left this process before the service was told to stop. */
+  /** The whole request had left this process before the service received the signal. */
   sentBeforeSignal: boolean
   outcome: 'under-way' | 'answered' | 'cut' | 'refused'
   status?: number
@@ -18,16 +18,16 @@ export interface Clients {
   readonly exchanges: readonly Exchange[]
   readonly purchases: readonly Purchase[]
   underWay(step: Exchange['step']): number
-  /** Say this right before the signal. */
+  /** Call this right before the signal. */
   signal(): void
-  /** Resolves when every client has met a closed door. */
+  /** Resolves when every client's connection has been refused. */
   readonly ended: Promise<unknown>
 }
 
 const Verified = z.object({ paymentId: z.string(), settlementToken: z.string() })
 const Settled = z.object({ txHash: z.string().nullable() })
 
-/** Clients who verify and settle until the service lets nobody in; every second one keeps its connection. */
+/** Clients that verify and settle until the service refuses connections. Every second one keeps its connection. */
 export function startClients(deployment: Deployment, base: string, clients: number): Clients {
   const exchanges: Exchange[] = []
   const purchases: Purchase[] = []
@@ -82,7 +82,7 @@ interface Outgoing {
   readonly body: unknown
 }
 
-/** Answers the body; an empty text when there is none or not all of it. */
+/** Returns the body; an empty text when there is none or it is incomplete. */
 function send({ agent, url, headers, body }: Outgoing, entry: Exchange, sent: () => void): Promise<string> {
   return new Promise((resolve) => {
     const failed = (error: Error & { code?: string }): void => {

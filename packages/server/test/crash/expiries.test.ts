@@ -37,7 +37,7 @@ async function post(path: string, body?: unknown): Promise<string> {
   return String(answer.body.id)
 }
 
-/** Vaults with something of everything in them: every third sealed, every ninth kept for ever. */
+/** Vaults with one of everything in them: every third is sealed, every ninth never expires. */
 async function filledVaults(count: number): Promise<{ readonly ending: string[]; readonly kept: string[] }> {
   const [ending, kept]: [string[], string[]] = [[], []]
   for (let made = 0; made < count; made += 10)
@@ -57,12 +57,12 @@ async function filledVaults(count: number): Promise<{ readonly ending: string[];
   }
 }
 
-const Told = z.object({ vaultId: z.string(), types: z.array(z.string()) })
+const Reported = z.object({ vaultId: z.string(), types: z.array(z.string()) })
 
-/** What webhooks are told of the ends of vaults, in the order of happening; of one instant the warning comes first. */
-async function endsTold(): Promise<ReadonlyMap<string, readonly string[]>> {
+/** The webhook events about the ends of vaults, in the order of happening. At one instant the warning comes first. */
+async function endsReported(): Promise<ReadonlyMap<string, readonly string[]>> {
   const rows = await database.db.many(
-    Told,
+    Reported,
     sql`
     select payload ->> 'vaultId' as vault_id, array_agg(type order by created_at, type desc) as types from events
     where type in ('vault.expiring', 'vault.expired') group by 1`,
@@ -71,9 +71,9 @@ async function endsTold(): Promise<ReadonlyMap<string, readonly string[]>> {
 }
 
 async function expectEnds({ ending, kept }: { readonly ending: readonly string[]; readonly kept: readonly string[] }) {
-  const told = await endsTold()
-  for (const id of ending) expect([id, told.get(id)]).toEqual([id, ['vault.expiring', 'vault.expired']])
-  for (const id of kept) expect([id, told.get(id)]).toEqual([id, undefined])
+  const reported = await endsReported()
+  for (const id of ending) expect([id, reported.get(id)]).toEqual([id, ['vault.expiring', 'vault.expired']])
+  for (const id of kept) expect([id, reported.get(id)]).toEqual([id, undefined])
   for (const table of [sql`vaults`, sql`vault_documents`, sql`vault_files`, sql`vault_events`, sql`vault_tokens`]) {
     const column = table.text === 'vaults' ? sql`id` : sql`vault_id`
     expect(
@@ -85,7 +85,7 @@ async function expectEnds({ ending, kept }: { readonly ending: readonly string[]
   await expectCounters({ base: await fleet.where(0), key, env, db: database.db })
 }
 
-/** A process that starts sweeps at once; the others would within half a minute. */
+/** A process sweeps as soon as it starts; the others would within half a minute. */
 async function expectSwept(): Promise<void> {
   await fleet.kill(0)
   await expect.poll(() => leftToSweep({ db: database.db, env }), { timeout: 180_000, interval: 200 }).toBe(0)
@@ -100,14 +100,14 @@ function expired(): Promise<number> {
   return countOf(database.db, sql`select count(*) as count from events where type = 'vault.expired'`)
 }
 
-test('kill -9 of any of three processes while vaults end: each end is told once, and of each vault nothing is left', {
+test('kill -9 of any of three processes while vaults expire: each expiry publishes its events once, and nothing of the vault is left', {
   timeout: 720_000,
 }, async () => {
   const random = mulberry32(seed)
   const begun = performance.now()
   await fleet.start()
   const vaults = await filledVaults(120)
-  // Their ends come one after the other from now on, the warning two seconds before each.
+  // They expire one after the other from now on, each with its warning two seconds before.
   await database.db.run(sql`
     update vaults set expiring_due = at - interval '2 seconds', expires_at = at
     from (select id, clock_timestamp() + interval '2 seconds' + row_number() over (order by id) * interval '90 milliseconds' as at
@@ -132,21 +132,21 @@ test('kill -9 of any of three processes while vaults end: each end is told once,
 const written = 'with written as'
 const counter = sql`select 1 from usage_counters where kind = 'storageBytes' for update`
 const halfWay: readonly (readonly [string, Moment])[] = [
-  ['about to be told to webhooks', { held: sql`lock table events in share mode`, at: 'insert into events' }],
-  ['told to webhooks and not to its stream', { held: sql`lock table vault_events in share mode`, at: written }],
+  ['about to be published to webhooks', { lock: sql`lock table events in share mode`, at: 'insert into events' }],
+  ['published to webhooks and not to its stream', { lock: sql`lock table vault_events in share mode`, at: written }],
   [
-    'told, and neither marked nor carried out',
-    { held: sql`lock table vaults in share mode`, at: '(update|delete from) vaults' },
+    'published, and neither marked nor carried out',
+    { lock: sql`lock table vaults in share mode`, at: '(update|delete from) vaults' },
   ],
   [
-    'told, its files not queued',
-    { held: sql`lock table blob_deletions in share mode`, at: 'insert into blob_deletions' },
+    'published, its files not queued',
+    { lock: sql`lock table blob_deletions in share mode`, at: 'insert into blob_deletions' },
   ],
-  ['carried out, and nothing given back', { held: counter, at: 'insert into usage_counters' }],
+  ['carried out, and its quota not returned', { lock: counter, at: 'insert into usage_counters' }],
 ]
 
 test.each(halfWay)(
-  'a process killed when the end of vaults is %s leaves it to the next one, which tells it once',
+  'a process killed when the expiry of vaults is %s leaves it to the next one, which publishes it once',
   {
     timeout: 180_000,
   },
@@ -165,21 +165,21 @@ test.each(halfWay)(
   },
 )
 
-test('what came due while every process was down for ten days is told once each when they are back, and nothing else is', {
+test('what expired while every process was down for ten days is published once each when they are back, and nothing else is', {
   timeout: 180_000,
 }, async () => {
   await fleet.start()
   const vaults = await filledVaults(60)
-  const before = await endsTold()
+  const before = await endsReported()
   await fleet.end('SIGKILL')
-  // As if the clock had moved by ten days with nobody there.
+  // As if the clock had moved by ten days while no process ran.
   await database.db.run(sql`
     update vaults set expires_at = expires_at - interval '10 days', expiring_due = expiring_due - interval '10 days',
       created_at = created_at - interval '10 days', event_at = event_at - interval '10 days'`)
   await fleet.start()
   await expect.poll(leftToEnd, { timeout: 90_000, interval: 100 }).toBe(0)
   await expectEnds(vaults)
-  const after = await endsTold()
+  const after = await endsReported()
   expect(after.size).toBe(before.size + vaults.ending.length)
   for (const [id, types] of before) expect(after.get(id)).toEqual(types)
   await expectSwept()

@@ -1,10 +1,10 @@
 import { type Keeper, keepService } from './keeper.ts'
 import { type Env, spawnWaiting } from './service.ts'
 
-/** Several processes of one deployment, on one database and one store of files, each of which dies and comes back by itself. */
+/** Several processes of one deployment, on one database and one file store. Each is restarted when it dies. */
 export interface Fleet {
   readonly keepers: readonly Keeper[]
-  /** A process that lives, this one if it does; waits while there is none. */
+  /** Returns a process that runs, preferably this one; waits while there is none. */
   where(index: number): Promise<string>
   start(): Promise<void>
   /** Kills one with SIGKILL and starts it again. */
@@ -21,7 +21,7 @@ export function keepFleet(processes: number, env: Env): Fleet {
   }
   return {
     keepers,
-    // The first of those that are up wins the race.
+    // The first of those that run wins the race.
     where: (index) => Promise.race(keepers.map((_, turn) => keeper(index + turn).where())),
     async start() {
       await Promise.all(keepers.map((one) => one.start()))

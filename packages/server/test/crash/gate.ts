@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import '../../src/boot.ts'
 
-/** Read before main.ts (`node --import`): all code is loaded, then the process waits until its test says go. */
+/** Loaded before main.ts (`node --import`): all code is loaded, then the process waits for the test's message. */
 await once(process, 'message')
 process.channel?.unref()
 process.disconnect?.()

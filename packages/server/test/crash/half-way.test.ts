@@ -25,15 +25,18 @@ afterAll(async () => {
 
 const Count = z.object({ count: z.bigint() })
 
-test('a settlement whose process died with its Idempotency-Key taken and its wish not stored is settled when it is sent again', async () => {
+test('a settlement whose process died with its Idempotency-Key taken and its request not stored is settled when it is sent again', async () => {
   const first = await deployment.start()
   const { credential } = await sign(deployment, 0)
   const { body } = await post(first, '/payments/verify', verifyBody(deployment.wallet.id, credential))
-  const asked = { paymentId: body.paymentId, settlementToken: body.settlementToken }
+  const requested = { paymentId: body.paymentId, settlementToken: body.settlementToken }
   const key = { 'idempotency-key': 'settle-1' }
   await database.db.tx(async (tx) => {
-    await tx.one(z.object({ id: z.string() }), sql`select id from payments where id = ${asked.paymentId} for update`)
-    const lost = post(first, '/payments/settle', asked, key).catch(() => 'lost')
+    await tx.one(
+      z.object({ id: z.string() }),
+      sql`select id from payments where id = ${requested.paymentId} for update`,
+    )
+    const lost = post(first, '/payments/settle', requested, key).catch(() => 'lost')
     await expect.poll(countKeysTaken).toBe(1n)
     await expect.poll(countBlocked).toBe(1n)
     await first.end('SIGKILL')
@@ -44,12 +47,12 @@ test('a settlement whose process died with its Idempotency-Key taken and its wis
       select pg_terminate_backend(pid, 5000) as ended from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     )
   })
-  expect(await statusOf(asked.paymentId)).toBe('verified')
+  expect(await statusOf(requested.paymentId)).toBe('verified')
 
   const second = await deployment.start()
-  const again = await post(second, '/payments/settle', asked, key)
+  const again = await post(second, '/payments/settle', requested, key)
   expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([202, 'true'])
-  await expect.poll(() => statusOf(asked.paymentId), { timeout: 60_000 }).toBe('settled')
+  await expect.poll(() => statusOf(requested.paymentId), { timeout: 60_000 }).toBe('settled')
   await second.end('SIGTERM')
 })
 

@@ -1,18 +1,18 @@
 import type { Service } from './service.ts'
 import type { Deployment } from './stage.ts'
 
-/** Runs one service at a time and tells buyers where it is. */
+/** Runs one service at a time and returns its address to buyers. */
 export interface Keeper {
-  /** The living service's address; waits while there is none. */
+  /** The running service's address; waits while there is none. */
   where(): Promise<string>
   service(): Service
-  /** Starts one where none lives. */
+  /** Starts a service if none runs. */
   start(): Promise<Service>
-  /** Ends the living one; buyers wait from now on, and their requests under way meet what they meet. */
+  /** Ends the running service. Buyers wait from now on, and their open requests fail or succeed. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | string>
 }
 
-/** Keeps the next service ready while one lives. */
+/** Keeps the next service prepared while one runs. */
 export function keepService({ prepare }: Pick<Deployment, 'prepare'>): Keeper {
   let living: Service | undefined
   let next = prepare()
@@ -20,7 +20,7 @@ export function keepService({ prepare }: Pick<Deployment, 'prepare'>): Keeper {
   return {
     where: () => up.promise,
     service() {
-      if (living === undefined) throw new Error('no service lives')
+      if (living === undefined) throw new Error('no service runs')
       return living
     },
     async start() {

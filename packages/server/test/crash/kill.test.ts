@@ -61,7 +61,7 @@ test('kill -9 twenty times at random moments under load loses nothing that was a
   expect(await keeper.end('SIGTERM')).toBe(0)
 })
 
-/** Waits for one of: some answers were given, a transaction was signed, one was seen in a block; and then a little longer. */
+/** Waits for one of these: some answers, a signed transaction, one in a block. Then waits a little longer. */
 async function someMoment(random: () => number, load: Load): Promise<void> {
   const moments = [
     { grown: 1 + Math.floor(random() * 16), count: async () => load.acknowledged() },
@@ -75,7 +75,7 @@ async function someMoment(random: () => number, load: Load): Promise<void> {
   await delay(random() * 100)
 }
 
-/** What was acknowledged before a crash is answered the same after it, and settling again moves nothing. */
+/** Answers acknowledged before a crash are the same after it, and settling again moves nothing. */
 async function expectRepeatsToAgree(load: Load): Promise<void> {
   const base = await keeper.where()
   const post = (path: string, body: unknown, headers = {}) =>

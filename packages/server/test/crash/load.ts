@@ -4,14 +4,14 @@ import { toHex } from 'viem'
 import { type Answer, codeOf, request } from '../world.ts'
 import { type Deployment, verifyBody } from './stage.ts'
 
-/** One payment as its buyer knows it: what was signed, and what the service acknowledged. */
+/** One payment as its buyer sees it: what was signed, and what the service acknowledged. */
 export interface Purchase {
   readonly payer: `0x${string}`
   readonly nonce: `0x${string}`
   readonly credential: string
-  /** Sent with an Idempotency-Key of its own for each step. */
+  /** Sent with a separate Idempotency-Key for each step. */
   readonly keyed: boolean
-  /** Asks to settle without waiting. */
+  /** Settles without waiting. */
   readonly async: boolean
   verified?: { readonly paymentId: string; readonly settlementToken: string; readonly withKey: boolean }
   /** A copy was refused as a duplicate: the service has it, though its answer was lost. */
@@ -21,20 +21,20 @@ export interface Purchase {
 
 export interface Load {
   readonly purchases: readonly Purchase[]
-  /** How often each step was answered how; `lost` when the connection broke. */
+  /** The number of each outcome by step; `lost` when the connection broke. */
   readonly counts: Readonly<Record<string, number>>
-  /** Answers that no buyer should get, whatever dies. */
+  /** Answers that no buyer may get, whichever process dies. */
   readonly faults: readonly string[]
   acknowledged(): number
-  /** How many answers were 503 so far. */
+  /** The number of 503 answers so far. */
   unavailable(): number
-  /** Each buyer ends the purchase that is under way. */
+  /** Each buyer finishes the current purchase. */
   stop(): Promise<void>
 }
 
 export interface LoadOptions {
   readonly deployment: Deployment
-  /** Where the service is now; waits while it is nowhere. */
+  /** The service's current address; waits while it is down. */
   readonly where: () => Promise<string>
   readonly buyers: number
 }
@@ -42,7 +42,7 @@ export interface LoadOptions {
 const attemptsMax = 2_000
 const retryMs = 25
 
-/** Buyers who verify and settle one payment after the other, and who ask again for as long as they have no answer. */
+/** Buyers that verify and settle one payment after the other, and retry until they have an answer. */
 export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
   const purchases: Purchase[] = []
   const counts: Record<string, number> = {}
@@ -74,7 +74,10 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
       return 'lost'
     }
   }
-  /** Sends until the answer is one to keep. A key whose first request died half-way is given up: the step itself is safe to repeat. */
+  /**
+   * Retries until the answer is final. A key whose first request died half-way is given up: the step itself is safe to
+   * repeat.
+   */
   const insist = async (
     step: 'verify' | 'settle',
     purchase: Purchase,
@@ -137,13 +140,13 @@ export function startLoad({ deployment, where, buyers }: LoadOptions): Load {
   }
 }
 
-/** A payment signed by one of the deployment's payers, not sent to anybody yet. */
+/** A payment signed by one of the deployment's payers, not sent yet. */
 export async function sign(
   { payers, challenge }: Pick<Deployment, 'payers' | 'challenge'>,
   turn: number,
 ): Promise<Purchase> {
   const payer = payers[turn % payers.length]
-  if (payer === undefined) throw new Error('nobody pays')
+  if (payer === undefined) throw new Error('no payer')
   const nonce = toHex(randomBytes(32))
   const credential = await payer.credential(challenge, { sign: { nonce } })
   return { payer: payer.account.address, nonce, credential, keyed: turn % 2 === 0, async: turn % 3 === 0 }

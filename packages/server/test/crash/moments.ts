@@ -3,24 +3,24 @@ import { type Db, type Sql, sql } from '../../src/platform/db/db.ts'
 import type { Keeper } from './keeper.ts'
 import { countOf } from './vault-books.ts'
 
-/** A place in a transaction: the statement there waits for a lock that the test holds. */
+/** A place in a transaction: the statement there waits for a lock that the test has. */
 export interface Moment {
-  readonly held: Sql
-  /** How the statement begins: a regular expression of PostgreSQL. */
+  readonly lock: Sql
+  /** The beginning of the statement, as a PostgreSQL regular expression. */
   readonly at: string
 }
 
 /**
- * Kills the process in the middle of a transaction. `begin` asks it for one; without, its background work comes there by itself. Answers
- * once the database has ended what the dead process had begun.
+ * Kills the process in the middle of a transaction. `begin` sends the request that starts it; without `begin`,
+ * background work does. Resolves once the database has ended the dead process's transactions.
  */
 export async function killAt(
   { db, keeper }: { readonly db: Db; readonly keeper: Keeper },
-  { held, at }: Moment,
-  begin: () => Promise<unknown> = () => Promise.reject(new Error('nothing was asked')),
+  { lock, at }: Moment,
+  begin: () => Promise<unknown> = () => Promise.reject(new Error('no request was sent')),
 ): Promise<'answered' | 'lost'> {
   const outcome = await db.tx(async (tx) => {
-    await tx.run(held)
+    await tx.run(lock)
     const begun = begin().then(
       () => 'answered' as const,
       () => 'lost' as const,
@@ -42,7 +42,7 @@ function waiting(db: Db, statement: string): Promise<number> {
   )
 }
 
-/** Statements and transactions of others that have not ended. */
+/** The number of open statements and transactions of other sessions. */
 function underWay(db: Db): Promise<number> {
   return countOf(
     db,

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const start = (role: 'api' | 'work') => spawnService(deployment.env, [`--role=${role}`]).up()
 
-/** How many shares of the network's lanes are leased, by owner. */
+/** How many lane shards of the network each owner has leased. */
 async function ownersOf(): Promise<readonly { readonly owner: string; readonly count: bigint }[]> {
   const Row = z.object({ owner: z.string(), count: z.bigint() })
   const leased = sql`select owner_token as owner, count(*) as count from leases
@@ -33,7 +33,7 @@ async function ownersOf(): Promise<readonly { readonly owner: string; readonly c
   return database.db.many(Row, leased)
 }
 
-/** Of how many recurring tasks each owner has the lease. */
+/** How many recurring tasks each owner has leased. */
 async function ownersOfLoops(): Promise<readonly { readonly owner: string; readonly count: number }[]> {
   const Row = z.object({ owner: z.string(), count: z.number() })
   const leased = sql`select owner_token as owner, count(*)::integer as count from leases
@@ -41,7 +41,7 @@ async function ownersOfLoops(): Promise<readonly { readonly owner: string; reado
   return database.db.many(Row, leased)
 }
 
-/** Waits until a wallet that is registered now is screened, which a recurring task does. */
+/** Waits until a newly registered wallet is screened, which a recurring task does. */
 async function screened({ base }: Service, address: string): Promise<void> {
   const body = { address, chain: 'base-sepolia', supportedTokens: ['USDC'] }
   const made = await request(base, { key: deployment.testKey, method: 'POST', path: '/wallet-infra/byo-wallets', body })
@@ -54,7 +54,7 @@ async function screened({ base }: Service, address: string): Promise<void> {
 
 let signed = 0
 
-/** Verifies a payment and asks for its settlement until it is settled. */
+/** Verifies a payment and requests its settlement until it is settled. */
 async function settle({ base }: Service): Promise<Answer> {
   const { credential } = await sign(deployment, signed)
   signed += 1
@@ -66,7 +66,7 @@ async function settle({ base }: Service): Promise<Answer> {
   return settlement()
 }
 
-test('a worker that is paused with its connections open is replaced within seconds, and pays nothing twice when it goes on', {
+test('a worker that is paused with its connections open is replaced within seconds, and pays nothing twice when it resumes', {
   timeout: 450_000,
 }, async () => {
   const api = await start('api')
@@ -84,7 +84,7 @@ test('a worker that is paused with its connections open is replaced within secon
   const others = async () => (await ownersOf()).filter(({ owner }) => owner !== own?.owner)
   const begun = performance.now()
   await expect.poll(others, { timeout: 10_000, interval: 20 }).toMatchObject([{ count: 8n }])
-  expect(performance.now() - begun, 'its leases end by the clock of the database').toBeLessThan(7_000)
+  expect(performance.now() - begun, 'its leases expire by the clock of the database').toBeLessThan(7_000)
   const otherLoops = async () => (await ownersOfLoops()).filter(({ owner }) => owner !== loops?.owner)
   await expect.poll(otherLoops, { timeout: 10_000, interval: 20 }).toMatchObject([{ count: loops?.count }])
   expect(performance.now() - begun, 'recurring tasks too').toBeLessThan(10_000)

@@ -26,7 +26,7 @@ afterAll(async () => {
   await postgres?.remove()
 })
 
-test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is lost, and the service goes on by itself', {
+test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is lost, and the service recovers by itself', {
   timeout: 360_000,
 }, async () => {
   const service = await deployment.start()
@@ -53,7 +53,7 @@ test('PostgreSQL restarted and crashed under load: 503 meanwhile, nothing is los
   console.log(`${JSON.stringify(totals)} ${JSON.stringify(load.counts)}`)
   expect(
     Object.keys(load.counts).filter((what) => what.endsWith('lost')),
-    'the service itself never went away',
+    'the service itself never exited',
   ).toEqual([])
   expect(await service.end('SIGTERM')).toBe(0)
   expect(service.stderr()).toBe('')

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Postgres, startPostgres } from '@purser/devnet'
 
-/** A PostgreSQL that a test stops, crashes and starts again under one address. */
+/** A PostgreSQL that a test stops, crashes and starts again at one address. */
 export interface RestartablePostgres {
   readonly url: string
-  /** Shuts down in order, or as in a crash. */
+  /** Shuts down in order, or kills it as in a crash. */
   end(how: 'stop' | 'kill'): Promise<void>
   start(): Promise<void>
-  /** Copies the data directory while PostgreSQL is stopped; the answer puts the copy in its place, as a restore does. */
+  /** Copies the data directory while PostgreSQL is stopped. Returns a function that restores the copy. */
   copy(): () => void
   /** Ends it and removes its data. */
   remove(): Promise<void>
@@ -21,7 +21,7 @@ export async function aRestartablePostgres(): Promise<RestartablePostgres> {
   const socket = path.join(place, 'socket')
   const copies: string[] = []
   let postgres: Postgres
-  /** On its data directory; clients reach each start's socket under one name. */
+  /** Starts it on its data directory. Clients reach each start's socket under one name. */
   const start = async (): Promise<void> => {
     postgres = await startPostgres({ dataDir: path.join(place, 'data') })
     const socketDir = new URL(postgres.url.replace('@/', '@localhost/')).searchParams.get('host') ?? ''
@@ -51,7 +51,7 @@ export async function aRestartablePostgres(): Promise<RestartablePostgres> {
   }
 }
 
-/** With owners and modes, without which PostgreSQL does not start. */
+/** Copies owners and modes too; PostgreSQL does not start without them. */
 function duplicate(from: string, to: string): void {
   execFileSync('cp', ['-a', from, to])
 }

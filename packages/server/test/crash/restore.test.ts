@@ -18,10 +18,10 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0).reverse()) await clean()
 })
 
-/** A database of which a copy can be taken and put back. Both happen while no process of the service runs. */
+/** A database that can be copied and restored while no process of the service runs. */
 interface Copyable {
   readonly database: TestDatabase
-  /** Answers what puts the copy back. */
+  /** Returns the function that restores the copy. */
   copy(): Promise<() => Promise<void>>
 }
 
@@ -154,7 +154,7 @@ test.each([
   ['a copied data folder', withFolders],
   ['a logical dump', withDumps],
 ])(
-  '%s put back in the middle of a day’s work loses no money and moves none twice',
+  '%s restored in the middle of a day’s work loses no money and moves none twice',
   { timeout: 240_000 },
   async (_, make) => {
     const copyable = await make()
@@ -164,7 +164,7 @@ test.each([
     const known = await aChild(day, master)
     await mineUntilConfirmed(day, await begin(day, bodyFrom(master, { amount: '1' })))
     await chain.setAutomine(false)
-    // Under way when the copy is taken, and mined after it.
+    // Pending when the copy is taken, and mined after it.
     const underWay = bodyFrom(master, { amount: '2' })
     const underWayId = await begin(day, underWay)
     const underWayHash = await untilSent(day, underWayId)
@@ -172,7 +172,7 @@ test.each([
     const restore = await copyable.copy()
     await day.start()
 
-    // What the restore loses: an address, a transfer that is final, one that still waits for a block, and a deposit.
+    // What the restore loses: an address, a final transfer, a transfer that waits for a block, and a deposit.
     await mineUntilConfirmed(day, underWayId)
     const alice = await aChild(day, master)
     const final = bodyFrom(master, { amount: '10' })
@@ -206,13 +206,13 @@ test.each([
     expect([ran.exitCode, ran.stderr]).toEqual([0, ''])
     await expect.poll(async () => (await day.ready()).status, patient).toBe(200)
     expect((await aChild(day, master)).address).not.toBe(alice.address)
-    // Alice still has the address that the database forgot: with its record again, what she sends is hers.
+    // Alice still has the address that the database lost. With its record restored, her deposit is booked.
     const recovered = await recover(day, master, alice.address)
     expect(recovered.exitCode).toBe(0)
     expect((await recover(day, master, alice.address)).exitCode).toBe(1)
     expect((await recover(day, master, stranger())).exitCode).toBe(1)
 
-    // What waited for a block and is lost gives its place to a transaction that does nothing, before anything new is planned.
+    // A lost transaction that waited for a block is replaced by one that does nothing, before anything new is planned.
     const isWaiting = () => chain.getTransaction({ hash: waitingHash }).then(Boolean, () => false)
     await expect.poll(isWaiting, patient).toBe(false)
     const early = await call('POST', '/wallet-infra/transfer', bodyFrom(master))
@@ -247,12 +247,12 @@ test.each([
   },
 )
 
-test('a database that lost nothing goes on by itself, whichever server it is on', { timeout: 120_000 }, async () => {
+test('a database that lost nothing continues by itself, whichever server it is on', { timeout: 120_000 }, async () => {
   const copyable = await withFolders()
   const day = await aDeployment(copyable)
   const master = await aMaster(day)
   await mineUntilConfirmed(day, await begin(day, bodyFrom(master, { amount: '1' })))
-  // The process goes on running while its database moves, as in a promotion.
+  // The process keeps running while its database moves, as in a promotion.
   const promote = await copyable.copy()
   await promote()
   await expect.poll(async () => (await day.ready()).status, patient).toBe(200)

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 
-/** Printed by each test that draws its moments by chance; set again, it brings the same ones. */
+/** Printed by each test that chooses its moments at random. The same seed repeats the same moments. */
 export const seed = Number(process.env.CRASH_SEED ?? randomInt(2 ** 31))
 
 /** A small generator of numbers in [0, 1). */

@@ -7,7 +7,7 @@ import { z } from 'zod'
 
 export type Env = Readonly<Record<string, string>>
 
-/** `npm run serve` in a process of its own. */
+/** `npm run serve` in a separate process. */
 export interface Service {
   readonly child: ChildProcess
   readonly base: string
@@ -23,10 +23,10 @@ export interface Service {
 
 const script = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const gate = path.join(import.meta.dirname, 'gate.ts')
-/** Spares the many starts of a crash test the compiling, in this run and the next. */
+/** Saves compiling for the many starts of a crash test, in this run and the next. */
 const compileCache = path.join(import.meta.dirname, '..', '..', '..', '..', 'node_modules', '.cache', 'purser-compiled')
 
-/** What an operator must set, and limits that do not meddle with the load of a test. */
+/** The settings that an operator must make, and limits that do not interfere with a test's load. */
 export function serveEnv(databaseUrl: string, own: Env = {}): Env {
   return {
     DATABASE_URL: databaseUrl,
@@ -38,9 +38,12 @@ export function serveEnv(databaseUrl: string, own: Env = {}): Env {
     PORT: '0',
     METRICS_PORT: '0',
     LEASE_MS: '1500',
+    STOP_DELAY_MS: '0',
     SANDBOX_SCREENING: 'true',
     RATE_LIMIT_PER_SECOND: '1000000',
     RATE_LIMIT_BURST: '1000000',
+    ORGANISATION_RATE_LIMIT_PER_SECOND: '1000000',
+    ORGANISATION_RATE_LIMIT_BURST: '1000000',
     ADDRESS_RATE_LIMIT_PER_SECOND: '1000000',
     ADDRESS_RATE_LIMIT_BURST: '1000000',
     ...own,
@@ -49,7 +52,7 @@ export function serveEnv(databaseUrl: string, own: Env = {}): Env {
 
 const filesDirectories: string[] = []
 
-/** Made by the service itself when it starts. */
+/** The service creates it when it starts. */
 function aFilesDirectory(): string {
   const directory = path.join(tmpdir(), `purser-files-${randomBytes(8).toString('hex')}`)
   filesDirectories.push(directory)
@@ -58,7 +61,7 @@ function aFilesDirectory(): string {
 
 const living = new Set<ChildProcess>()
 
-/** Leaves nothing running, whatever a test that failed had started. */
+/** Ends every service that a failed test left running. */
 export async function endEveryService(): Promise<void> {
   const ends = [...living].map((child) => new Promise((resolve) => child.once('close', resolve)))
   for (const child of living) child.kill('SIGKILL')
@@ -71,16 +74,16 @@ export interface Started {
   stdout(): string
   stderr(): string
   readonly ended: Promise<number | string>
-  /** Resolves when the service said that it is up; rejects when it ended without. */
+  /** Resolves when the service reports that it is up. Rejects when it ended first. */
   up(): Promise<Service>
 }
 
-/** Starts main.ts with this environment and no other. */
+/** Starts main.ts with exactly this environment. */
 export function spawnService(env: Env, args: readonly string[] = []): Started {
   return follow(run(env, [script, ...args], ['ignore', 'pipe', 'pipe']))
 }
 
-/** One that has read all its code and waits at the gate: a crash test has no time to watch that twenty times. */
+/** Starts a service that has loaded its code and waits at the gate, to save a crash test the loading time. */
 export function spawnWaiting(env: Env): Started & { go(): void } {
   const child = run(env, ['--import', gate, script], ['ignore', 'pipe', 'pipe', 'ipc'])
   return { ...follow(child), go: () => void child.send('go') }

@@ -44,10 +44,11 @@ test('SIGTERM under load cuts no request: each that was sent is answered whole, 
     expect(sent.filter(({ outcome }) => outcome !== 'answered')).toEqual([])
     expect(sent.filter(({ status = 0 }) => status !== 200 && status !== 202)).toEqual([])
     expect([ended, service.stderr()]).toEqual([0, ''])
-    expect(await countActedUpon(late.filter(({ outcome }) => outcome === 'cut')), 'a request was taken and cut').toBe(
-      0n,
-    )
-    // PostgreSQL takes a moment to notice that a connection is gone; nothing else can change what is counted here.
+    expect(
+      await countActedUpon(late.filter(({ outcome }) => outcome === 'cut')),
+      'a request was accepted and cut',
+    ).toBe(0n)
+    // PostgreSQL takes a moment to notice a closed connection; nothing else can change these counts.
     await expect.poll(countHalfDone).toEqual({ openTransactions: 0n, runningKeys: 0n, relaysWithoutTransaction: 0n })
   }
   const service = await deployment.start()
@@ -76,7 +77,7 @@ function countHalfDone() {
   )
 }
 
-/** How many of these requests the service has acted upon: a payment recorded, or asked to settle. */
+/** How many of these requests took effect: a recorded payment, or a requested settlement. */
 async function countActedUpon(exchanges: readonly Exchange[]): Promise<bigint> {
   const noncesOf = (step: Exchange['step']) =>
     exchanges.filter((entry) => entry.step === step).map(({ purchase }) => purchase.nonce)

@@ -5,7 +5,7 @@ import { id } from '../../src/platform/ids.ts'
 import { type Answer, aPayer, type Payer, request } from '../world.ts'
 import { type Env, type Service, serveEnv, spawnService, spawnWaiting } from './service.ts'
 
-/** A deployment as an operator sets it up: a database, a node, an organisation, and the service as a process of its own. */
+/** A deployment as an operator sets it up: a database, a node, an organization, and the service in a separate process. */
 export interface Deployment {
   readonly env: Env
   readonly organisationId: `org_${string}`
@@ -15,14 +15,14 @@ export interface Deployment {
   readonly payers: readonly Payer[]
   readonly challenge: Answer
   start(args?: readonly string[]): Promise<Service>
-  /** One that starts as soon as it is told. */
+  /** Prepares a service that starts on command. */
   prepare(): ReturnType<typeof spawnWaiting>
 }
 
 const resource = 'https://api.example.com/report'
 const Founded = z.object({ organisation: z.object({ id: id('org') }), apiKeys: z.array(z.object({ key: z.string() })) })
 
-/** Sets a deployment up, its service started once and stopped again in order. */
+/** Sets up a deployment. Its service was started once and stopped in order. */
 export async function aDeployment(options: {
   readonly databaseUrl: string
   readonly chain: DevChain
@@ -36,7 +36,7 @@ export async function aDeployment(options: {
   await fundNative(chain, service.settler, 10n ** 20n)
   const payers = await Promise.all(Array.from({ length: 4 }, () => aPayer(chain)))
   const wallet = await aWallet(service.base, founded.testKey)
-  const challenge = await asked(service.base, founded.testKey, '/payments/challenge', {
+  const challenge = await requested(service.base, founded.testKey, '/payments/challenge', {
     walletId: wallet.id,
     resource,
     price: '0.01',
@@ -45,7 +45,7 @@ export async function aDeployment(options: {
   return { env, ...founded, wallet, payers, challenge, start, prepare: () => spawnWaiting(env) }
 }
 
-/** What `purser admin create-organisation` gives an operator. */
+/** The output of `purser admin create-organisation`. */
 export async function foundOrganisation(
   databaseUrl: string,
 ): Promise<Pick<Deployment, 'organisationId' | 'testKey' | 'liveKey'>> {
@@ -69,7 +69,7 @@ export async function foundOrganisation(
 
 async function aWallet(base: string, key: string): Promise<Deployment['wallet']> {
   const { account } = await aPayer()
-  const made = await asked(base, key, '/wallet-infra/byo-wallets', {
+  const made = await requested(base, key, '/wallet-infra/byo-wallets', {
     address: account.address,
     chain: 'base-sepolia',
     supportedTokens: ['USDC'],
@@ -77,7 +77,7 @@ async function aWallet(base: string, key: string): Promise<Deployment['wallet']>
   return { id: String(made.body.id), address: account.address }
 }
 
-async function asked(base: string, key: string, path: string, body: unknown): Promise<Answer> {
+async function requested(base: string, key: string, path: string, body: unknown): Promise<Answer> {
   const answer = await request(base, { key, method: 'POST', path, body })
   if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
   return answer

@@ -4,7 +4,7 @@ import { createPublicClient, http } from 'viem'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { type Db, sql } from '../../src/platform/db/db.ts'
-import { rawOf, type Wallet, type Wish } from './transfer-load.ts'
+import { rawOf, type TransferAttempt, type Wallet } from './transfer-load.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 const TransferRow = z.object({
@@ -27,22 +27,22 @@ export interface Holdings {
   readonly native: bigint
 }
 
-/** What all these wallets hold together. */
+/** The sum of these wallets' balances. */
 export async function holdingsOf(chain: DevChain, wallets: readonly Wallet[]): Promise<Holdings> {
   const client = createPublicClient({ transport: http(chain.rpcUrl) })
-  const held = await Promise.all(
+  const balances = await Promise.all(
     wallets.map(async ({ address }) => ({
       token: await tokenBalance(chain, 'USDC', address),
       native: await client.getBalance({ address }),
     })),
   )
   return {
-    token: held.reduce((sum, { token }) => sum + token, 0n),
-    native: held.reduce((sum, { native }) => sum + native, 0n),
+    token: balances.reduce((sum, { token }) => sum + token, 0n),
+    native: balances.reduce((sum, { native }) => sum + native, 0n),
   }
 }
 
-/** How many transfers have no end, and transactions no final block. */
+/** The number of transfers without an end and transactions without a final block. */
 export async function countOpen(db: Db): Promise<number> {
   const row = await db.one(
     z.object({ open: z.bigint() }),
@@ -52,7 +52,7 @@ export async function countOpen(db: Db): Promise<number> {
   return Number(row.open)
 }
 
-/** Transfers that a child signed, each of which has ended, in one transaction of the settler at least. */
+/** The number of transfers signed by a child. Each has ended, in at least one transaction of the settler. */
 async function countGasless(db: Db): Promise<number> {
   const row = await db.one(
     z.object({ all: z.bigint(), ended: z.bigint() }),
@@ -68,12 +68,12 @@ export interface TransferBooks {
   readonly db: Db
   readonly chain: DevChain
   readonly wallets: readonly Wallet[]
-  /** Before the first transfer. */
+  /** Balances before the first transfer. */
   readonly before: Holdings
 }
 
-/** Compares what callers were told, what the rows say and what the chain shows. Answers the totals, for people. */
-export async function expectTransfersToAgree(books: TransferBooks, wishes: readonly Wish[]) {
+/** Compares the answers to callers with the rows and the chain. Returns the totals for the log. */
+export async function expectTransfersToAgree(books: TransferBooks, wishes: readonly TransferAttempt[]) {
   const rows = await books.db.many(
     TransferRow,
     sql`
@@ -100,7 +100,7 @@ export async function expectTransfersToAgree(books: TransferBooks, wishes: reado
   const moved = await expectOnChain(books, wishes, new Set(rowsByRecipient.keys()))
   const transactions = await expectNonces(books)
   return {
-    asked: wishes.length,
+    requested: wishes.length,
     acknowledged: acknowledged.length,
     made: rows.length,
     madeUnacknowledged: rows.length - acknowledged.length,
@@ -111,20 +111,23 @@ export async function expectTransfersToAgree(books: TransferBooks, wishes: reado
   }
 }
 
-/** Each recipient holds its amount once, or nothing where there is no transfer; and what left the wallets is that and the gas. */
+/**
+ * Each recipient has its amount once, or nothing where there is no transfer. What left the wallets is that sum and the
+ * gas.
+ */
 async function expectOnChain(
   { db, chain, wallets, before }: TransferBooks,
-  wishes: readonly Wish[],
+  wishes: readonly TransferAttempt[],
   made: ReadonlySet<string>,
 ) {
   const client = createPublicClient({ transport: http(chain.rpcUrl) })
-  const holds = (token: Wish['token'], address: Address) =>
+  const holds = (token: TransferAttempt['token'], address: Address) =>
     token === 'USDC' ? tokenBalance(chain, 'USDC', address) : client.getBalance({ address })
   const moved = { USDC: 0n, ETH: 0n }
   for (const { to, token } of wishes) {
-    const held = await holds(token, to)
-    expect(held, `${token} of ${to}`).toBe(made.has(to) ? rawOf[token] : 0n)
-    moved[token] += held
+    const balance = await holds(token, to)
+    expect(balance, `${token} of ${to}`).toBe(made.has(to) ? rawOf[token] : 0n)
+    moved[token] += balance
   }
   const { gas } = await db.one(
     z.object({ gas: Raw }),
@@ -138,7 +141,7 @@ async function expectOnChain(
   return { rawUsdcMoved: String(moved.USDC), weiMoved: String(moved.ETH), weiOfGas: String(gas) }
 }
 
-/** Every nonce that the chain counts is of exactly one of our transactions, in a block under one hash. */
+/** Every nonce counted by the chain belongs to exactly one of our transactions, in a block under one hash. */
 async function expectNonces({ db, chain, wallets }: TransferBooks): Promise<number> {
   const client = createPublicClient({ transport: http(chain.rpcUrl) })
   const sent = await db.many(

@@ -10,8 +10,8 @@ export interface Wallet {
   readonly sends: readonly ('USDC' | 'ETH')[]
 }
 
-/** One transfer as its caller knows it; its recipient is nobody else's, so that what it holds tells of this transfer alone. */
-export interface Wish {
+/** One transfer as its caller sees it. Its recipient is used once, so the recipient's balance shows this transfer alone. */
+export interface TransferAttempt {
   readonly from: Wallet
   readonly to: Address
   readonly token: 'USDC' | 'ETH'
@@ -28,7 +28,9 @@ export const rawOf = { USDC: 250_000n, ETH: 1_000_000_000_000n } as const
 const amountOf = { USDC: '0.25', ETH: '0.000001' } as const
 const retryMs = 40
 
-/** Half of them masters with coin and token; half children, of which every second one has no coin of its own and sends the token alone. */
+/**
+ * Half of them are masters with coin and token, half children. Every second child has no coin and sends the token alone.
+ */
 export async function someWallets(caller: Caller, chain: DevChain, masters: number): Promise<readonly Wallet[]> {
   const wallets: Wallet[] = []
   for (let index = 0; index < masters; index++) {
@@ -50,8 +52,8 @@ async function made({ apiKey, where }: Caller, path: string, body: unknown): Pro
   return { id: String(answer.body.id), address: answer.body.address as Address }
 }
 
-/** Wishes for transfers, in turn from each wallet: most of the token, two of three under a key of their own. */
-export function someWishes(wallets: readonly Wallet[], count: number): Wish[] {
+/** Transfers to make, in turn from each wallet: most of the token, two of three with an Idempotency-Key. */
+export function someTransfers(wallets: readonly Wallet[], count: number): TransferAttempt[] {
   return Array.from({ length: count }, (_, index) => {
     const from = wallets[index % wallets.length]
     if (from === undefined) throw new Error('no wallets')
@@ -73,20 +75,20 @@ export interface TransferLoad {
 }
 
 /**
- * Callers who make their wishes known one after the other. One with a key asks until it is answered or its key is held by a request that
- * died; one without takes what it gets, but asks again after a 503, which says that nothing was stored.
+ * Callers that send the transfers one after the other. One with a key retries until it is answered or its key is locked
+ * by a request that died. One without accepts any answer, but retries after a 503, which means that nothing was stored.
  */
-export function startTransfers(caller: Caller, wishes: readonly Wish[], callers: number): TransferLoad {
+export function startTransfers(caller: Caller, wishes: readonly TransferAttempt[], callers: number): TransferLoad {
   const counts: Record<string, number> = {}
   const waiting = [...wishes.entries()].reverse()
   const count = (what: string): void => {
     counts[what] = (counts[what] ?? 0) + 1
   }
-  const ask = async (wish: Wish, turn: number): Promise<'done' | 'again'> => {
+  const ask = async (wish: TransferAttempt, turn: number): Promise<'done' | 'again'> => {
     const answer = await post(caller, wish, turn).catch(() => undefined)
     count(answer === undefined ? 'lost' : `${answer.status}${answer.status < 300 ? '' : ` ${codeOf(answer)}`}`)
     if (answer === undefined) return wish.key === undefined ? 'done' : 'again'
-    // Its first request died half-way, and the key is held for it a while longer than a test waits.
+    // Its first request died half-way, and its key stays locked for longer than a test waits.
     if (codeOf(answer) === 'idempotency-in-progress') return 'done'
     if (answer.status === 503) return 'again'
     wish.answer = {
@@ -108,8 +110,8 @@ export function startTransfers(caller: Caller, wishes: readonly Wish[], callers:
   }
 }
 
-/** Sends one wish as it is, with its key. */
-export async function post({ apiKey, where }: Caller, { from, to, token, key }: Wish, turn: number) {
+/** Sends one transfer with its key. */
+export async function post({ apiKey, where }: Caller, { from, to, token, key }: TransferAttempt, turn: number) {
   const body = { fromWalletId: from.id, fromToken: token, toToken: token, toChain: 'base', toAddress: to }
   const headers = key === undefined ? {} : { 'idempotency-key': key }
   const sent = { ...body, amount: amountOf[token] }

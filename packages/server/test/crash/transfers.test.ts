@@ -9,7 +9,7 @@ import { mulberry32, seed } from './seed.ts'
 import { endEveryService, serveEnv } from './service.ts'
 import { foundOrganisation } from './stage.ts'
 import { countOpen, expectTransfersToAgree, holdingsOf } from './transfer-books.ts'
-import { type Caller, post, someWallets, someWishes, startTransfers } from './transfer-load.ts'
+import { type Caller, post, someTransfers, someWallets, startTransfers } from './transfer-load.ts'
 
 const processes = 2
 const masters = 10
@@ -32,7 +32,7 @@ beforeAll(async () => {
     RPC_URL_BASE_SEPOLIA: node.url,
     RPC_TIMEOUT_MS: '1000',
     TRANSFER_WAIT_MS: '2500',
-    // For some sixty transfers of the children without gas; their masters lend it for the others.
+    // Enough for some sixty gasless transfers; masters lend the gas for the others.
     COIN_PRICES: '2026-11-22,tETH=1000',
     SETTLE_MICRO_USD_PER_DAY_MAX: '9000000',
     SANDBOX_SCREENING: 'true',
@@ -47,7 +47,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Sent bytes that are lost, sent bytes whose answer is, answers that come late and in another order, and a node that is ill. */
+/** Sent bytes that are lost, answers that are lost, answers that are late or out of order, and a failing node. */
 const faults: readonly { readonly mode: FaultMode; readonly methods?: readonly string[] }[] = [
   { mode: { kind: 'pass' } },
   { mode: { kind: 'pass' } },
@@ -71,14 +71,14 @@ async function disturb(random: () => number, stopped: AbortSignal): Promise<void
 
 const Supported = z.object({ signers: z.record(z.string(), z.array(z.templateLiteral(['0x', z.string()]))) })
 
-/** The settler's gas, for what children sign. */
+/** Funds the settler's gas for gasless transfers. */
 async function fundSettler(): Promise<void> {
-  const asked = { key: caller.apiKey, method: 'GET', path: '/facilitator/supported' }
-  const { signers } = Supported.parse((await request(await caller.where(0), asked)).body)
+  const requested = { key: caller.apiKey, method: 'GET', path: '/facilitator/supported' }
+  const { signers } = Supported.parse((await request(await caller.where(0), requested)).body)
   for (const settler of Object.values(signers).flat()) await fundNative(chain, settler, 10n ** 19n)
 }
 
-test('kill -9 at random moments during 500 transfers from 20 wallets, with a node that drops, delays and reorders: each goes once or not at all', {
+test('kill -9 at random moments during 500 transfers from 20 wallets, with a node that drops, delays and reorders: each is sent once or not at all', {
   timeout: 510_000,
 }, async () => {
   const random = mulberry32(seed)
@@ -87,7 +87,7 @@ test('kill -9 at random moments during 500 transfers from 20 wallets, with a nod
   await fundSettler()
   const wallets = await someWallets(caller, chain, masters)
   const before = await holdingsOf(chain, wallets)
-  const wishes = someWishes(wallets, transfers)
+  const wishes = someTransfers(wallets, transfers)
   const calm = new AbortController()
   const disturbed = disturb(random, calm.signal)
   const load = startTransfers(caller, wishes, callers)

@@ -37,7 +37,7 @@ interface Kept {
   readonly sha256: string
 }
 
-test('kill -9 in the middle of uploads keeps every file that was acknowledged, counts nothing else, and leaves nothing that is not swept', {
+test('kill -9 in the middle of uploads keeps every acknowledged file, counts nothing else, and leaves nothing that is not swept', {
   timeout: 360_000,
 }, async () => {
   await keeper.start()
@@ -90,7 +90,7 @@ async function sendOne(vaultId: string, kept: Kept[], lost: { answers: number })
 const State = z.object({ files: z.array(z.object({ id: z.string(), sha256: z.string(), size: z.number() })) })
 const Usage = z.object({ storageBytes: z.object({ used: z.number() }) })
 
-/** Every acknowledged file is there and whole; the counter says what the rows say. */
+/** Every acknowledged file is there and complete, and the counter agrees with the rows. */
 async function expectFiles(vaultId: string, kept: readonly Kept[]): Promise<void> {
   const { files } = State.parse(await ask('GET', `/vaults/${vaultId}`))
   expect(files.map(({ id, sha256 }) => ({ id, sha256 }))).toEqual(expect.arrayContaining([...kept]))
@@ -106,7 +106,7 @@ async function expectFiles(vaultId: string, kept: readonly Kept[]): Promise<void
   expect(Usage.parse(await ask('GET', '/billing/usage'))).toEqual(counted)
 }
 
-/** As if what the kills left had lain there for two hours. */
+/** As if what the kills left behind were two hours old. */
 async function makeOld(): Promise<void> {
   await database.db.run(sql`update vault_uploads set created_at = created_at - interval '2 hours'`)
   const partial = path.join(env.FILES_DIR ?? '', 'partial')

@@ -15,7 +15,7 @@ export async function countOf(db: Db, statement: Sql): Promise<number> {
   return (await db.one(CountRow, statement)).count
 }
 
-/** What a caller reads of the deployment. */
+/** What a check needs to read the deployment. */
 export interface Reader {
   readonly base: string
   readonly key: string
@@ -58,16 +58,19 @@ async function streamOf(db: Db, vaultId: string) {
   })
 }
 
-/** What the books say of lives that have all ended. */
+/** Totals of lives that have all ended. */
 export interface LifeTotals {
   acknowledged: number
-  /** Writes without an answer that are in the vault, whole, and those that are nowhere. */
+  /** Unanswered writes that are in the vault, complete, and those that were never stored. */
   unansweredKept: number
   unansweredGone: number
   items: number
 }
 
-/** Every life is sealed, once and whole, and holds what was acknowledged before; nothing was taken after. */
+/**
+ * Every life is sealed, once and completely, and contains what was acknowledged before the seal. Nothing was accepted
+ * after it.
+ */
 export async function expectSealed(reader: Reader, lives: readonly Life[]): Promise<LifeTotals> {
   const totals = { acknowledged: 0, unansweredKept: 0, unansweredGone: 0, items: 0 }
   const keys = await keysOf(reader.base)
@@ -83,12 +86,12 @@ async function expectLife(
   const proof = await read(reader, `/vaults/${vaultId}/proof`)
   expect(await verifySeal(proof, ed25519, keys), vaultId).toMatchObject({ ok: true })
   const manifest = readManifest(proof.manifest)
-  if (!('value' in manifest)) throw new Error('the proof holds no manifest')
+  if (!('value' in manifest)) throw new Error('the proof has no manifest')
   const { items, eventsHead } = manifest.value
   const state = State.parse(await read(reader, `/vaults/${vaultId}`))
-  const held = [...state.documents, ...state.files]
+  const content = [...state.documents, ...state.files]
   expect(items.map(({ id, name, sha256, size }) => ({ id, name, sha256, size }))).toEqual(
-    held.map(({ id, name, sha256, size }) => ({ id, name, sha256, size })),
+    content.map(({ id, name, sha256, size }) => ({ id, name, sha256, size })),
   )
   const stream = await streamOf(reader.db, vaultId)
   expectStream(stream, eventsHead)
@@ -97,8 +100,8 @@ async function expectLife(
   totals.items += items.length
   const last = stream.at(-1)?.event
   for (const seal of seals) expect(last?.payload).toMatchObject(seal)
-  const told = sql`select count(*) as count from events where type = 'vault.sealed' and payload ->> 'vaultId' = ${vaultId}`
-  expect(await countOf(reader.db, told)).toBe(1)
+  const reported = sql`select count(*) as count from events where type = 'vault.sealed' and payload ->> 'vaultId' = ${vaultId}`
+  expect(await countOf(reader.db, reported)).toBe(1)
 }
 
 type Stream = Awaited<ReturnType<typeof streamOf>>
@@ -127,7 +130,7 @@ function expectWrites(
   for (const { id, name, sha256 } of items) inVault.set(name, { id, sha256 })
   for (const { event } of stream)
     if (event.type.startsWith('event-')) inVault.set(event.type, { id: event.eventId, sha256: undefined })
-  // One name was sent once or, with its key, until it was answered: whatever is there twice was taken twice.
+  // One name was sent once or, with its key, until it was answered: a duplicate means that it was stored twice.
   const emitted = stream.filter(({ event }) => event.type.startsWith('event-')).length
   expect(inVault.size).toBe(items.length + emitted)
   for (const { name, id, sha256, refusal, wasBeforeSeal } of writes) {
@@ -141,12 +144,12 @@ function expectWrites(
     else if (kept === undefined) totals.unansweredGone += 1
     else totals.unansweredKept += 1
   }
-  expect([...inVault.keys()], 'nothing is there that nobody sent').toEqual([])
+  expect([...inVault.keys()], 'nothing is there that was not sent').toEqual([])
 }
 
 const Usage = z.object({ storageBytes: z.object({ used: z.number() }), activeVaults: z.object({ used: z.number() }) })
 
-/** The counters are what a recount says, and what the rows sum up to. */
+/** The counters agree with a recount and with the sum of the rows. */
 export async function expectCounters(reader: Reader): Promise<void> {
   const counted = Usage.parse(await read(reader, '/billing/usage'))
   await read(reader, '/billing/rebuild-cache', 'POST')
@@ -161,7 +164,7 @@ export async function expectCounters(reader: Reader): Promise<void> {
 const sumOfAll = sql`select ((select coalesce(sum(size), 0) from vault_documents) + (select coalesce(sum(size), 0) from vault_files)
   + (select coalesce(sum(size), 0) from vault_events))::bigint as count`
 
-/** As if what the kills left had lain there for two hours. */
+/** As if what the kills left behind were two hours old. */
 export async function makeUploadsOld({ db, env }: Pick<Reader, 'db' | 'env'>): Promise<void> {
   await db.run(sql`update vault_uploads set created_at = created_at - interval '2 hours'`)
   const partial = path.join(env.FILES_DIR ?? '', 'partial')
@@ -171,7 +174,7 @@ export async function makeUploadsOld({ db, env }: Pick<Reader, 'db' | 'env'>): P
   }
 }
 
-/** What is still to be swept: uploads in the books, blobs to delete, and beginnings on the disk. */
+/** What is still to be swept: recorded uploads, blobs to delete, and partial files on the disk. */
 export async function leftToSweep({ db, env }: Pick<Reader, 'db' | 'env'>): Promise<number> {
   const rows = await countOf(
     db,
@@ -180,7 +183,7 @@ export async function leftToSweep({ db, env }: Pick<Reader, 'db' | 'env'>): Prom
   return rows + filesIn(path.join(env.FILES_DIR ?? '', 'partial'))
 }
 
-/** Each file has its blob, and there is no other. */
+/** Each file has its blob, and there are no other blobs. */
 export async function expectBlobs({ db, env }: Pick<Reader, 'db' | 'env'>): Promise<number> {
   const stored = filesIn(path.join(env.FILES_DIR ?? '', 'blobs'))
   expect(stored).toBe(await countOf(db, sql`select count(*) as count from vault_files`))

@@ -3,13 +3,13 @@ import { formOf, upload } from '../files/uploads.ts'
 import { type Answer, codeOf, request } from '../world.ts'
 import type { Fleet } from './fleet.ts'
 
-/** One write as its sender knows it. */
+/** One write as its sender sees it. */
 export interface Write {
   readonly name: string
   readonly kind: 'document' | 'file' | 'event'
   /** Sent again with its Idempotency-Key until there is an answer. */
   readonly isKeyed: boolean
-  /** What was acknowledged; undefined where no answer came. */
+  /** The acknowledged id; undefined without an answer. */
   id?: string
   sha256?: string
   /** Whether it was first sent before a seal of its vault was acknowledged. Its answer may be repeated after. */
@@ -17,11 +17,11 @@ export interface Write {
   refusal?: string
 }
 
-/** A vault that is made, filled by several writers at once and sealed among them. */
+/** A vault that is created, filled by several concurrent writers and sealed meanwhile. */
 export interface Life {
   readonly vaultId: string
   readonly writes: Write[]
-  /** Answers that sealed it, the same one again and again. */
+  /** Answers that sealed it; all must be equal. */
   readonly seals: { readonly sealedAt: string; readonly manifestHash: string }[]
   lostSeals: number
 }
@@ -30,13 +30,13 @@ export interface VaultLoad {
   readonly lives: readonly Life[]
   readonly counts: Record<string, number>
   acknowledged(): number
-  /** Lets every life end, and waits for that. */
+  /** Waits until every life has ended. */
   stop(): Promise<void>
 }
 
 const writersOfOne = 4
 
-/** Fills and seals vaults, so many at a time, wherever a process lives. */
+/** Fills and seals vaults, this many at a time, at whichever process runs. */
 export function startVaultLoad(options: {
   readonly fleet: Fleet
   readonly key: string
@@ -51,13 +51,13 @@ export function startVaultLoad(options: {
     counts[what] = (counts[what] ?? 0) + 1
   }
   const someBase = () => fleet.where(Math.floor(random() * 100))
-  /** One attempt; undefined where the connection died. */
+  /** One attempt; undefined when the connection broke. */
   const once = async (what: string, send: (base: string) => Promise<Answer>): Promise<Answer | undefined> => {
     const answer = await send(await someBase()).catch(() => undefined)
     count(`${what} ${answer === undefined ? 'lost' : answer.status < 300 ? 'done' : codeOf(answer)}`)
     return answer
   }
-  /** Again and again until there is an answer that stays. */
+  /** Retries until there is a final answer. */
   const insist = async (what: string, send: (base: string) => Promise<Answer>): Promise<Answer> => {
     for (let attempt = 0; attempt < 500; attempt++) {
       const answer = await once(what, send)
@@ -72,7 +72,7 @@ export function startVaultLoad(options: {
   }
   const write = async (life: Life, writer: number): Promise<'go on' | 'stop'> => {
     const kind = (['document', 'file', 'event'] as const)[Math.floor(random() * 3)] ?? 'document'
-    // A file's key is held for a minute when its process died.
+    // A file's key stays locked for a minute when its process died.
     const isKeyed = kind !== 'file' && random() < 0.5
     const wasBeforeSeal = life.seals.length === 0
     const made: Write = { name: `${kind}-${writer}-${life.writes.length}`, kind, isKeyed, wasBeforeSeal }

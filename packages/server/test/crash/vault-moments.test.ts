@@ -43,7 +43,7 @@ async function aFilledVault(): Promise<string> {
   return vaultId
 }
 
-/** Kills the process that was asked, at a moment; its caller hears nothing. */
+/** Kills the process at this moment of the request. Its caller gets no answer. */
 async function expectLost(moment: Moment, send: () => Promise<unknown>): Promise<void> {
   expect(await killAt({ db: database.db, keeper }, moment, send)).toBe('lost')
 }
@@ -54,18 +54,15 @@ async function reader() {
 
 const written = 'with written as'
 const moments: readonly (readonly [string, Moment])[] = [
-  ['before the seal is written', { held: sql`lock table vaults in share mode`, at: 'update vaults set summary' }],
+  ['before the seal is written', { lock: sql`lock table vaults in share mode`, at: 'update vaults set summary' }],
   [
     'with the seal written, before its tree is',
-    { held: sql`lock table vault_seal_trees in share mode`, at: 'insert into vault_seal_trees' },
+    { lock: sql`lock table vault_seal_trees in share mode`, at: 'insert into vault_seal_trees' },
   ],
+  ['with the seal written, before its stream event', { lock: sql`lock table vault_events in share mode`, at: written }],
   [
-    'with the seal written, before its stream is told',
-    { held: sql`lock table vault_events in share mode`, at: written },
-  ],
-  [
-    'with the seal written and its stream told, before webhooks are',
-    { held: sql`lock table events in share mode`, at: 'insert into events' },
+    'with the seal written and its stream event, before the webhook events',
+    { lock: sql`lock table events in share mode`, at: 'insert into events' },
   ],
 ]
 
@@ -83,7 +80,7 @@ test.each(moments)(
       eventCount: 3,
     })
     expect(codeOf(await ask('GET', `/vaults/${vaultId}/proof`))).toBe('vault-not-sealed')
-    expect(await sealsTold(vaultId)).toEqual({ stream: 0, webhooks: 0 })
+    expect(await sealsReported(vaultId)).toEqual({ stream: 0, webhooks: 0 })
 
     await ask('POST', `/vaults/${vaultId}/documents`, { name: 'three', data: {} })
     const sealed = await ask('POST', `/vaults/${vaultId}/seal`, { summary: 'whole' }, `seal-${vaultId}`)
@@ -91,12 +88,12 @@ test.each(moments)(
     const { body: proof } = await ask('GET', `/vaults/${vaultId}/proof`)
     expect(await verifySeal(proof, ed25519, await keysOf(await keeper.where()))).toMatchObject({ ok: true })
     expect(z.object({ items: z.array(z.unknown()) }).parse(proof.manifest).items).toHaveLength(3)
-    expect(await sealsTold(vaultId)).toEqual({ stream: 1, webhooks: 1 })
+    expect(await sealsReported(vaultId)).toEqual({ stream: 1, webhooks: 1 })
     await keeper.end('SIGTERM')
   },
 )
 
-async function sealsTold(vaultId: string): Promise<{ stream: number; webhooks: number }> {
+async function sealsReported(vaultId: string): Promise<{ stream: number; webhooks: number }> {
   return {
     stream: await countOf(
       database.db,
@@ -113,13 +110,13 @@ const counter = sql`select 1 from usage_counters where kind = 'storageBytes' for
 const bindings: readonly (readonly [string, (vaultId: string) => Moment])[] = [
   [
     'stored and bound to nothing',
-    (id) => ({ held: sql`select 1 from vaults where id = ${id} for update`, at: 'select id, description' }),
+    (id) => ({ lock: sql`select 1 from vaults where id = ${id} for update`, at: 'select id, description' }),
   ],
-  ['bound, before its event is written', () => ({ held: sql`lock table vault_events in share mode`, at: written })],
-  ['bound and told of, and not counted', () => ({ held: counter, at: 'insert into usage_counters' })],
+  ['bound, before its event is written', () => ({ lock: sql`lock table vault_events in share mode`, at: written })],
+  ['bound and published, and not counted', () => ({ lock: counter, at: 'insert into usage_counters' })],
 ]
 
-test('a process killed while a file comes in leaves no file and no count, and what had come is swept', {
+test('a process killed during an upload leaves no file and no count, and the partial upload is swept', {
   timeout: 270_000,
 }, async () => {
   const vaultId = await aFilledVault()
@@ -146,9 +143,9 @@ test.each(bindings)(
   },
 )
 
-/** Nothing counts from the moment of the death on; the sweep leaves nothing either; and the next upload is a file. */
+/** Nothing is counted from the death on, the sweep leaves nothing, and the next upload succeeds. */
 async function expectNoUpload(vaultId: string): Promise<void> {
-  // A process that starts sweeps at once, and finds what the dead one left two hours later.
+  // A process sweeps as soon as it starts, and finds what the dead one left two hours before.
   await makeUploadsOld({ db: database.db, env })
   await keeper.start()
   expect((await ask('GET', `/vaults/${vaultId}`)).body).toMatchObject({ files: [], eventCount: 3 })

@@ -37,7 +37,7 @@ test('kill -9 of either of two processes in the middle of uploads, writes and se
   const load = startVaultLoad({ fleet, key, atOnce: 5, random })
   for (let kill = 0; kill < kills; kill++) {
     await someMoment(random, load)
-    // Now and then nobody is left.
+    // At times no process is left.
     if (random() < 0.2) await Promise.all([fleet.kill(0), fleet.kill(1)])
     else await fleet.kill(Math.floor(random() * processes))
   }
@@ -48,7 +48,7 @@ test('kill -9 of either of two processes in the middle of uploads, writes and se
   const totals = await expectSealed(reader, load.lives)
   await expectCounters(reader)
   await makeUploadsOld(reader)
-  // One that starts sweeps at once.
+  // A process sweeps as soon as it starts.
   await fleet.kill(1)
   await expect.poll(() => leftToSweep(reader), { timeout: 180_000, interval: 200 }).toBe(0)
   const stored = await expectBlobs(reader)
@@ -62,7 +62,7 @@ test('kill -9 of either of two processes in the middle of uploads, writes and se
   expect(await fleet.end('SIGTERM')).toEqual([0, 0])
 })
 
-/** Waits for one of: some answers were given, an upload is under way, a seal was written; and then a little longer. */
+/** Waits for one of these: some answers, an upload in progress, a written seal. Then waits a little longer. */
 async function someMoment(random: () => number, load: VaultLoad): Promise<void> {
   const moments = [
     { grown: 1 + Math.floor(random() * 12), count: async () => load.acknowledged() },

@@ -12,7 +12,7 @@ import { aRestartablePostgres, type RestartablePostgres } from './restartable-po
 import { type Env, endEveryService, type Service, serveEnv, spawnService } from './service.ts'
 import { foundOrganisation } from './stage.ts'
 
-/** `STORM_EVENTS` makes a short one, for trying it out. */
+/** `STORM_EVENTS` makes a short one for trial runs. */
 const eventsMax = Number(process.env.STORM_EVENTS ?? 100_000)
 const batch = 500
 
@@ -77,7 +77,7 @@ test(`${eventsMax} events to bad receivers, the work processes killed and Postgr
 type Published = z.output<typeof Published>
 const Published = z.object({ id: z.string(), type: z.string() })
 
-/** What came, held against what was committed. */
+/** Compares what arrived with what was committed. */
 function totalsOf(published: readonly Published[], reports: readonly Report[]) {
   const arrived = new Map(reports.map(({ name, eventIds }) => [name, new Set(eventIds)]))
   const nameOf = new Map(manners.map(({ name, type }) => [type, name]))
@@ -87,18 +87,18 @@ function totalsOf(published: readonly Published[], reports: readonly Report[]) {
   return {
     events: published.length,
     lost,
-    /** With an id that nobody published, or at a receiver that did not subscribe to it. */
+    /** With an id that was never published, or at a receiver that did not subscribe to it. */
     strange: reports.reduce((total, { eventIds }) => total + eventIds.length, 0) - (published.length - lost),
     requests: sum('arrived'),
-    /** Came again after they had been taken: their senders died, or lost the database, before they could note it. */
+    /** Delivered again after acceptance: the sender died, or lost the database, before it could record the acceptance. */
     duplicates: sum('duplicates'),
     unsigned: sum('unsigned'),
-    /** Came again with other bytes. */
+    /** Delivered again with other bytes. */
     unlike: sum('unlike'),
   }
 }
 
-/** A webhook for each receiver, with the share of the events that has its type. */
+/** Registers a webhook for each receiver, with its type's share of the events. */
 async function register({ base }: Service): Promise<void> {
   const secrets: Record<string, string> = {}
   for (const { name, type } of manners) {
@@ -109,10 +109,10 @@ async function register({ base }: Service): Promise<void> {
   }
   const KeySet = z.object({ keys: z.array(z.object({ x: z.string() })) })
   const { keys } = KeySet.parse(await (await fetch(`${base}/.well-known/jwks.json`)).json())
-  receivers.tell({ kind: 'keys', secrets, publicKeys: keys.map(({ x }) => x) })
+  receivers.send({ kind: 'keys', secrets, publicKeys: keys.map(({ x }) => x) })
 }
 
-/** Commits all events, a batch at a time, as a room would, whatever becomes of the database meanwhile; answers what was acknowledged. */
+/** Commits all events in batches, as a feature would, through every database failure. Returns the acknowledged ids. */
 async function publishAll(): Promise<readonly string[]> {
   const acknowledged: string[] = []
   for (let at = 0; at < eventsMax / batch; at++) {
@@ -123,7 +123,7 @@ async function publishAll(): Promise<readonly string[]> {
   return acknowledged
 }
 
-/** Once and no more: where the answer to a commit is lost, the table says whether the batch is there. */
+/** Publishes exactly once: if the answer to a commit is lost, the table shows whether the batch is there. */
 async function publishSurely(type: string): Promise<readonly string[]> {
   const tenant = { organisationId: organisation.organisationId, environment: 'test' as const }
   const ctx = { clock: systemClock, random: systemRandom, tenant }

@@ -8,7 +8,7 @@ const accessKeyId = 'AKIDEXAMPLE'
 const secretAccessKey = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
 const inside = randomBytes(32)
 
-const Asked = z.strictObject({
+const Requested = z.strictObject({
   KeyId: z.literal(keyArn),
   EncryptionContext: z.strictObject({ purser: z.string() }),
   EncryptionAlgorithm: z.literal('SYMMETRIC_DEFAULT'),
@@ -18,14 +18,14 @@ const Asked = z.strictObject({
 
 export interface AwsKms {
   readonly endpoint: string
-  asked: { readonly action: string; readonly context: string; readonly signed: boolean }[]
+  requested: { readonly action: string; readonly context: string; readonly signed: boolean }[]
   answerOtherKey: boolean
-  /** What it answers everything with, or that it cuts every connection. */
+  /** Its answer to every request, or that it cuts every connection. */
   trouble: 'none' | 'cut' | { readonly status: number; readonly type: string }
   stop(): void
 }
 
-/** AWS KMS as its API reference has it: the request's signature is computed again, and the encryption context is authenticated. */
+/** AWS KMS as in its API reference: verifies the request's signature and authenticates the encryption context. */
 export async function startAwsKms(): Promise<AwsKms> {
   process.env.AWS_ACCESS_KEY_ID = accessKeyId
   process.env.AWS_SECRET_ACCESS_KEY = secretAccessKey
@@ -39,8 +39,8 @@ export async function startAwsKms(): Promise<AwsKms> {
     }
     const action = String(request.headers['x-amz-target']).replace('TrentService.', '')
     const signed = isSigned(request, body)
-    const { EncryptionContext, Plaintext, CiphertextBlob } = Asked.parse(JSON.parse(body.toString()))
-    kms.asked.push({ action, context: EncryptionContext.purser, signed })
+    const { EncryptionContext, Plaintext, CiphertextBlob } = Requested.parse(JSON.parse(body.toString()))
+    kms.requested.push({ action, context: EncryptionContext.purser, signed })
     const given = { context: EncryptionContext.purser, Plaintext, CiphertextBlob, otherKey: kms.answerOtherKey }
     const answer = signed ? act(action, given) : undefined
     response.statusCode = answer === undefined ? 400 : 200
@@ -51,7 +51,7 @@ export async function startAwsKms(): Promise<AwsKms> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const kms: AwsKms = {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked: [],
+    requested: [],
     answerOtherKey: false,
     trouble: 'none',
     stop: () => void server.close(),
@@ -89,7 +89,10 @@ function act(
   }
 }
 
-/** Signature Version 4, computed from the request as it arrived (AWS IAM user guide, "Create a signed AWS API request"). */
+/**
+ * Verifies Signature Version 4, computed from the request as it arrived (AWS IAM user guide, "Create a signed AWS API
+ * request").
+ */
 function isSigned(request: IncomingMessage, body: Buffer): boolean {
   const pattern =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, SignedHeaders=([^,]+), Signature=(\w{64})$/

@@ -10,7 +10,7 @@ import { wrappedSeeds } from '../../src/custody/wallet-keys.ts'
 import type { Db } from '../../src/platform/db/db.ts'
 import { systemRandom } from '../../src/platform/random.ts'
 
-/** A secret by name, and whether a process keeps it (in the memory of OpenSSL) for as long as it lives. */
+/** A secret by name, and whether a process keeps it in OpenSSL's memory for its lifetime. */
 export interface Secret {
   readonly name: string
   readonly bytes: Uint8Array
@@ -18,10 +18,10 @@ export interface Secret {
 }
 
 const Sealed = z.object({ sealed: z.instanceof(Uint8Array) })
-/** Used for every request; no money moves by them alone. */
+/** Used for every request; none of them can move money alone. */
 const kept = /^(settlement-token|answers|mpp-challenge|seal|file-link)-/
 
-/** Every secret of a deployment, opened with its key file as a thief of both would: what is then looked for. */
+/** Every secret of a deployment, opened with its key file: the secrets that the tests look for. */
 export async function everySecret(db: Db, file: string): Promise<Secret[]> {
   const kek = readFileSync(file)
   const ring = createKeyRing(localKeyEncryption(() => readFileSync(file), systemRandom))
@@ -54,7 +54,7 @@ async function keysOf(seed: Uint8Array): Promise<Secret[]> {
   ]
 }
 
-/** Which of the secrets are in there: as they are, in hexadecimal, in base64 or base64url. */
+/** Returns which of the secrets occur, raw or in hexadecimal, base64 or base64url. */
 export function found(secrets: readonly Secret[], where: Uint8Array): string[] {
   const hay = Buffer.from(where.buffer, where.byteOffset, where.byteLength)
   return secrets.flatMap(({ name, bytes }) =>
@@ -64,7 +64,7 @@ export function found(secrets: readonly Secret[], where: Uint8Array): string[] {
   )
 }
 
-/** Base64 without its last characters: they depend on what follows. */
+/** Base64 without its last characters, which depend on the bytes after the secret. */
 function formsOf(bytes: Uint8Array): readonly (readonly [string, Buffer])[] {
   const raw = Buffer.from(bytes)
   const hex = raw.toString('hex')

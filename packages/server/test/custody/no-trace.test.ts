@@ -43,7 +43,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Waits until the process has printed this, or throws when it ends before. */
+/** Waits until the process has printed this. Throws when it ends first. */
 function says(pattern: RegExp): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const look = (): void => {
@@ -59,7 +59,7 @@ function says(pattern: RegExp): Promise<void> {
   })
 }
 
-test('what is looked for is there to be found: every kind of key, and each would be recognised', () => {
+test('every kind of secret is present to be found, and each would be recognized', () => {
   const names = secrets.map(({ name }) => name.replace(/-[0-9a-f]{16}/, ''))
   for (const name of [
     'key-encryption key',
@@ -81,7 +81,7 @@ test('what is looked for is there to be found: every kind of key, and each would
 })
 
 test.runIf(process.platform === 'linux')(
-  'the whole memory of a process that has signed with them holds no seed, no private key, no data key and no key-encryption key',
+  'the whole memory of a process that has signed with them has no seed, no private key, no data key and no key-encryption key',
   () => {
     const memory = scan(serving.pid ?? 0, [...secrets.filter(({ isKept }) => !isKept), canary])
     expect(memory.bytes).toBeGreaterThan(20_000_000)
@@ -90,7 +90,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test('its JavaScript heap holds none of them, nor any key that the process keeps', async () => {
+test('its JavaScript heap has none of them, nor any key that the process keeps', async () => {
   serving.stdin.write('snapshot\n')
   await says(/written .*\n/)
   const heap = readFileSync(snapshot)
@@ -98,13 +98,13 @@ test('its JavaScript heap holds none of them, nor any key that the process keeps
   expect(found(secrets, heap)).toEqual([])
 })
 
-test('nothing that it logged or printed, errors among it, holds any of them', () => {
+test('nothing that it logged or printed, errors included, contains any of them', () => {
   expect(said.match(/as it should be/g)).toHaveLength(40)
-  expect(said).toContain('is not that of')
+  expect(said).toContain('does not match')
   expect(found(secrets, Buffer.from(said))).toEqual([])
 })
 
-test('a dump of the whole database holds none of them', async () => {
+test('a dump of the whole database contains none of them', async () => {
   const Table = z.object({ name: z.string() })
   const tables = await database.db.many(
     Table,
@@ -118,7 +118,7 @@ test('a dump of the whole database holds none of them', async () => {
   expect(found(secrets, whole)).toEqual([])
 })
 
-/** A table as text, and every stretch of bytes in it as it is. */
+/** A table as text, and all its byte values raw. */
 async function rowsOf(table: string): Promise<Buffer> {
   const rows = await database.db.many(z.object({ json: z.string() }), {
     text: `select to_jsonb(t)::text as json from "${table}" t`,
@@ -129,7 +129,7 @@ async function rowsOf(table: string): Promise<Buffer> {
   return Buffer.concat([Buffer.from(text), ...bytes])
 }
 
-/** Every readable stretch of a process's memory, in pieces that overlap by more than any secret's length. */
+/** Scans every readable region of a process's memory, in pieces that overlap by more than any secret's length. */
 function scan(pid: number, wanted: readonly Secret[]): { readonly bytes: number; readonly found: ReadonlySet<string> } {
   const seen = new Set<string>()
   const [piece, overlap] = [8 * 1024 * 1024, 256]
@@ -159,7 +159,7 @@ function stretches(pid: number): (readonly [number, number])[] {
   )
 }
 
-/** What can be read of it: a stretch may be reserved and not there. */
+/** Reads as much as possible: a region may be reserved and not mapped. */
 function readPiece(
   memory: number,
   buffer: Buffer,

@@ -12,8 +12,8 @@ import { systemRandom } from '../../src/platform/random.ts'
 import { steadyWitness } from '../steady-witness.ts'
 
 /**
- * A process that uses every key that custody has, some of them wrongly, logs what went wrong, and then waits to be looked at. Its
- * canary stays in memory, so that whoever looks can show that he would have seen.
+ * A process that uses every key in custody, some of them wrongly, logs the errors, and then waits to be inspected. Its
+ * canary stays in memory, which proves that the inspection finds what is there.
  */
 const [databaseUrl = '', file = '', organisation = '', snapshot = ''] = process.argv.slice(2)
 const tenant: Tenant = { organisationId: organisation as Tenant['organisationId'], environment: 'live' }

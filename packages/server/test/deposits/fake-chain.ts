@@ -10,7 +10,7 @@ export interface FakeTransfer {
   readonly rawAmount: bigint
 }
 
-/** A transaction: its hash stays, whichever block it comes into. */
+/** A transaction. Its hash stays the same in whichever block it is. */
 export interface FakeTx {
   readonly hash: Hex
   readonly transfers: readonly FakeTransfer[]
@@ -26,12 +26,12 @@ interface FakeBlock {
 
 type FakeLog = Record<string, unknown> & { readonly address: string; readonly blockNumber: string }
 
-/** What a node does to its answers; each sees the log list, the block or the receipt that the truth would be. */
+/** How a node changes its answers; each function gets the true log list, block or receipt. */
 export interface Lies {
   logs?: (logs: FakeLog[], filter: Record<string, unknown>) => unknown
-  block?: (block: Record<string, unknown> | null, asked: unknown) => unknown
+  block?: (block: Record<string, unknown> | null, requested: unknown) => unknown
   receipt?: (receipt: Record<string, unknown> | null) => unknown
-  /** Blocks that it has not heard of yet. */
+  /** Blocks that it has not received yet. */
   behind?: number
 }
 
@@ -41,11 +41,11 @@ export interface FakeChain {
   /** Adds a block with these transactions. */
   mine(txs?: readonly FakeTx[]): void
   mineMany(count: number): void
-  /** Takes the newest blocks away and answers their transactions. */
+  /** Removes the newest blocks and returns their transactions. */
   dropBlocks(count: number): FakeTx[]
-  /** A node of this chain; what it does to its answers may be changed at any time. */
+  /** A node of this chain. Its lies may change at any time. */
   node(lies?: Lies): Rpc
-  /** The same history so far, going its own way from here. */
+  /** A chain with the same history so far, which then diverges. */
   branch(): FakeChain
 }
 
@@ -57,7 +57,7 @@ export function aTx(...transfers: readonly FakeTransfer[]): FakeTx {
   return { hash: hash(), transfers }
 }
 
-/** A chain in memory that speaks JSON-RPC: it can be reorganised, and its nodes can lie, at any moment and without waiting. */
+/** A chain in memory with JSON-RPC. At any moment, and without waiting, it can be reorganized and its nodes can lie. */
 export function aFakeChain(network: Network, startSeconds: number, history: readonly FakeBlock[] = []): FakeChain {
   let blocks: FakeBlock[] = [...history]
   const mine = (txs: readonly FakeTx[] = []): void => {
@@ -91,10 +91,10 @@ export function aFakeChain(network: Network, startSeconds: number, history: read
 /** All nodes of a network, each healthy. */
 export function nodesOf(nodes: readonly Rpc[]): NodeRpc {
   const voters = nodes.map((rpc, index) => ({ node: { place: index + 1, url: '', state: 'up' as const }, rpc }))
-  return { voters, rest: () => undefined, probe: async () => undefined, compareHeads: async () => undefined }
+  return { voters, suspend: () => undefined, probe: async () => undefined, compareHeads: async () => undefined }
 }
 
-/** The door that block reads use, with one function behind it. */
+/** An RPC client for block reads, with one function behind it. */
 export function rpcOf(answerTo: (call: RpcCall) => RpcAnswer): Rpc {
   const rpc: Rpc = {
     batch: async (calls) => calls.map(answerTo),

@@ -30,7 +30,7 @@ export function anAddress(): Address {
   return checksumAddress(`0x${randomBytes(20).toString('hex')}`)
 }
 
-/** A network of ours whose deposits count at another depth. */
+/** One of our networks with another confirmation depth for deposits. */
 export function withDepth(network: Network, depth: number): Network {
   return { ...network, depositFinality: { depth } }
 }
@@ -52,7 +52,7 @@ export type Shown = z.output<typeof Shown>
 
 const DepositEvent = z.object({ walletId: z.string(), rawAmount: z.string(), txHash: z.string(), logIndex: z.number() })
 
-/** A database and a tenant, and the watcher's parts without their clockwork: a test says when a step happens. */
+/** A database and a tenant, and the watcher's parts without timers: a test runs each step. */
 export async function aFollowStage(network: Network = withDepth(baseSepolia, 3)) {
   const database = await freshDatabase()
   const toys = toyDeps(database.db)
@@ -65,7 +65,7 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
     tenant,
     network,
     usdc: tokenBySymbol(network, 'USDC')?.address ?? network.tokens[0]?.address ?? anAddress(),
-    /** A wallet of the tenant that is watched from now on. */
+    /** Returns a wallet of the tenant that is watched from now on. */
     async wallet(
       options: {
         readonly prefix?: 'byw' | 'mwt' | 'cad'
@@ -100,7 +100,7 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
       )
       return rows.map(({ payload }) => payload)
     },
-    /** A process's watcher of these nodes, which leads: calling it is one look. */
+    /** Returns a process's leading watcher of these nodes: each call runs one pass. */
     async follower(
       nodes: readonly Rpc[],
       own: { readonly db?: Db; readonly wrap?: (reads: FollowReads) => FollowReads } = {},
@@ -130,7 +130,7 @@ export type FollowStage = Awaited<ReturnType<typeof aFollowStage>>
 
 export type FollowReads = BlockReads & ConfirmedReads
 
-/** Takes the lead, whoever has it. */
+/** Takes the lead from whoever has it. */
 async function lead(db: Db, network: Network): Promise<Lease> {
   await db.run(sql`update deposit_cursors set lease_until = null where network = ${network.name}`)
   const lease = await takeLease(db, network.name, { name: 'test', leaseMs: 60_000 })
@@ -145,7 +145,7 @@ async function aTenant(deps: Deps, database: TestDatabase, environment: 'test' |
   return { organisationId, environment }
 }
 
-/** A transfer of that many of the token's smallest unit. */
+/** A transfer of this many of the token's smallest unit. */
 export function transfer(token: Address, to: Address, rawAmount = 1_000_000n, from = anAddress()): FakeTransfer {
   return { token, from, to, rawAmount }
 }

@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => stage.stop())
 
-test('a deposit is seen when its block is there, confirmed at its depth, and told of once', async () => {
+test('a deposit is seen when its block is there, confirmed at its depth, and published once', async () => {
   const wallet = await stage.wallet()
   const follow = await stage.follower([chain.node()])
   await follow()

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage.stop())
 
-/** Dies at the given step: before it, or after it took effect and before anybody heard. */
+/** Dies at the given step: before it, or after it took effect and before it returned. */
 class Death {
   steps = 0
   readonly #at: number
@@ -31,7 +31,7 @@ class Death {
   }
 }
 
-/** A database whose every statement, in a transaction and outside, and every commit is a step. */
+/** A database whose every statement and commit is a step. */
 function mortalDb(db: Db, death: Death): Db {
   const mortal = <Q extends Pick<Db, 'one' | 'maybeOne' | 'many' | 'run'>>(on: Q): Q => ({
     ...on,
@@ -55,7 +55,7 @@ function mortalReads(reads: FollowReads, death: Death): FollowReads {
   }
 }
 
-/** A deposit, a reorganisation that moves it, another deposit, and its confirmation: every kind of step there is. */
+/** A deposit, a reorganization that moves it, another deposit, and its confirmation: every kind of step. */
 async function live(chain: FakeChain, look: () => Promise<void>, to: `0x${string}`): Promise<void> {
   const [first, second] = [aTx(transfer(stage.usdc, to, 1n)), aTx(transfer(stage.usdc, to, 2n))]
   await look()
@@ -84,7 +84,7 @@ async function anew(): Promise<FakeChain> {
   return chain
 }
 
-/** One life in which the process dies at that step, and another takes its place; answers how many steps it had. */
+/** One run in which the process dies at that step, and another continues. Returns the number of its steps. */
 async function dieAt(at: number, when: 'before' | 'after'): Promise<number> {
   const chain = await anew()
   const wallet = await stage.wallet()
@@ -121,7 +121,7 @@ test.each(['before', 'after'] as const)(
   },
 )
 
-test('a leader that lost its lead without knowing writes nothing', async () => {
+test('a leader that lost its lead unnoticed writes nothing', async () => {
   const chain = await anew()
   const wallet = await stage.wallet()
   const old = await stage.follower([chain.node()])

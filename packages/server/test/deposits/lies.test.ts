@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => stage.stop())
 
-/** A look, whether the node let it succeed or not. */
+/** Runs a pass, whether or not the node lets it succeed. */
 async function tryTo(follow: () => Promise<void>): Promise<'done' | 'failed'> {
   return follow().then(
     () => 'done',
@@ -23,47 +23,44 @@ async function tryTo(follow: () => Promise<void>): Promise<'done' | 'failed'> {
 }
 
 const single: readonly (readonly [string, (wallet: string) => Lies])[] = [
-  ['leaves the logs of a block out', () => ({ logs: () => [] })],
-  ['leaves one log out of several', () => ({ logs: (logs) => logs.slice(1) })],
-  ['tells every log twice', () => ({ logs: (logs) => [...logs, ...logs] })],
-  ['tells nothing instead of a list', () => ({ logs: () => ({ not: 'a list' }) })],
-  ['tells of a block that is another’s', () => ({ block: (block) => block && { ...block, number: '0x1' } })],
+  ['omits the logs of a block', () => ({ logs: () => [] })],
+  ['omits one log out of several', () => ({ logs: (logs) => logs.slice(1) })],
+  ['reports every log twice', () => ({ logs: (logs) => [...logs, ...logs] })],
+  ['answers null instead of a list', () => ({ logs: () => ({ not: 'a list' }) })],
+  ['answers with another block', () => ({ block: (block) => block && { ...block, number: '0x1' } })],
   ['has no blocks', () => ({ block: () => null })],
   ['is 10 blocks behind', () => ({ behind: 10 })],
   [
-    'puts logs into another block',
+    'moves logs into another block',
     () => ({ logs: (logs) => logs.map((log) => ({ ...log, blockHash: `0x${'7'.repeat(64)}` })) }),
   ],
-  ['says that its logs are removed', () => ({ logs: (logs) => logs.map((log) => ({ ...log, removed: true })) })],
-  ['gives receipts of nothing', () => ({ receipt: () => null })],
+  ['marks its logs as removed', () => ({ logs: (logs) => logs.map((log) => ({ ...log, removed: true })) })],
+  ['answers null for receipts', () => ({ receipt: () => null })],
   ['gives receipts without logs', () => ({ receipt: (receipt) => receipt && { ...receipt, logs: 7 } })],
 ]
 
-test.each(single)(
-  'a node that %s for a while makes nobody miss a deposit, and nobody hear of it twice',
-  async (_lie, lies) => {
-    const wallet = await stage.wallet()
-    const own: Lies = {}
-    const follow = await stage.follower([chain.node(own)])
-    await follow()
-    chain.mine([aTx(transfer(stage.usdc, anAddress()), transfer(stage.usdc, wallet.address))])
-    chain.mine([aTx(transfer(stage.usdc, wallet.address, 3n))])
-    Object.assign(own, lies(wallet.address))
-    for (let n = 0; n < 3; n++) {
-      await tryTo(follow)
-      chain.mine()
-    }
-    for (const name of ['logs', 'block', 'receipt', 'behind'] as const) delete own[name]
-    // The second reading comes some blocks behind the head.
-    chain.mineMany(12)
-    await follow()
-    await follow()
-    expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed', 'confirmed'])
-    expect((await stage.deposits()).map(({ rawAmount }) => rawAmount).sort()).toEqual(['1000000', '3'])
-  },
-)
+test.each(single)('a node that %s for a while causes no lost deposit and no repeated event', async (_lie, lies) => {
+  const wallet = await stage.wallet()
+  const own: Lies = {}
+  const follow = await stage.follower([chain.node(own)])
+  await follow()
+  chain.mine([aTx(transfer(stage.usdc, anAddress()), transfer(stage.usdc, wallet.address))])
+  chain.mine([aTx(transfer(stage.usdc, wallet.address, 3n))])
+  Object.assign(own, lies(wallet.address))
+  for (let n = 0; n < 3; n++) {
+    await tryTo(follow)
+    chain.mine()
+  }
+  for (const name of ['logs', 'block', 'receipt', 'behind'] as const) delete own[name]
+  // The second reading comes some blocks behind the head.
+  chain.mineMany(12)
+  await follow()
+  await follow()
+  expect((await stage.rows()).map(({ status }) => status)).toEqual(['confirmed', 'confirmed'])
+  expect((await stage.deposits()).map(({ rawAmount }) => rawAmount).sort()).toEqual(['1000000', '3'])
+})
 
-test('a deposit that one node invents is never told of', async () => {
+test('a deposit that one node invents is never published', async () => {
   const wallet = await stage.wallet()
   const own: Lies = {
     logs: (logs) => logs.flatMap((log) => [log, { ...log, logIndex: '0x63', data: `0x${'0'.repeat(60)}ffff` }]),
@@ -78,7 +75,7 @@ test('a deposit that one node invents is never told of', async () => {
   expect((await stage.deposits()).map(({ logIndex }) => logIndex)).toEqual([0])
 })
 
-test('while two nodes disagree about a block nothing in it is told of, and when they agree it is', async () => {
+test('while two nodes disagree about a block none of its deposits is published, and when they agree they are', async () => {
   const wallet = await stage.wallet()
   const other = chain.branch()
   const tx = aTx(transfer(stage.usdc, wallet.address))
@@ -96,7 +93,7 @@ test('while two nodes disagree about a block nothing in it is told of, and when 
   expect(await stage.deposits()).toHaveLength(1)
 })
 
-test('going from one node to another that is on another branch, and back, tells of each deposit once', async () => {
+test('switching to a node on another branch, and back, publishes each deposit once', async () => {
   const wallet = await stage.wallet()
   const other = chain.branch()
   const tx = aTx(transfer(stage.usdc, wallet.address))
@@ -122,7 +119,7 @@ const weak: readonly (readonly [string, (wallet: string) => Rpc])[] = [
   ['is on another branch', () => branchOf(5)],
 ]
 
-/** A node of a chain that parted so many blocks ago. */
+/** A node of a chain that diverged this many blocks ago. */
 function branchOf(blocks: number): Rpc {
   const other = chain.branch()
   other.dropBlocks(blocks)
@@ -131,7 +128,7 @@ function branchOf(blocks: number): Rpc {
 }
 
 test.each(weak)(
-  'a deposit waits while one of two nodes %s, and one of three does not hold it up',
+  'a deposit waits while one of two nodes %s, and one of three does not delay it',
   async (_fault, node) => {
     const wallet = await stage.wallet()
     chain.mine([aTx(transfer(stage.usdc, wallet.address))])
@@ -146,7 +143,7 @@ test.each(weak)(
   },
 )
 
-test('a deposit that the node which is read invents is confirmed by no second node, and is withdrawn by three', async () => {
+test('a deposit invented by the node that is read is confirmed by no second node, and withdrawn by three', async () => {
   const wallet = await stage.wallet()
   const invented = (logs: readonly object[]) =>
     logs.flatMap((log) => [log, { ...log, logIndex: '0x63', data: `0x${'0'.repeat(60)}ffff` }])
@@ -168,7 +165,10 @@ test('a deposit that the node which is read invents is confirmed by no second no
 
 const inventedHash = `0x${'5'.repeat(64)}`
 
-/** A node that shows each deposit once more, in a transaction that nobody sent; the second kind with block and receipt to match. */
+/**
+ * A node that shows each deposit a second time, in a transaction that was never sent; if thorough, with matching block
+ * and receipt.
+ */
 function inventor(isThorough: boolean): Lies {
   let invented: (Record<string, unknown> & { readonly blockHash?: unknown }) | undefined
   const logs: Lies['logs'] = (real) =>
@@ -192,7 +192,7 @@ test.each([
   [false, 'withdrawn'],
   [true, 'pending'],
 ])(
-  'a deposit by a transaction that one node invents in a real block ends once a majority says that it is not there (thorough: %s)',
+  'a deposit in a transaction that one node invents in a real block ends once a majority reports it absent (thorough: %s)',
   async (isThorough, inPair) => {
     const wallet = await stage.wallet()
     chain.mine([aTx(transfer(stage.usdc, wallet.address))])
@@ -203,7 +203,7 @@ test.each([
     const three = await stage.follower([chain.node(inventor(isThorough)), chain.node(), chain.node()])
     await three()
     expect((await stage.rows()).map(({ status }) => status).sort()).toEqual(['confirmed', 'withdrawn'])
-    // The second reading shows it once more, and it ends once more.
+    // The second reading shows it again, and it ends again.
     chain.mineMany(30)
     await three()
     await three()
@@ -212,7 +212,7 @@ test.each([
   },
 )
 
-test('a deposit in a block that only the node which is read has ends once a majority has another block there', async () => {
+test('a deposit in a block that only the node that is read has ends once a majority has another block there', async () => {
   const wallet = await stage.wallet()
   await (await stage.follower([chain.node()]))()
   const other = chain.branch()
@@ -224,7 +224,7 @@ test('a deposit in a block that only the node which is read has ends once a majo
   expect(await stage.deposits()).toEqual([])
 })
 
-test('what is final is taken back by a majority, and by no node alone, however long it insists', async () => {
+test('a final deposit is withdrawn by a majority, and never by one node, however often it repeats its answer', async () => {
   const wallet = await stage.wallet()
   const before = chain.branch()
   chain.mine([aTx(transfer(stage.usdc, wallet.address))])
@@ -257,7 +257,7 @@ test.each<readonly [string, (log: Record<string, unknown>) => object]>([
       topics: [(log.topics as string[])[0], `0x${'0'.repeat(24)}${'ab'.repeat(20)}`, (log.topics as string[])[2]],
     }),
   ],
-])('at the second reading a node that says %s of a confirmed deposit changes nothing of it', async (_what, lie) => {
+])('at the second reading a node that reports %s for a confirmed deposit changes nothing', async (_what, lie) => {
   const wallet = await stage.wallet()
   const own: Lies = {}
   const follow = await stage.follower([chain.node(own), chain.node(), chain.node()])
@@ -278,10 +278,10 @@ test.each<readonly [string, (log: Record<string, unknown>) => object]>([
   expect(await stage.deposits()).toHaveLength(1)
 })
 
-test('a head that one node invents makes no deposit count before its depth', async () => {
+test('a head that one node invents confirms no deposit before its depth', async () => {
   const wallet = await stage.wallet()
   const high = chain.node({
-    block: (block, asked) => (asked === 'latest' && block ? { ...block, number: '0x8000' } : block),
+    block: (block, requested) => (requested === 'latest' && block ? { ...block, number: '0x8000' } : block),
   })
   chain.mine([aTx(transfer(stage.usdc, wallet.address))])
   chain.mineMany(1)
@@ -297,7 +297,7 @@ test('a head that one node invents makes no deposit count before its depth', asy
 })
 
 test.each([1, 7, 30])(
-  'a node that allows %i blocks at a time is caught up with after thousands of blocks',
+  'a node that allows %i blocks per query is read completely after thousands of blocks',
   async (allowed) => {
     const wallet = await stage.wallet()
     const node = chain.node()
@@ -308,10 +308,10 @@ test.each([1, 7, 30])(
       onOneNode: (work) => work(limited),
       batch: (calls: Parameters<typeof node.batch>[0]) => {
         const filter = calls[0]?.method === 'eth_getLogs' ? Object(calls[0].params[0]) : {}
-        const asked = Number(filter.toBlock) - Number(filter.fromBlock) + 1
-        if (asked > allowed) refused += 1
-        if (asked > allowed) return Promise.reject(new Error('query returned more than 10000 results'))
-        if (asked > 0) longest = Math.max(longest, asked)
+        const requested = Number(filter.toBlock) - Number(filter.fromBlock) + 1
+        if (requested > allowed) refused += 1
+        if (requested > allowed) return Promise.reject(new Error('query returned more than 10000 results'))
+        if (requested > 0) longest = Math.max(longest, requested)
         return node.batch(calls)
       },
     }
@@ -325,7 +325,7 @@ test.each([1, 7, 30])(
     while ((await tryTo(follow)) === 'failed');
     expect(await stage.deposits()).toHaveLength(3)
     expect(longest).toBe(allowed)
-    // It does not run into the limit again and again.
+    // It remembers the limit instead of exceeding it again and again.
     expect(refused).toBeLessThan(30)
   },
 )

@@ -14,7 +14,7 @@ afterAll(() => stage.stop())
 const depth = 3
 const now = (): number => Math.floor(Date.now() / 1_000)
 
-/** A chain of its own for each case, followed from its beginning. */
+/** A separate chain for each case, followed from its first block. */
 async function aFollowedChain(): Promise<{ chain: FakeChain; follow: () => Promise<void> }> {
   for (const table of [sql`delete from scanned_blocks`, sql`delete from deposit_cursors`])
     await stage.database.db.run(table)
@@ -27,7 +27,7 @@ async function aFollowedChain(): Promise<{ chain: FakeChain; follow: () => Promi
   return { chain, follow }
 }
 
-/** The last blocks go and as many others come, which hold these transactions in the one that is said. */
+/** Replaces the last blocks by as many others, with these transactions in the given block. */
 function reorganise(
   chain: FakeChain,
   blocks: number,
@@ -40,7 +40,7 @@ function reorganise(
 const depths = Array.from({ length: 20 }, (_, n) => n + 1)
 
 test.each(depths)(
-  'a reorganisation of %i blocks at any moment of a deposit’s life tells of it once, or never if it stays out',
+  'a reorganization of %i blocks at any moment of a deposit’s life publishes it once, or never if it stays out',
   async (blocks) => {
     for (const age of [0, 1, depth - 1, depth, 10]) {
       const isTouched = age < blocks
@@ -54,8 +54,8 @@ test.each(depths)(
           chain.mine()
         }
         await follow()
-        const wasTold = (await stage.deposits()).length
-        expect(wasTold, `${age} blocks above it`).toBe(age >= depth - 1 ? 1 : 0)
+        const wasReported = (await stage.deposits()).length
+        expect(wasReported, `${age} blocks above it`).toBe(age >= depth - 1 ? 1 : 0)
 
         reorganise(chain, blocks, { txs: [tx], at: fate === 'comes back' ? Math.min(blocks - 1, 1) : -1 })
         await follow()
@@ -69,13 +69,13 @@ test.each(depths)(
           (await stage.rows()).map(({ status }) => status),
           `${fate} at ${age}`,
         ).toEqual([isThere ? 'confirmed' : 'withdrawn'])
-        expect(await stage.deposits(), `${fate} at ${age}`).toHaveLength(isThere ? 1 : wasTold)
+        expect(await stage.deposits(), `${fate} at ${age}`).toHaveLength(isThere ? 1 : wasReported)
       }
     }
   },
 )
 
-test('a transaction that comes back with its logs at other places keeps its rows, among equal transfers too', async () => {
+test('a transaction that comes back with its logs at other positions keeps its rows, among equal transfers too', async () => {
   const wallet = await stage.wallet()
   const { chain, follow } = await aFollowedChain()
   const [one, two] = [transfer(stage.usdc, wallet.address), transfer(stage.usdc, wallet.address)]
@@ -98,7 +98,7 @@ test('a transaction that comes back with its logs at other places keeps its rows
   expect(await stage.deposits()).toHaveLength(3)
 })
 
-test('a transaction that does something else when it comes back is another deposit, and the first stays withdrawn', async () => {
+test('a transaction with another effect when it comes back is another deposit, and the first stays withdrawn', async () => {
   const wallet = await stage.wallet()
   const { chain, follow } = await aFollowedChain()
   const tx = aTx(transfer(stage.usdc, wallet.address, 5n))
@@ -116,7 +116,7 @@ test('a transaction that does something else when it comes back is another depos
   expect((await stage.deposits()).map(({ rawAmount }) => rawAmount)).toEqual(['6'])
 })
 
-test('a reorganisation deeper than everything that is remembered is followed from there on', async () => {
+test('a reorganization deeper than everything recorded is followed from there on', async () => {
   const wallet = await stage.wallet()
   const { chain, follow } = await aFollowedChain()
   chain.mineMany(400)
@@ -130,7 +130,7 @@ test('a reorganisation deeper than everything that is remembered is followed fro
   expect(await stage.deposits()).toHaveLength(1)
 })
 
-/** What may happen between two looks. */
+/** What may happen between two passes. */
 const Step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('mine' as const), count: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('pay' as const), copies: fc.integer({ min: 1, max: 2 }) }) },
@@ -148,7 +148,7 @@ const Step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
 )
 
-test('after any history of payments and reorganisations the rows are what the chain holds, and nothing is told twice', async () => {
+test('after any history of payments and reorganizations the rows match the chain, and nothing is published twice', async () => {
   const property = fc.asyncProperty(fc.array(Step, { minLength: 5, maxLength: 40, size: 'max' }), async (steps) => {
     const wallet = await stage.wallet()
     const { chain, follow: first } = await aFollowedChain()
@@ -171,18 +171,18 @@ test('after any history of payments and reorganisations the rows are what the ch
     chain.mineMany(depth + 1)
     await follow()
     await follow()
-    const held = chain.blocks.flatMap(({ txs }) => txs.flatMap((tx) => tx.transfers.map(() => tx.hash))).sort()
+    const expected = chain.blocks.flatMap(({ txs }) => txs.flatMap((tx) => tx.transfers.map(() => tx.hash))).sort()
     const rows = await stage.rows()
     expect(
       rows
         .filter(({ status }) => status === 'confirmed')
         .map(({ txHash }) => txHash)
         .sort(),
-    ).toEqual(held)
+    ).toEqual(expected)
     expect(rows.filter(({ status }) => status === 'pending')).toEqual([])
-    const told = (await stage.deposits()).map(({ txHash, logIndex }) => `${txHash}/${logIndex}`)
-    const perHash = Map.groupBy(told, (name) => name.slice(0, 66))
-    for (const hash of held) expect(perHash.has(hash)).toBe(true)
+    const reported = (await stage.deposits()).map(({ txHash, logIndex }) => `${txHash}/${logIndex}`)
+    const perHash = Map.groupBy(reported, (name) => name.slice(0, 66))
+    for (const hash of expected) expect(perHash.has(hash)).toBe(true)
     for (const [hash, names] of perHash)
       expect(names.length, hash).toBe(rows.filter(({ txHash }) => txHash === hash).length)
   })

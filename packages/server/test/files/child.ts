@@ -4,21 +4,24 @@ import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { openDiskBlobs } from '../../src/files/index.ts'
 import { systemClock } from '../../src/platform/clock.ts'
-import { Pour } from '../../src/platform/pour.ts'
 import { systemRandom } from '../../src/platform/random.ts'
+import { ReusedBufferStream } from '../../src/platform/reused-buffer-stream.ts'
 
-/** A process of its own around the disk store: `round-trip <directory> <bytes>`, `abandon <directory>` or `hang <directory>`. */
+/**
+ * A separate process that uses the disk store: `round-trip <directory> <bytes>`, `abandon <directory>` or `hang
+ * <directory>`.
+ */
 const [task = '', directory = '', bytes = '0'] = process.argv.slice(2)
 const chunkBytes = 65_536
 const store = await openDiskBlobs({ directory, clock: systemClock, random: systemRandom })
 
-/** As a socket brings it: each chunk in memory of its own, none like the one before. */
+/** As a socket delivers it: each chunk in separate memory, no two alike. */
 async function* upload(size: number) {
   for (let sent = 0; sent < size; sent += chunkBytes) {
     const chunk = Buffer.alloc(Math.min(chunkBytes, size - sent), sent / chunkBytes)
     chunk.writeUInt32LE((sent / chunkBytes) >>> 0)
     yield chunk
-    // As our server does: what waits for the collector would be counted here as what the store holds.
+    // As our server does: memory that waits for the collector would be counted as the store's.
     chunk.buffer.transfer(0)
   }
 }
@@ -28,8 +31,8 @@ async function roundTrip(size: number): Promise<void> {
   const opened = await store.open(stored.key)
   const hash = createHash('sha256')
   let read = 0
-  if (!(opened?.content instanceof Pour)) throw new Error('a content of the disk cannot be poured')
-  await opened.content.pour(async (bytes) => {
+  if (!(opened?.content instanceof ReusedBufferStream)) throw new Error('a content of the disk cannot be streamed')
+  await opened.content.writeTo(async (bytes) => {
     read += bytes.length
     hash.update(bytes)
   })
@@ -37,14 +40,14 @@ async function roundTrip(size: number): Promise<void> {
   console.log(JSON.stringify({ ...stored, read, readSha256: hash.digest('hex'), rssMax }))
 }
 
-/** Some megabytes arrive, then nothing does, until somebody ends this process. */
+/** Some megabytes arrive, then nothing, until this process is killed. */
 async function* stalled() {
   yield* upload(4 * 1024 * 1024)
   console.log('stalled')
   await new Promise((resolve) => setTimeout(resolve, 60_000))
 }
 
-/** What everybody has let go of is collected, if it can be. */
+/** Collects unreachable objects, if possible. */
 async function abandon(): Promise<void> {
   const { key } = await store.put(upload(1_000_000), { bytesMax: 1_000_000 })
   for (let times = 0; times < 20; times++) {

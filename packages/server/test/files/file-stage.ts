@@ -10,7 +10,7 @@ import { type FormPart, formOf, upload } from './uploads.ts'
 type Headers = Record<string, string>
 type Body = Uint8Array<ArrayBuffer>
 
-/** A vault of an organisation of its own, and ways to fill it. */
+/** A vault of a new organization, and functions to fill it. */
 export interface FilledVault {
   readonly org: Org
   readonly vaultId: string
@@ -19,17 +19,17 @@ export interface FilledVault {
   state(): Promise<Answer['body']>
 }
 
-/** A stage with vaults to fill, and a look into the store that holds their files. */
+/** A stage with vaults to fill, and access to the store with their files. */
 export interface FileStage extends VaultStage {
   aVault(plan?: 'hobby' | 'pro' | 'enterprise'): Promise<FilledVault>
   sendTo(org: Org, vaultId: string, body: Body, headers?: Headers): Promise<Answer>
   download(org: Org, vaultId: string, fileId: unknown, headers?: Headers): Promise<Response>
   sweep(): Promise<void>
-  /** How many blobs the store holds, how many uploads are under way, and how many blobs wait to be deleted. */
+  /** The number of blobs in the store, of uploads in progress, and of blobs queued for deletion. */
   store(): Promise<Readonly<Record<'blobs' | 'uploads' | 'deletions', number>>>
 }
 
-/** What is sent where a test does not care. */
+/** Content for tests where it does not matter. */
 export const content = randomBytes(100_000)
 export const sha256 = createHash('sha256').update(content).digest('hex')
 export const mebibyte = 2 ** 20

@@ -25,7 +25,7 @@ test.each([
   ['a disk', 48],
   ['an S3 server', 64],
 ])(
-  'a file of 256 MB goes up to %s and comes down through a server that holds less than %i MB more than when it is idle',
+  'a file of 256 MB is uploaded to %s and downloaded through a server that uses less than %i MB more than when idle',
   { timeout: 180_000 },
   async (where, growthMax) => {
     database = await freshDatabase()
@@ -82,13 +82,13 @@ async function* formStream(seen: (chunk: Uint8Array) => void): AsyncGenerator<Ui
   yield Buffer.from(`\r\n--${boundary}--\r\n`)
 }
 
-/** What the process holds, or the most that it held, as Linux counts it. */
+/** The resident memory of the process, or its peak, as Linux counts it. */
 function rssOf(pid: number | undefined, field: 'VmRSS' | 'VmHWM'): number {
   const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return Number(line?.[1]) * 1_024
 }
 
-/** Reading its own code takes a process more than anything that it does later. */
+/** Resets the peak: loading its code takes a process more memory than anything later. */
 function forgetPeakOf(pid: number | undefined): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }

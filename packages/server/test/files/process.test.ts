@@ -37,7 +37,7 @@ function start(...args: readonly string[]) {
   return started
 }
 
-test('a process that stores and reads 256 MB never holds more than 150 MB', async () => {
+test('a process that stores and reads 256 MB never uses more than 150 MB', async () => {
   const megabytes256 = 256 * 1024 * 1024
   const { stdout } = start(script, 'round-trip', directory, String(megabytes256))
   const text = await textOf(stdout)
@@ -48,7 +48,7 @@ test('a process that stores and reads 256 MB never holds more than 150 MB', asyn
   expect(rssMax).toBeLessThan(150 * 1024 * 1024)
 })
 
-test('streams that nobody reads and uploads that never go on do not end the process when they are collected', async () => {
+test('unread streams and stalled uploads do not end the process when they are collected', async () => {
   const started = start('--expose-gc', script, 'abandon', directory)
   const ended = once(started, 'close')
   expect(JSON.parse(await textOf(started.stdout))).toEqual({ collected: true })

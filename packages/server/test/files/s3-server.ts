@@ -8,11 +8,14 @@ import type { S3Settings } from '../../src/files/index.ts'
 
 const require = createRequire(import.meta.url)
 
-/** s3rver, an S3 server of others' making, in a process of its own. It knows one access key, cannot list or abort uploads, and takes `bytes=0-0` for all. */
+/**
+ * s3rver, an independent S3 server, in a separate process. It has one access key, cannot list or abort uploads, and
+ * treats `bytes=0-0` as the whole object.
+ */
 export async function startS3(): Promise<{ readonly settings: S3Settings; stop(): Promise<void> }> {
   const directory = mkdtempSync(path.join(tmpdir(), 'purser-s3-'))
   const script = path.join(path.dirname(require.resolve('s3rver/package.json')), 'bin', 's3rver.js')
-  // It enciphers the tokens of its lists with DES, which OpenSSL has put among what is obsolete.
+  // It encrypts its list tokens with DES, which OpenSSL has moved to its legacy provider.
   const args = [
     '--openssl-legacy-provider',
     script,

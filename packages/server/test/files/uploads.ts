@@ -5,7 +5,7 @@ import { type Answer, parseAnswer } from '../world.ts'
 /** A form as browsers send it, byte for byte. */
 export interface FormPart {
   readonly field?: string
-  /** As it stands in the header, percent-encoding and all; undefined for a part without one. */
+  /** The raw header value, percent-encoding included; undefined for a part without one. */
   readonly filename?: string | undefined
   readonly type?: string | undefined
   readonly headers?: readonly string[]
@@ -42,7 +42,7 @@ export async function upload(base: string, { key, vaultId, body, headers }: Uplo
   return parseAnswer(response)
 }
 
-/** Begins an upload of this many bytes over a socket of its own, sends those that are given and leaves it hanging there. */
+/** Begins an upload of this many bytes over a separate socket, sends the given ones and stops there. */
 export async function hangingUpload(
   base: string,
   { key, vaultId, body, headers = {} }: Upload,

@@ -3,8 +3,11 @@ import type { Address, Hex } from '@purser/protocol'
 import { keccak256, parseTransaction } from 'viem'
 import type { Chance } from './chance.ts'
 import {
+  addCoin,
+  coinOf,
   copyOf,
   decodeCall,
+  emptyState,
   innerCalls,
   type Moved,
   type Rules,
@@ -14,14 +17,15 @@ import {
   type TokenState,
 } from './token.ts'
 
-/** What waits to be mined: signed by the settler, or by anybody else. */
+/** A transaction that waits to be mined: signed by an account of the service, or by anybody else. */
 export interface SimTransaction {
   readonly hash: Hex
-  /** The settler's nonce; undefined for a transaction of somebody else. */
+  /** The nonce of a service account; undefined for a transaction of another sender. */
   readonly nonce: bigint | undefined
   readonly from: string
   readonly to: string
   readonly input: Hex
+  readonly value: bigint
   readonly calls: readonly { readonly call: TokenCall; readonly allowFailure: boolean }[]
   readonly gasLimit: bigint
   readonly fee: bigint
@@ -32,8 +36,10 @@ export interface SimReceipt {
   readonly status: '0x1' | '0x0'
   readonly gasUsed: bigint
   readonly logs: readonly SimLog[]
-  /** Whose signed money it moved. */
+  /** The signed money that it moved. */
   readonly moved: readonly Moved[]
+  /** The place of its first log in its block. */
+  readonly firstLog: number
 }
 
 export interface SimBlock {
@@ -43,17 +49,20 @@ export interface SimBlock {
   readonly timestamp: bigint
   readonly receipts: ReadonlyMap<string, SimReceipt>
   readonly state: TokenState
-  readonly settlerNonce: bigint
+  /** How many transactions accounts have sent, by their addresses in lower case. */
+  readonly counts: ReadonlyMap<string, bigint>
+  /** What a unit of gas costs in it, in wei. */
+  readonly baseFee: bigint
 }
 
 const stranger: Address = `0x${'5'.repeat(40)}`
 
-/** The wei that each unit of gas costs in every block. */
-export const gasPrice = 1_000_000_000n
+/** The price of a unit of gas, in wei, unless the chain's `baseFee` differs. */
+const gasPrice = 1_000_000_000n
 
 interface Beginning {
   readonly timestamp: bigint
-  /** Blocks after which one is final, itself among them. */
+  /** The depth at which a block is final, itself included. */
   readonly depth: number
 }
 
@@ -63,29 +72,30 @@ export interface Move {
   readonly amount: bigint
 }
 
-/** A chain of blocks with one token and one settler. Nodes see a part of it. */
+/** A chain of blocks with one token. Nodes see a part of it. */
 export class SimChain {
   readonly rules: Rules
-  /** What keys signed, as its rules know it. */
+  /** What keys signed, for the token's rules. */
   readonly signed = new Map<string, string>()
-  /** The canonical blocks; replaced, never changed, so that whoever has it has a view of its own. */
+  /** The canonical blocks. The array is replaced, never changed, so that each holder has a stable view. */
   blocks: readonly SimBlock[]
-  /** Every raw transaction that was ever sent, also by a node that kept it to itself. */
+  /** Every raw transaction that was ever sent, also to a node that did not forward it. */
   readonly #waiting = new Map<string, SimTransaction>()
   readonly #chance: Chance
   #made = 0
-  /** Keys of money that a block ever showed moving, also one that is gone. */
+  /** Keys of money that any block ever showed moving, also one that was undone. */
   readonly shown = new Set<string>()
 
-  /** No reorganization within the depth comes to the block of this number any more. */
+  /** No reorganization within the depth reaches the block of this number. */
   finalNumber = 0
+  /** Of the next block. */
+  baseFee = gasPrice
   readonly #depth: number
 
   constructor(rules: Omit<Rules, 'signed'>, chance: Chance, { timestamp, depth }: Beginning) {
     this.#depth = depth
     this.rules = { ...rules, signed: this.signed }
     this.#chance = chance
-    const state = copyOf({ balances: new Map(), used: new Set(), permits: new Set(), burners: new Set() })
     this.blocks = [
       {
         number: 0,
@@ -93,8 +103,9 @@ export class SimChain {
         parentHash: `0x${'0'.repeat(64)}`,
         timestamp,
         receipts: new Map(),
-        state,
-        settlerNonce: 0n,
+        state: emptyState(),
+        counts: new Map(),
+        baseFee: gasPrice,
       },
     ]
   }
@@ -105,45 +116,76 @@ export class SimChain {
     return head
   }
 
-  /** Takes a raw transaction of the settler. */
+  /** Accepts a raw transaction of an account of the service. */
   take(raw: Hex): { readonly hash: Hex } | { readonly refusal: string } {
-    const { nonce = 0, to, data = '0x', gas = 0n, maxFeePerGas = 0n } = parseTransaction(raw)
+    const { nonce = 0, to = '0x', data: input = '0x', value = 0n, gas = 0n, maxFeePerGas = 0n } = parseTransaction(raw)
     const hash = keccak256(raw)
-    if (BigInt(nonce) < this.head.settlerNonce) return { refusal: 'nonce too low' }
+    const from = this.rules.senderOf(raw)
+    this.onSigned?.({ from, nonce: BigInt(nonce), to: to ?? '0x', input, value })
+    if (BigInt(nonce) < countIn(this.head, from)) return { refusal: 'nonce too low' }
     if (this.#waiting.has(hash)) return { refusal: 'already known' }
-    const rivals = [...this.#waiting.values()].filter((one) => one.nonce === BigInt(nonce))
+    const rivals = [...this.#waiting.values()].filter((one) => one.from === from && one.nonce === BigInt(nonce))
     if (rivals.some(({ fee }) => maxFeePerGas * 10n < fee * 11n))
       return { refusal: 'replacement transaction underpriced' }
-    const calls = innerCalls(to ?? '0x', data).map(({ target, data: input, allowFailure }) => ({
-      call: decodeCall(target, input),
+    const calls = innerCalls(to ?? '0x', input).map(({ target, data, allowFailure }) => ({
+      call: decodeCall(this.rules, { target, data, value, sender: from }),
       allowFailure,
     }))
-    const from = this.rules.settler
-    const own = { hash, nonce: BigInt(nonce), from, to: to ?? '0x', input: data, calls }
-    this.#waiting.set(hash, { ...own, gasLimit: gas, fee: maxFeePerGas })
+    const own = { hash, nonce: BigInt(nonce), from, to: to ?? '0x', input, value, calls }
+    const transaction = { ...own, gasLimit: gas, fee: maxFeePerGas }
+    if (!this.#canPay(this.head.state, transaction)) return { refusal: 'insufficient funds for gas * price + value' }
+    this.#waiting.set(hash, transaction)
     return { hash }
   }
 
-  /** Somebody else's transaction; `sent` is what it says to whom, where anybody reads that. */
+  /** Learns of all that was ever signed and sent. */
+  onSigned:
+    | ((signed: Pick<SimTransaction, 'from' | 'to' | 'input' | 'value'> & { readonly nonce: bigint }) => void)
+    | undefined
+
+  /** The account's transactions in blocks, and those behind them that wait without a gap. */
+  pendingCount(account: string): bigint {
+    const own = [...this.#waiting.values()].filter(({ from }) => from.toLowerCase() === account.toLowerCase())
+    const nonces = new Set(own.map(({ nonce }) => nonce))
+    let count = countIn(this.head, account)
+    while (nonces.has(count)) count += 1n
+    return count
+  }
+
+  #canPay(state: TokenState, { from, nonce, gasLimit, fee, value }: Omit<SimTransaction, 'calls'>): boolean {
+    if (this.rules.contracts === undefined || nonce === undefined) return true
+    return coinOf(state, from) >= gasLimit * fee + value
+  }
+
+  /** Adds a transaction of another sender; `sent` is its recipient and call data, where these are read. */
   addStranger(
     wanted: TokenCall | readonly TokenCall[],
     sent: { readonly to: string; readonly input: Hex } = { to: '0x', input: '0x' },
   ): void {
     const hash = this.#newHash()
     const calls = [wanted].flat().map((call) => ({ call, allowFailure: false }))
-    this.#waiting.set(hash, { hash, nonce: undefined, from: stranger, ...sent, calls, gasLimit: 300_000n, fee: 0n })
+    const own = { hash, nonce: undefined, from: stranger, value: 0n, ...sent, calls }
+    this.#waiting.set(hash, { ...own, gasLimit: 300_000n, fee: 0n })
   }
 
   mine(timestamp: bigint): void {
     const parent = this.head
     const state = copyOf(parent.state)
     const receipts = new Map<string, SimReceipt>()
-    let settlerNonce = parent.settlerNonce
+    const counts = new Map(parent.counts)
+    const { baseFee } = this
+    let logs = 0
     const now = timestamp > parent.timestamp ? timestamp : parent.timestamp + 1n
     for (const transaction of this.#toMine()) {
-      if (transaction.nonce !== undefined && transaction.nonce !== settlerNonce) continue
-      if (transaction.nonce !== undefined) settlerNonce += 1n
-      const receipt = runTransaction(this.rules, state, transaction, now)
+      const { nonce, from } = transaction
+      if (nonce !== undefined) {
+        if (nonce !== countIn({ counts }, from) || transaction.fee < baseFee) continue
+        if (!this.#canPay(state, transaction)) continue
+        counts.set(from.toLowerCase(), nonce + 1n)
+      }
+      const receipt = { ...runTransaction(this.rules, state, transaction, now), firstLog: logs }
+      if (this.rules.contracts !== undefined && nonce !== undefined) addCoin(state, from, -receipt.gasUsed * baseFee)
+      logs += receipt.logs.length
       receipts.set(transaction.hash, receipt)
       for (const { key } of receipt.moved) this.shown.add(key)
     }
@@ -154,20 +196,21 @@ export class SimChain {
       timestamp: now,
       receipts,
       state,
-      settlerNonce,
+      counts,
+      baseFee,
     }
     this.blocks = [...this.blocks, block]
     this.finalNumber = Math.max(this.finalNumber, block.number - this.#depth + 1)
-    for (const [hash, { nonce }] of this.#waiting)
-      if (receipts.has(hash) || (nonce !== undefined && nonce < settlerNonce)) this.#waiting.delete(hash)
+    for (const [hash, { nonce, from }] of this.#waiting)
+      if (receipts.has(hash) || (nonce !== undefined && nonce < countIn(block, from))) this.#waiting.delete(hash)
   }
 
-  /** Undoes the newest blocks, as far as they are not final. Their transactions wait again, or are forgotten by all who had them. */
+  /** Undoes the newest blocks that are not final. Their transactions wait again, or are dropped from every mempool. */
   reorganize(blocks: number, forgotten: number): void {
     this.#undo(Math.min(blocks, this.head.number - this.finalNumber), forgotten)
   }
 
-  /** Undoes the newest final block, everything above it, and so many below. */
+  /** Undoes the newest final block, everything above it, and this many below. */
   reorganizeFinal(below: number, forgotten: number): void {
     this.#undo(Math.min(this.head.number - 1, this.head.number - this.finalNumber + 1 + below), forgotten)
     this.finalNumber = Math.max(0, this.head.number - this.#depth + 1)
@@ -182,12 +225,12 @@ export class SimChain {
         if (!this.#chance.happens(forgotten)) this.#waiting.set(transaction.hash, transaction)
   }
 
-  /** Every transaction that waits is gone, as from a mempool that was restarted. */
+  /** Drops every waiting transaction, as a restarted mempool does. */
   forgetWaiting(): void {
     this.#waiting.clear()
   }
 
-  /** The receipt that moved this money, its block, and how much it moved. */
+  /** The receipt that moved this money, its block, and the amount. */
   moveOf(key: string): Move | undefined {
     for (const block of this.blocks)
       for (const receipt of block.receipts.values()) {
@@ -197,7 +240,7 @@ export class SimChain {
     return undefined
   }
 
-  /** In an order that only chance knows, but for the settler's nonces. */
+  /** In random order, except for the nonces of each account. */
   #toMine(): readonly SimTransaction[] {
     const chosen = [...this.#waiting.values()].filter(() => this.#chance.happens(0.9))
     const placed = chosen.map((transaction) => {
@@ -215,12 +258,22 @@ export class SimChain {
   }
 }
 
-function runTransaction(rules: Rules, state: TokenState, transaction: SimTransaction, now: bigint): SimReceipt {
+/** How many transactions an account has sent up to the block. */
+export function countIn({ counts }: Pick<SimBlock, 'counts'>, account: string): bigint {
+  return counts.get(account.toLowerCase()) ?? 0n
+}
+
+function runTransaction(
+  rules: Rules,
+  state: TokenState,
+  transaction: SimTransaction,
+  now: bigint,
+): Omit<SimReceipt, 'firstLog'> {
   const logs: SimLog[] = []
   const moved: Moved[] = []
-  // What a transaction that fails changed is undone.
+  // The changes of a failed transaction are undone.
   const trial = copyOf(state)
-  let gas = 25_000n
+  let gas = transaction.input === '0x' ? 20_999n : 25_000n
   for (const { call, allowFailure } of transaction.calls) {
     const isSpent = gas >= transaction.gasLimit
     const around = { now, isTrial: false, sender: transaction.from }

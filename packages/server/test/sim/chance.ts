@@ -1,4 +1,4 @@
-/** Chance that repeats: the same seed gives the same draws. */
+/** Repeatable randomness: the same seed gives the same draws. */
 export interface Chance {
   /** From 0, less than 1. */
   next(): number

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Db, sql } from '../../src/platform/db/db.ts'
 
-/** When something is to be done next, by the rows; null for never. */
+/** When work is due next, according to the rows; null for never. */
 export async function nextDue(db: Db): Promise<Date | null> {
   const { at } = await db.one(
     z.object({ at: z.date().nullable() }),
@@ -11,7 +11,7 @@ export async function nextDue(db: Db): Promise<Date | null> {
   return at
 }
 
-/** Whether nothing is open any more. */
+/** Whether no work is open. */
 export async function isOver(db: Db): Promise<boolean> {
   const { open } = await db.one(
     z.object({ open: z.boolean() }),

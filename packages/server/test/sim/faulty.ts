@@ -1,26 +1,53 @@
 import { randomBytes } from 'node:crypto'
 import { openDb } from '../../src/platform/db/db.ts'
 import { createLog } from '../../src/platform/log.ts'
+import type { TestDatabase } from '../database.ts'
 import { administer, template, withDatabase } from '../template.ts'
-import { importMutated, installMutations } from './mutation.ts'
-import { type Fault, settlementFaults } from './settlement-faults.ts'
+import { type Fault, importMutated, installMutations } from './mutation.ts'
+import { settlementFaults } from './settlement-faults.ts'
+import { walletFaults } from './wallet-faults.ts'
 
 /**
- * A program: runs the simulator over a service with a fault in it, until a seed finds the fault, for each of the faults that its arguments name.
- * `POSTGRES_URL`: a server that has the migrated template. Prints a line of JSON for each, a `Verdict`.
+ * A program: for each fault that its arguments name behind the simulator, runs that over a service with that fault until a seed
+ * finds it. `POSTGRES_URL`: a server that has the migrated template. Prints a line of JSON for each, a `Verdict`.
  */
 export interface Verdict {
   readonly name: string
-  /** The first seed that found it; left out where none did. */
+  /** The first seed that found it; absent where none did. */
   readonly seed?: number
   readonly said?: string
-  /** It was found by what it breaks, and not by an error of the fault's own. */
+  /** Whether it was found by a violation, not by an error that the fault itself throws. */
   readonly isViolation?: boolean
   readonly seconds: number
 }
 
-type Staging = typeof import('./stage.ts')
-type Simulating = typeof import('./simulation.ts')
+/** A history of one seed, on a stage that all seeds share. */
+interface Simulator {
+  open(fault: Fault, database: TestDatabase): Promise<{ run(seed: number): Promise<unknown>; stop(): Promise<void> }>
+  readonly faults: readonly Fault[]
+}
+
+const simulators: Readonly<Record<string, Simulator>> = {
+  settlement: {
+    faults: settlementFaults,
+    async open(fault, database) {
+      const { aStage } = (await importMutated('./stage.ts', fault)) as typeof import('./stage.ts')
+      const { Simulation } = (await importMutated('./simulation.ts', fault)) as typeof import('./simulation.ts')
+      const stage = await aStage(database)
+      return { run: (seed) => new Simulation(stage, seed).run(), stop: () => stage.stop() }
+    },
+  },
+  wallets: {
+    faults: walletFaults,
+    async open(fault, database) {
+      const { aWalletStage } = (await importMutated('./wallet-stage.ts', fault)) as typeof import('./wallet-stage.ts')
+      const imported = await importMutated('./wallet-simulation.ts', fault)
+      const { WalletSimulation } = imported as typeof import('./wallet-simulation.ts')
+      const stage = await aWalletStage(database)
+      return { run: (seed) => new WalletSimulation(stage, seed).run(), stop: () => stage.stop() }
+    },
+  },
+}
 
 async function aDatabase(serverUrl: string) {
   const name = `test_${randomBytes(8).toString('hex')}`
@@ -37,14 +64,12 @@ async function aDatabase(serverUrl: string) {
   }
 }
 
-async function judge(serverUrl: string, fault: Fault): Promise<Verdict> {
+async function judge(serverUrl: string, simulator: Simulator, fault: Fault): Promise<Verdict> {
   const started = performance.now()
-  const { aStage } = (await importMutated('./stage.ts', fault)) as Staging
-  const { Simulation } = (await importMutated('./simulation.ts', fault)) as Simulating
-  const stage = await aStage(await aDatabase(serverUrl))
+  const { run, stop } = await simulator.open(fault, await aDatabase(serverUrl))
   const verdict = async (): Promise<Omit<Verdict, 'seconds'>> => {
     for (let seed = 1; seed <= fault.within; seed += 1) {
-      const error: unknown = await new Simulation(stage, seed).run().then(
+      const error: unknown = await run(seed).then(
         () => undefined,
         (thrown: unknown) => thrown,
       )
@@ -57,11 +82,13 @@ async function judge(serverUrl: string, fault: Fault): Promise<Verdict> {
   try {
     return { ...(await verdict()), seconds: Math.round(performance.now() - started) / 1_000 }
   } finally {
-    await stage.stop()
+    await stop()
   }
 }
 
 installMutations()
-const names = new Set(process.argv.slice(2))
-for (const fault of settlementFaults.filter(({ name }) => names.has(name)))
-  console.log(JSON.stringify(await judge(process.env.POSTGRES_URL ?? '', fault)))
+const [wanted = '', ...names] = process.argv.slice(2)
+const simulator = simulators[wanted]
+if (simulator === undefined) throw new Error(`there is no simulator of ${wanted}`)
+for (const fault of simulator.faults.filter(({ name }) => names.includes(name)))
+  console.log(JSON.stringify(await judge(process.env.POSTGRES_URL ?? '', simulator, fault)))

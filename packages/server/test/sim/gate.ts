@@ -2,7 +2,7 @@ import type { Db, Queryable, Sql, Tx } from '../../src/platform/db/db.ts'
 import { Death } from '../mortal.ts'
 import type { Chance } from './chance.ts'
 
-/** One process: what it does is cut into steps, and it can be gone at each. */
+/** One process. Its work is cut into steps, and it can die at each. */
 export interface Life {
   readonly name: string
   isDead: boolean
@@ -13,27 +13,39 @@ interface Waiting {
   readonly go: () => void
 }
 
-/** Turns of the loop after which what follows from a step waits for its own. */
+interface Sleeping {
+  readonly untilMs: number
+  readonly wake: () => void
+}
+
+/** Event loop turns after which the follow-up of a step is queued for its own turn. */
 const quietTurns = 12
 
-/** How often the database is queried for whether what runs waits for a lock. */
+/** Idle checks after which time passes for those who sleep. */
+const idleMax = 3
+
+/** The interval of the check whether running statements wait for a lock. */
 const lookMs = 6
 
 /**
- * Lets the steps of all processes happen one after the other, in an order that only chance knows. A step is a statement, the beginning or the
- * end of a transaction, or a call to a node.
+ * Runs the steps of all processes one after the other, in random order. A step is a statement, the beginning or the end
+ * of a transaction, or a call to a node.
  */
 export class Gate {
   readonly #chance: Chance
   readonly #waiting: Waiting[] = []
+  #sleeping: Sleeping[] = []
+  #elapsedMs = 0
   #running = 0
-  /** Of what runs, how much waited for a lock at the last look. */
+  /** How many of the running steps waited for a lock at the last check. */
   #locked = 0
-  /** Resolves when something that runs has ended. */
+  /** Resolves when a running step has ended. */
   #left = Promise.withResolvers<void>()
-  /** Of a thousand steps, at how many a process is gone. */
+  /** How many of a thousand steps end with the process's death. */
   deaths = 0
   steps = 0
+  /** Makes so many milliseconds pass; set by the history whose clock it is. */
+  passTime: (ms: number) => Promise<void> = () => Promise.resolve()
 
   readonly #countLocked: () => Promise<number>
   readonly #between: () => void
@@ -45,7 +57,7 @@ export class Gate {
     this.#between = between
   }
 
-  /** A step of a process, which may be gone before and after it. */
+  /** Runs a step of a process, which may die before and after it. */
   async step<T>(life: Life, doing: () => Promise<T>): Promise<T> {
     await this.turn(life)
     return this.during(life, doing)
@@ -57,6 +69,21 @@ export class Gate {
       const go = (): void => (life.isDead ? reject(new Death(life.name)) : resolve())
       this.#waiting.push({ life, go })
     })
+  }
+
+  /** Waits by the history's clock, which moves on when everything else waits too. */
+  sleep(life: Life, ms: number): Promise<void> {
+    const woken = Promise.withResolvers<void>()
+    this.#sleeping.push({ untilMs: this.#elapsedMs + ms, wake: woken.resolve })
+    return woken.promise.then(() => this.turn(life))
+  }
+
+  async #wakeNext(): Promise<void> {
+    const untilMs = Math.min(...this.#sleeping.map((one) => one.untilMs))
+    await this.passTime(untilMs - this.#elapsedMs)
+    this.#elapsedMs = untilMs
+    for (const { wake } of this.#sleeping.filter((one) => one.untilMs === untilMs)) wake()
+    this.#sleeping = this.#sleeping.filter((one) => one.untilMs !== untilMs)
   }
 
   async during<T>(life: Life, doing: () => Promise<T>): Promise<T> {
@@ -92,7 +119,8 @@ export class Gate {
       if (isDone) return
       const [next] = this.#waiting.length === 0 ? [] : this.#waiting.splice(this.#chance.below(this.#waiting.length), 1)
       idle = next === undefined ? idle + 1 : 0
-      if (idle > 20_000) throw new Error('the simulation stands still')
+      if (idle > 20_000) throw new Error('the simulation is stuck')
+      if (idle > idleMax && this.#sleeping.length > 0) await this.#wakeNext()
       if (next === undefined) continue
       this.#between()
       const isKilled = this.#chance.happens(this.deaths / 1_000)
@@ -103,7 +131,7 @@ export class Gate {
     }
   }
 
-  /** Until nothing runs but what waits for a lock, and what follows from the last step has asked for its turn. */
+  /** Waits until every running step waits for a lock, and the follow-up of the last step is queued. */
   async #quiet(): Promise<void> {
     for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
     for (let locked = 0; this.#running > locked; ) {
@@ -114,7 +142,7 @@ export class Gate {
     for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Until something that runs has ended, or for a moment. */
+  /** Waits until a running step has ended, or for a moment. */
   async #wait(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {

@@ -6,11 +6,11 @@ import type { Signed } from './signed.ts'
 import { logsOfMoney, settleOf } from './signed.ts'
 import { signatureOf } from './words.ts'
 
-/** What a liar wants to have believed; everything that it says fits together. `noise`: anything. */
+/** The false history that a liar's answers support; they are all consistent with it. `noise`: anything. */
 export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'no-receipts', 'ahead', 'noise'] as const
 export type Theme = (typeof themes)[number]
 
-/** Answers in the place of the truth. */
+/** Gives answers instead of the truth. */
 export interface Liar {
   theme: Theme
   lie(method: string, params: readonly unknown[], truth: unknown): unknown
@@ -19,9 +19,12 @@ export interface Liar {
 const farBelow = 3
 const farAhead = 6
 
-/** Lies with the greatest harm: money that did not move, nonces that are used or not, times that are past, blocks that are not there. */
+/**
+ * The most harmful lies: money that did not move, nonces that are used or not, times that are past, blocks that do not
+ * exist.
+ */
 export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonly Signed[]): Liar {
-  /** Transactions of which it has said that they are in its blocks. */
+  /** Transactions that it has reported in its blocks. */
   const invented = new Set<string>()
   const receiptOf = (hash: string): unknown => {
     invented.add(hash)
@@ -35,7 +38,7 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
     logs: signed().flatMap((one) => logsOfMoney(chain.rules, one)),
   })
   const deep = () => chain.blocks.at(-1 - farBelow) ?? chain.head
-  /** Transfers of all that was signed, each in a transaction that is nowhere. */
+  /** Transfers of everything that was signed, each in a transaction that does not exist. */
   const inventedLogs = (filter: unknown): unknown =>
     signed().flatMap((one, index) =>
       shownLogs(deep(), signatureOf(String(index)), logsOfMoney(chain.rules, one), filter),
@@ -71,7 +74,7 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
       return method === 'eth_getLogs' ? [] : truth
     },
     'no-receipts': (method, _, truth) => (method === 'eth_getTransactionReceipt' ? null : truth),
-    // What is in a block is true, and the block deep.
+    // What is in a block is true, but the block is reported as deep.
     ahead: (method, first, truth) => {
       if (method === 'eth_blockNumber') return quantity(chain.head.number + farAhead)
       return method === 'eth_getBlockByNumber' && first === 'latest' ? lieOfBlock(truth, 60n, BigInt(farAhead)) : truth
@@ -100,7 +103,7 @@ function lieOfBlock(truth: unknown, later: bigint, ahead: bigint): unknown {
   return { ...truth, number: more(truth.number, ahead), timestamp: more(truth.timestamp, later) }
 }
 
-/** Puts this digit in the place of the last: of a reading it is a yes or a no. */
+/** Replaces the last digit, which makes a reading a yes or a no. */
 function turned(truth: unknown, digit: string): unknown {
   return typeof truth === 'string' && truth.length > 2 ? `${truth.slice(0, -1)}${digit}` : truth
 }

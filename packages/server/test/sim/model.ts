@@ -21,26 +21,29 @@ type Row = z.output<typeof Row>
 const PlannedRow = z.object({ all: z.bigint(), alone: z.bigint() })
 const UnbalancedRow = z.object({ what: z.string(), counted: z.string(), recorded: z.string() })
 
-/** Batches that whoever can share a transaction waits for; twice as many as one process needs. */
+/**
+ * The maximum number of batches that a relay waits for if it can share a transaction; twice as many as one process
+ * needs.
+ */
 const batchesAtMost = 4
-/** Lone relays that were under way already, of two processes, and of those who came later with an organization of their own. */
+/** Lone relays that were already in progress, of two processes, and of organizations that came later. */
 const aloneSlack = 6
 const ended = new Set(['settled', 'settlement_failed', 'voided'])
 const expired = new Set(['invalid_exact_evm_payload_authorization_valid_before', 'permit2_deadline_expired'])
 
-/** What must hold after each round, whatever happened in it. */
+/** Checks the invariants after each round, whatever happened in it. */
 export class Model implements Witness {
   readonly sales: Sale[] = []
   readonly #byClaim = new Map<string, Sale>()
   readonly #db: Db
   readonly #chain: SimChain
   readonly #hasLiar: boolean
-  /** The organization that sweeps, whose attempts no record of its own counts. */
+  /** The organization that sweeps. The model has no sale for its attempts. */
   readonly #sweeping: string
   readonly #before = new Map<string, string>()
-  /** Ended without money at some time. */
+  /** Sales that ended without money at some time. */
   readonly #unpaid = new Set<Sale>()
-  /** A reorganization beyond the depth undid what was final of them. */
+  /** Sales whose final result was undone by a reorganization beyond the depth. */
   readonly #shaken = new Set<Sale>()
   #isShaken = false
   planned = { batches: 0, alone: 0 }
@@ -61,19 +64,19 @@ export class Model implements Witness {
     this.#byClaim.set(sale.claimKey, sale)
   }
 
-  /** From now on nothing that was final is certain. */
+  /** From now on no final result is certain. */
   shake(): void {
     this.#isShaken = true
     for (const sale of this.sales) this.#shaken.add(sale)
   }
 
   onServed(sale: Sale): void {
-    if (sale.served > 1) throw new Violation(`the goods of ${nameOf(sale)} left ${sale.served} times`)
-    if (sale.refusal !== undefined) throw new Violation(`the goods of ${nameOf(sale)} left, and its buyer was refused`)
+    if (sale.served > 1) throw new Violation(`${nameOf(sale)} was served ${sale.served} times`)
+    if (sale.refusal !== undefined) throw new Violation(`${nameOf(sale)} was served, and its buyer was refused`)
     if (this.#shaken.has(sale) || owesNothing(sale)) return
     const move = this.#moveOf(sale)
-    if (move === undefined) throw new Violation(`the goods of ${nameOf(sale)} left without money`)
-    if (!this.#isDeep(move)) throw new Violation(`the goods of ${nameOf(sale)} left before its block was deep enough`)
+    if (move === undefined) throw new Violation(`${nameOf(sale)} was served without money`)
+    if (!this.#isDeep(move)) throw new Violation(`${nameOf(sale)} was served before its block was deep enough`)
   }
 
   onShown(sale: Sale): void {
@@ -81,7 +84,7 @@ export class Model implements Witness {
       throw new Violation(`${nameOf(sale)} names a transaction, and no block ever showed its money`)
   }
 
-  /** The statuses as they are now; throws a `Violation`. */
+  /** Checks the current statuses and returns them; throws a `Violation`. */
   async check(isHealthy: boolean): Promise<ReadonlyMap<string, string>> {
     const rows = await this.#db.many(
       Row,
@@ -121,7 +124,7 @@ export class Model implements Witness {
   #checkUnpaid(sale: Sale, { status, failureReason }: Row, move: Move | undefined): void {
     this.#unpaid.add(sale)
     if (status === 'voided' && expired.has(failureReason ?? '') && this.#chain.head.timestamp < endOf(sale))
-      throw new Violation(`${nameOf(sale)} is void as expired before the chain came to its end`)
+      throw new Violation(`${nameOf(sale)} is voided as expired before the chain's time reached its end`)
     if (move?.receipt.transaction.nonce !== undefined)
       throw new Violation(`${nameOf(sale)} is ${status} and was charged`)
   }
@@ -143,7 +146,10 @@ export class Model implements Witness {
     return block.number <= this.#chain.finalNumber
   }
 
-  /** Whoever can share a transaction waits for one turn over all organizations and one batch; who cannot, for the signers before it. */
+  /**
+   * A relay that can share a transaction waits for one turn of all organizations and one batch; a lone one, for the
+   * signers before it.
+   */
   async #checkTurns(rows: readonly Row[], isHealthy: boolean): Promise<void> {
     const { all, alone } = await this.#db.one(
       PlannedRow,
@@ -157,25 +163,25 @@ export class Model implements Witness {
     const stillWaiting = new Set(waiting.map(({ claimKey }) => claimKey))
     for (const { claimKey, isAlone } of rows) {
       const sale = this.#byClaim.get(claimKey)
-      if (sale?.askedAt === undefined) continue
-      if (!stillWaiting.has(claimKey) || !isHealthy || !isPatient(sale)) sale.askedAt = undefined
+      if (sale?.requestedAt === undefined) continue
+      if (!stillWaiting.has(claimKey) || !isHealthy || !isPatient(sale)) sale.requestedAt = undefined
       else if (isAlone === true) this.#checkAlone(sale, lone)
-      else if (isAlone === false && this.planned.batches - sale.askedAt.batches > batchesAtMost)
-        throw new Violation(`${nameOf(sale)} waited for ${this.planned.batches - sale.askedAt.batches} batches`)
+      else if (isAlone === false && this.planned.batches - sale.requestedAt.batches > batchesAtMost)
+        throw new Violation(`${nameOf(sale)} waited for ${this.planned.batches - sale.requestedAt.batches} batches`)
     }
   }
 
-  /** Each organization that waits has its turn before the next, and in each every signer. */
+  /** Each waiting organization gets its turn before another gets a second one, and so does every signer within it. */
   #checkAlone(sale: Sale, lone: readonly Sale[]): void {
-    if (sale.askedAt === undefined) return
+    if (sale.requestedAt === undefined) return
     const organizations = new Set(lone.map(({ tenant }) => tenant.organisationId)).size
     const signers = new Set(lone.filter(({ tenant }) => tenant === sale.tenant).map(payerOf)).size
-    sale.askedAt.most ??= organizations * signers + aloneSlack
-    const waited = this.planned.alone - sale.askedAt.alone
-    if (waited > sale.askedAt.most) throw new Violation(`${nameOf(sale)} waited for ${waited} relays that travel alone`)
+    sale.requestedAt.most ??= organizations * signers + aloneSlack
+    const waited = this.planned.alone - sale.requestedAt.alone
+    if (waited > sale.requestedAt.most) throw new Violation(`${nameOf(sale)} waited for ${waited} lone relays`)
   }
 
-  /** Nobody promises the same money twice; a balance is what one node says of it. */
+  /** Money is never reserved twice; a balance is what one node reports. */
   #checkPromised(rows: readonly Row[]): void {
     const open = rows.flatMap(({ claimKey, status }) => {
       const sale = this.#byClaim.get(claimKey)
@@ -186,7 +192,7 @@ export class Model implements Witness {
       if (own.length > 1) throw new Violation(`${payer} has ${own.length} payments open and money for one`)
   }
 
-  /** The count of each month and the gas budget of each day are what the records say. */
+  /** The count of each month and the gas budget of each day agree with the records. */
   async #checkCounts(): Promise<void> {
     const [unbalanced] = await this.#db.many(
       UnbalancedRow,
@@ -208,7 +214,7 @@ export class Model implements Witness {
       throw new Violation(`the ${unbalanced.what} says ${unbalanced.counted}, the records ${unbalanced.recorded}`)
   }
 
-  /** When all is quiet: what the chain says and what the records say is one. */
+  /** Once everything has ended, the chain and the records agree. */
   async checkEnd(statuses: ReadonlyMap<string, string>): Promise<void> {
     for (const sale of this.sales) {
       const [status, move] = [statuses.get(sale.claimKey), this.#moveOf(sale)]
@@ -230,17 +236,17 @@ export class Model implements Witness {
     if (!this.#isShaken) await this.#checkCharged()
   }
 
-  /** What the operator burnt is what their organizations were charged with, but for what rounding adds. */
+  /** The operator's gas costs equal what the organizations were charged, except for rounding up. */
   async #checkCharged(): Promise<void> {
     const burnt = this.chainCost()
     const { charged } = await this.#db.one(
       z.object({ charged: z.string().transform((text) => BigInt(text)) }),
       sql`select coalesce(sum(nano_usd), 0)::text as charged from gas_budgets`,
     )
-    if (charged < burnt) throw new Violation(`the settler burnt ${burnt}, and ${charged} was charged`)
+    if (charged < burnt) throw new Violation(`the settler burned ${burnt}, and ${charged} was charged`)
   }
 
-  /** Billionths of a US dollar, at one for each unit of gas. */
+  /** In billionths of a US dollar, at one per unit of gas. */
   chainCost(): bigint {
     const receipts = this.#chain.blocks.flatMap((block) => [...block.receipts.values()])
     return receipts.reduce(
@@ -250,7 +256,8 @@ export class Model implements Witness {
   }
 }
 
-export const nameOf = ({ kind, door, claimKey }: Sale): string => `${kind} by ${door} (${claimKey.slice(-12)})`
+export const nameOf = ({ kind, entryPoint, claimKey }: Sale): string =>
+  `${kind} by ${entryPoint} (${claimKey.slice(-12)})`
 
 function payerOf({ signed }: Sale): string {
   return signed.form === 'eip3009' ? signed.authorization.from : signed.permit.owner
@@ -260,7 +267,7 @@ function endOf({ signed }: Sale): bigint {
   return signed.form === 'eip3009' ? signed.authorization.validBefore : signed.permit.deadline
 }
 
-/** Its server charges nothing of what was permitted: settled without a transaction. */
+/** Whether its server charges nothing of the permitted amount: it is settled without a transaction. */
 function owesNothing({ signed }: Sale): boolean {
   return signed.form === 'permit2' && signed.amount === 0n
 }

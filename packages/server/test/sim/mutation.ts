@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /** A change of the service's source that makes it faulty. */
 export interface Mutation {
-  /** Names the copy of the service that has it. */
+  /** Names the copy of the service with this mutation. */
   readonly name: string
   /** Below `packages/server/src`. */
   readonly file: string
@@ -14,13 +14,21 @@ export interface Mutation {
   readonly replace: string
 }
 
+/** A fault, and the number of seeds from the first within which the simulator finds it. */
+export interface Fault extends Mutation {
+  readonly within: number
+  /** One or two seeds find it, so the suite looks for it each time. */
+  readonly isQuick?: boolean
+}
+
 const server = path.resolve(import.meta.dirname, '../..')
 const copied = pathToFileURL(server).href
 const mutations = new Map<string, Mutation>()
 
 /**
- * Imports a module of this package from a copy of the package's code in which the mutation is made: the copy's modules import one another, and the
- * libraries are shared. Only for Node itself, which loads TypeScript as it is; a bundler or test runner would not see it.
+ * Imports a module of this package from a copy of the package's code with the mutation. The copy's modules import one
+ * another, and the libraries are shared. Only for Node itself, which loads TypeScript unchanged; a bundler or test
+ * runner would not use it.
  */
 export function importMutated(specifier: string, mutation: Mutation): Promise<unknown> {
   mutations.set(mutation.name, mutation)
@@ -29,7 +37,7 @@ export function importMutated(specifier: string, mutation: Mutation): Promise<un
   return import(url.href)
 }
 
-/** Starts answering for the copies; once in a process. */
+/** Starts resolving the copies. Call it once in a process. */
 export function installMutations(): void {
   registerHooks({
     resolve(specifier, context, next) {
@@ -47,7 +55,7 @@ export function installMutations(): void {
   })
 }
 
-/** Throws where the source has changed so that the mutation says nothing about it any more. */
+/** Returns the mutated source. Throws if the source has changed so that the text to replace is not there exactly once. */
 export function mutated({ name, file, find, replace }: Mutation): string {
   const source = readFileSync(path.join(server, 'src', file), 'utf8')
   const pieces = source.split(find)

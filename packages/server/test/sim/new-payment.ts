@@ -5,14 +5,14 @@ import { type Market, type Purchase, resource } from './purchase.ts'
 import { authorizationText } from './token.ts'
 import { signatureOf } from './words.ts'
 
-/** A payment about to be recorded as our middleware's door makes it; nobody checked its signature. */
+/** A new payment in the form in which our middleware's requests are recorded; its signature was not checked. */
 export function newPaymentOf(
   ctx: Ctx,
   { network, token }: Pick<Market, 'network' | 'token'>,
-  bought: Pick<Purchase, 'signed' | 'kind' | 'claimKey' | 'door' | 'challengeId'>,
+  bought: Pick<Purchase, 'signed' | 'kind' | 'claimKey' | 'entryPoint' | 'challengeId'>,
 ): NewPayment {
-  const { signed, kind, claimKey, door, challengeId } = bought
-  if (signed.form !== 'eip3009' || ctx.actor.kind !== 'api-key') throw new Error('this door takes no permits')
+  const { signed, kind, claimKey, entryPoint, challengeId } = bought
+  if (signed.form !== 'eip3009' || ctx.actor.kind !== 'api-key') throw new Error('this entry point takes no permits')
   const { from, to, value, validBefore, nonce } = signed.authorization
   const signature = signatureOf(authorizationText(signed.authorization))
   return {
@@ -58,7 +58,7 @@ export function newPaymentOf(
     txHash: null,
     settlingAt: null,
     settledAt: null,
-    delivery: door === 'reporting' ? { digest: null, challengeId } : null,
+    delivery: entryPoint === 'reporting' ? { digest: null, challengeId } : null,
     createdAt: ctx.clock.now(),
   }
 }

@@ -1,33 +1,35 @@
 import { type Hex, multicall3Address, permit2Proxies } from '@purser/protocol'
 import { isRecord } from '../../src/chain/rpc/rpc.ts'
 import { type Outbound, OutboundError } from '../../src/platform/outbound.ts'
-import { gasPrice, type SimBlock, type SimChain, type SimReceipt } from './chain.ts'
+import { countIn, type SimBlock, type SimChain, type SimReceipt, type SimTransaction } from './chain.ts'
 import type { Chance } from './chance.ts'
 import type { Liar } from './lies.ts'
 import {
+  coinOf,
   copyOf,
   decodeCall,
   encodeResults,
   innerCalls,
+  type Ran,
   readToken,
   runCall,
   type SimLog,
   type TokenState,
 } from './token.ts'
 
-/** What a node does to those who ask it. */
+/** How a node treats its callers. */
 export interface Faults {
-  /** Answers nothing. */
+  /** Does not answer. */
   isDown: boolean
-  /** Sees no new blocks, also where a reorganization undid those that it has. */
+  /** Sees no new blocks, also after a reorganization has undone blocks that it has. */
   isLate: boolean
-  /** Has blocks and not yet their receipts. */
+  /** Has blocks but not yet their receipts. */
   isIndexing: boolean
-  /** Serves logs of so many blocks at most. */
+  /** Serves logs of at most this many blocks. */
   logBlocksMax: number
-  /** The share of answers to which it lies; 0 for an honest one. */
+  /** The share of its answers that are lies; 0 for an honest node. */
   lies: number
-  /** Keeps what it is sent to itself. */
+  /** Does not forward what it is sent. */
   isSilent: boolean
 }
 
@@ -44,7 +46,6 @@ export class SimNode {
   readonly url: string
   readonly #chain: SimChain
   readonly #chainId: number
-  readonly #settler: string
   readonly #chance: Chance
   readonly #liar: Liar
   faults: Faults = noFaults()
@@ -55,21 +56,19 @@ export class SimNode {
     options: {
       readonly chain: SimChain
       readonly chainId: number
-      readonly settler: string
       readonly chance: Chance
       readonly liar: Liar
     },
   ) {
-    this.url = `http://node-${place}.invalid/`
+    this.url = `http://node-${place}.${options.chainId}.invalid/`
     this.#chain = options.chain
     this.#chainId = options.chainId
-    this.#settler = options.settler.toLowerCase()
     this.#chance = options.chance
     this.#liar = options.liar
     this.#view = options.chain.blocks
   }
 
-  /** Sees what is canonical now, unless it is late. */
+  /** Takes over the canonical chain, unless it is late. */
   sync(): void {
     if (!this.faults.isLate) this.#view = this.#chain.blocks
   }
@@ -84,16 +83,19 @@ export class SimNode {
   #truth(method: string, params: readonly unknown[]): unknown {
     if (method === 'eth_chainId') return quantity(this.#chainId)
     if (method === 'eth_blockNumber') return quantity(this.#head().number)
-    if (method === 'eth_getBlockByNumber') return this.#shown(this.#blockOf(params[0]))
+    if (method === 'eth_getBlockByNumber') return this.#shown(this.#blockOf(params[0]), params[1] === true)
     if (method === 'eth_maxPriorityFeePerGas') return quantity(1_000_000)
-    if (method === 'eth_getBalance') return quantity(10n ** 20n)
+    if (method === 'eth_getBalance') return quantity(this.#coinOf(String(params[0]), params[1]))
     if (method === 'eth_getTransactionCount') return quantity(this.#countOf(String(params[0]), params[1]))
     if (method === 'eth_getTransactionReceipt') return this.#receiptOf(String(params[0]))
     if (method === 'eth_getTransactionByHash') return this.#transactionOf(String(params[0]))
     if (method === 'eth_getCode') return this.#codeOf(String(params[0]).toLowerCase())
     if (method === 'eth_getLogs') return this.#logsOf(params[0])
     if (method === 'eth_sendRawTransaction') return this.#send(params[0])
-    if (method === 'eth_call') return this.#call(params[0], this.#blockOf(params[1]))
+    if (method === 'eth_call' && Object.keys(params[2] ?? {}).length === 0)
+      return this.#call(params[0], this.#blockOf(params[1]))
+    if (method === 'eth_estimateGas') return this.#estimate(params[0])
+    if (method === 'eth_simulateV1') return this.#simulate(params[0])
     throw new RpcError(-32_601, `no method ${method}`)
   }
 
@@ -113,21 +115,31 @@ export class SimNode {
     return typeof block === 'string' && block.startsWith('0x') ? this.#view[Number(block)] : this.#head()
   }
 
-  #shown(block: SimBlock | undefined): unknown {
+  #shown(block: SimBlock | undefined, isWhole: boolean): unknown {
     if (block === undefined) return null
-    const { number, hash, parentHash, timestamp, receipts } = block
+    const { number, hash, parentHash, timestamp, receipts, baseFee } = block
     return {
       number: quantity(number),
       hash,
       parentHash,
       timestamp: quantity(timestamp),
-      baseFeePerGas: quantity(gasPrice),
-      transactions: [...receipts.keys()],
+      baseFeePerGas: quantity(baseFee),
+      transactions: isWhole
+        ? [...receipts.values()].map(({ transaction }) => shownMined(block, transaction))
+        : [...receipts.keys()],
     }
   }
 
   #countOf(account: string, block: unknown): bigint {
-    return account.toLowerCase() === this.#settler ? (this.#blockOf(block)?.settlerNonce ?? 0n) : 0n
+    if (block === 'pending' && this.#head() === this.#chain.head) return this.#chain.pendingCount(account)
+    const found = this.#blockOf(block)
+    return found === undefined ? 0n : countIn(found, account)
+  }
+
+  #coinOf(account: string, block: unknown): bigint {
+    const found = this.#blockOf(block)
+    if (found === undefined) throw new RpcError(-32_000, 'no such block')
+    return this.#chain.rules.contracts === undefined ? 10n ** 20n : coinOf(found.state, account)
   }
 
   #receiptOf(hash: string): unknown {
@@ -139,20 +151,24 @@ export class SimNode {
 
   #logsOf(filter: unknown): unknown {
     if (!isRecord(filter) || !Array.isArray(filter.topics)) throw new RpcError(-32_602, 'no filter')
+    if (filter.blockHash !== undefined) return this.#logsIn([this.#blockOf(filter) ?? this.#head()], filter)
     const [from, to] = [Number(filter.fromBlock), Number(filter.toBlock)]
     if (to - from + 1 > this.faults.logBlocksMax) throw new RpcError(-32_005, 'the range is too long')
-    return this.#view
-      .slice(from, to + 1)
-      .flatMap((block) =>
-        [...block.receipts.values()].flatMap(({ logs, transaction }) =>
-          shownLogs(block, transaction.hash, logs, filter),
-        ),
-      )
+    return this.#logsIn(this.#view.slice(from, to + 1), filter)
+  }
+
+  #logsIn(blocks: readonly SimBlock[], filter: unknown): unknown {
+    return blocks.flatMap((block) =>
+      [...block.receipts.values()].flatMap(({ logs, transaction, firstLog }) =>
+        shownLogs(block, transaction.hash, logs, filter, firstLog),
+      ),
+    )
   }
 
   #transactionOf(hash: string): unknown {
-    const transaction = this.#view.findLast(({ receipts }) => receipts.has(hash))?.receipts.get(hash)?.transaction
-    return transaction === undefined ? null : shownTransaction(hash, transaction)
+    const block = this.#view.findLast(({ receipts }) => receipts.has(hash))
+    const transaction = block?.receipts.get(hash)?.transaction
+    return block === undefined || transaction === undefined ? null : shownMined(block, transaction)
   }
 
   #codeOf(account: string): string {
@@ -172,24 +188,67 @@ export class SimNode {
     const [to, data] = [String(call.to), String(call.data) as Hex]
     const state = copyOf(block.state)
     const around = { now: block.timestamp, isTrial: true, sender: String(call.from ?? '0x') }
-    const results = innerCalls(to, data).map((inner) => this.#run(state, inner, around))
+    const results = innerCalls(to, data).map((inner) => this.#read(state, inner, around))
     if (to.toLowerCase() === multicall3Address.toLowerCase()) return encodeResults(results)
     const [only] = results
     if (only?.success !== true) throw new RpcError(3, 'execution reverted', only?.returnData)
     return only.returnData
   }
 
-  #run(
-    state: TokenState,
-    { target, data }: { readonly target: string; readonly data: string },
-    around: { readonly now: bigint; readonly isTrial: boolean; readonly sender: string },
-  ): { readonly success: boolean; readonly returnData: Hex } {
-    const read = readToken(this.#chain.rules, state, data)
+  #read(state: TokenState, inner: Inner, around: Around): { readonly success: boolean; readonly returnData: Hex } {
+    const read = readToken(this.#chain.rules, state, inner)
     if (read !== undefined) return { success: true, returnData: read }
-    const ran = runCall(this.#chain.rules, state, decodeCall(target, data), around)
+    const ran = this.#run(state, { ...inner, value: 0n }, around)
     if (ran.outcome === 'ok') return { success: true, returnData: '0x' }
     return { success: false, returnData: ran.outcome === 'reverted' ? ran.data : '0x' }
   }
+
+  #run(state: TokenState, call: Inner & { readonly value: bigint }, around: Around): Ran {
+    const { rules } = this.#chain
+    return runCall(rules, state, decodeCall(rules, { ...call, sender: around.sender }), around)
+  }
+
+  #estimate(call: unknown): unknown {
+    if (!isRecord(call)) throw new RpcError(-32_602, 'no call')
+    const { state, timestamp: now } = this.#head()
+    const ran = this.#run(copyOf(state), innerOf(call), { now, isTrial: true, sender: String(call.from) })
+    if (ran.outcome === 'ok') return quantity(25_000n + ran.gas)
+    throw new RpcError(3, 'execution reverted', ran.outcome === 'reverted' ? ran.data : '0x')
+  }
+
+  /** Calls one after the other on the newest state, which nobody keeps. */
+  #simulate(requested: unknown): unknown {
+    const block: unknown =
+      isRecord(requested) && Array.isArray(requested.blockStateCalls) ? requested.blockStateCalls[0] : undefined
+    if (!isRecord(block) || !Array.isArray(block.calls)) throw new RpcError(-32_602, 'no calls')
+    const { state: newest, timestamp: now } = this.#head()
+    const state = copyOf(newest)
+    const calls = block.calls.map((call: unknown) => {
+      if (!isRecord(call)) throw new RpcError(-32_602, 'no call')
+      const inner = innerOf(call)
+      const read = readToken(this.#chain.rules, state, inner)
+      if (read !== undefined) return { status: '0x1', returnData: read, gasUsed: '0x0' }
+      const ran = this.#run(state, inner, { now, isTrial: true, sender: String(call.from) })
+      if (ran.outcome === 'ok') return { status: '0x1', returnData: '0x', gasUsed: quantity(ran.gas) }
+      return { status: '0x0', returnData: ran.outcome === 'reverted' ? ran.data : '0x', gasUsed: '0x0' }
+    })
+    return [{ calls }]
+  }
+}
+
+interface Inner {
+  readonly target: string
+  readonly data: Hex
+}
+
+interface Around {
+  readonly now: bigint
+  readonly isTrial: boolean
+  readonly sender: string
+}
+
+function innerOf({ to, data, value }: Readonly<Record<string, unknown>>): Inner & { readonly value: bigint } {
+  return { target: String(to), data: String(data ?? '0x') as Hex, value: BigInt(String(value ?? '0x0')) }
 }
 
 export class RpcError extends Error {
@@ -205,21 +264,37 @@ export class RpcError extends Error {
 const contracts: ReadonlySet<string> = new Set(Object.values(permit2Proxies).map((proxy) => proxy.toLowerCase()))
 
 /** Those of a transaction's logs that a filter is for, as a node shows them. */
-export function shownLogs(block: SimBlock, hash: string, logs: readonly SimLog[], filter: unknown): readonly unknown[] {
+export function shownLogs(
+  block: SimBlock,
+  hash: string,
+  logs: readonly SimLog[],
+  filter: unknown,
+  firstLog = 0,
+): readonly unknown[] {
   if (!isRecord(filter) || !Array.isArray(filter.topics)) return []
+  const addresses =
+    filter.address === undefined ? undefined : [filter.address].flat().map((one) => String(one).toLowerCase())
   const wanted = filter.topics.map((topic: unknown) =>
     (Array.isArray(topic) ? topic : [topic]).map((one) => String(one).toLowerCase()),
   )
   const place = { transactionHash: hash, blockNumber: quantity(block.number), blockHash: block.hash }
   return logs
+    .map((log, index) => ({ ...log, logIndex: quantity(firstLog + index) }))
+    .filter(({ address }) => addresses?.includes(address.toLowerCase()) !== false)
     .filter((log) => wanted.every((own, index) => own.includes(log.topics[index]?.toLowerCase() ?? '')))
     .map((log) => ({ ...log, ...place }))
+}
+
+function shownMined({ number, hash: blockHash }: SimBlock, transaction: SimTransaction): unknown {
+  const { hash, from, nonce = 0n, value } = transaction
+  const place = { blockNumber: quantity(number), blockHash }
+  return { ...place, ...shownTransaction(hash, transaction), from, nonce: quantity(nonce), value: quantity(value) }
 }
 
 export function shownTransaction(
   hash: string,
   { to, input }: { readonly to: string; readonly input: string },
-): unknown {
+): Readonly<Record<string, unknown>> {
   return { hash, to, input }
 }
 
@@ -234,7 +309,9 @@ export function shownReceipt(
     status,
     gasUsed,
     logs,
-  }: Omit<SimReceipt, 'transaction' | 'moved'> & { readonly transaction: { readonly hash: string } },
+    firstLog = 0,
+  }: Pick<SimReceipt, 'status' | 'gasUsed' | 'logs'> &
+    Partial<Pick<SimReceipt, 'firstLog'>> & { readonly transaction: { readonly hash: string } },
 ): unknown {
   return {
     transactionHash: transaction.hash,
@@ -242,14 +319,14 @@ export function shownReceipt(
     blockHash: block.hash,
     status,
     gasUsed: quantity(gasUsed),
-    effectiveGasPrice: quantity(gasPrice),
-    logs,
+    effectiveGasPrice: quantity(block.baseFee),
+    logs: logs.map((log, index) => ({ ...log, logIndex: quantity(firstLog + index) })),
   }
 }
 
-/** The way to the nodes, without any socket. `around` is where a process may be interrupted. */
+/** A connection to the nodes without sockets. A process may die around each call. */
 export function outboundTo(nodes: readonly SimNode[], around: <T>(doing: () => Promise<T>) => Promise<T>): Outbound {
-  const refused = () => Promise.reject(new Error('only nodes are there'))
+  const refused = () => Promise.reject(new Error('only nodes can be reached'))
   return {
     postJson: (url, body) =>
       around(async () => {

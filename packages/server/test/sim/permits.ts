@@ -10,7 +10,7 @@ import { keccak256, toHex } from 'viem'
 import type { Circumstances, Rules, TokenState } from './token.ts'
 import { accountIn, numberIn, selectorOf, signatureOf, wordOf } from './words.ts'
 
-/** Permit2 and the x402 proxies as far as payments use them. */
+/** Permit2 and the x402 proxies, as far as payments use them. */
 export type Permit = Permit2Transfer
 
 const nobody: Address = `0x${'0'.repeat(40)}`
@@ -38,17 +38,18 @@ const errorOf = (text: string): Hex => keccak256(toHex(text)).slice(0, 10) as He
 
 export const permitKey = (owner: string, nonce: bigint): string => `${owner} ${nonce}`.toLowerCase()
 
-/** Names what was signed, and so the money that one permit may move. */
+/** A key of the signed terms, and so of the money that one permit may move. */
 export function permitText({ scheme, owner, token, permitted, nonce, deadline, witness }: Permit): string {
   const { to, facilitator = 'nobody' } = witness
   return ['permit', scheme, owner, token, permitted, nonce, deadline, to, facilitator].join(' ').toLowerCase()
 }
 
-/** The call of a proxy; undefined where the call is no such. */
+/** The call of a proxy; undefined for any other call. */
 export function decodePermit(target: string, data: string) {
   const scheme = (['exact', 'upto'] as const).find((one) => permit2Proxies[one].toLowerCase() === target.toLowerCase())
   if (scheme === undefined || selectorOf(data) !== selectors[scheme]) return undefined
-  // After the four words of the permit: for `upto` the amount, then owner and receiver, for `upto` the facilitator, and validAfter.
+  // After the four words of the permit: for `upto` the amount, then owner and receiver, for `upto` the facilitator, and
+  // validAfter.
   const owner = scheme === 'upto' ? 5 : 4
   const after = owner + (scheme === 'upto' ? 3 : 2)
   const permit: Permit = {
@@ -75,7 +76,7 @@ interface PermitCall {
   readonly signature: string
 }
 
-/** With which error the proxy or Permit2 refuses; undefined where they would take it. */
+/** The error with which the proxy or Permit2 refuses; undefined where they accept. */
 export function permitRefusal(
   { signed }: Rules,
   { permits }: TokenState,

@@ -20,7 +20,7 @@ import { moneyKey, type Signed, textOf } from './signed.ts'
 import type { Authorization } from './token.ts'
 import { signatureOf } from './words.ts'
 
-/** How a payer means to pay. */
+/** What a payer plans to do. */
 export const payerKinds = [
   'honest',
   'honest',
@@ -44,23 +44,23 @@ export const payerKinds = [
 export type PayerKind = (typeof payerKinds)[number]
 
 /**
- * By which door a payment comes: `verify` is our own middleware's, `reporting` the same where it also reports delivery. `facilitator` verifies
- * and then settles for somebody else's server, `upfront` settles without having verified.
+ * The entry point of a payment: `verify` is our own middleware's, `reporting` the variant that also reports delivery.
+ * `facilitator` verifies and then settles for another server, `upfront` settles without having verified.
  */
-export type Door = 'verify' | 'reporting' | 'facilitator' | 'upfront'
+export type EntryPoint = 'verify' | 'reporting' | 'facilitator' | 'upfront'
 
-/** What a buyer brings to a shop, and what the world outside of the service knows of it. */
+/** What a buyer sends to a shop, and what is known of it outside of the service. */
 export interface Purchase {
   readonly tenant: Tenant
   readonly kind: PayerKind
-  readonly door: Door
-  /** Under which the service records it. */
+  readonly entryPoint: EntryPoint
+  /** The key under which the service records it. */
   readonly claimKey: string
   readonly signed: Signed
   readonly money: string
-  /** The protocol's message, where a key signed it. */
+  /** The protocol's message, if it was signed with a key. */
   readonly body: { readonly x402Version: 2; readonly paymentPayload: Message; readonly paymentRequirements: Message }
-  /** The secret of its offer, which no chain shows. */
+  /** The secret of its offer, which never appears on the chain. */
   readonly challengeId: string
   readonly credential: string
 }
@@ -87,13 +87,13 @@ interface Wanted {
   readonly tenant: Tenant
   readonly kind: PayerKind
   readonly payer: Payer
-  /** The payer got its money for another purchase, which it means to pay with the same. */
+  /** The payer was funded for an earlier purchase, and pays this one from that money. */
   readonly isFunded: boolean
-  /** It has money for many purchases. */
+  /** The payer has money for many purchases. */
   readonly hasPlenty: boolean
 }
 
-/** A buyer with the money, who signs it away. */
+/** A purchase by a buyer with enough money, signed. */
 export async function purchase(
   market: Market,
   { tenant, kind, payer, isFunded, hasPlenty }: Wanted,
@@ -105,9 +105,9 @@ export async function purchase(
   const signed = isPermit ? aPermit(market, { kind, payer, end }) : anAuthorization(market, payer, end)
   const balance = hasPlenty ? price * 10n : price
   for (const { state } of isFunded ? [] : chain.blocks) state.balances.set(payer.address.toLowerCase(), balance)
-  const door = isPermit ? 'facilitator' : doorFor(kind, chance)
+  const entryPoint = isPermit ? 'facilitator' : entryPointFor(kind, chance)
   const signature =
-    door === 'facilitator' || door === 'upfront'
+    entryPoint === 'facilitator' || entryPoint === 'upfront'
       ? await payer.sign(digestOf(market, signed))
       : signatureOf(textOf(signed))
   if (signature.length > 66) chain.signed.set(textOf(signed), signature.slice(0, 66))
@@ -122,7 +122,7 @@ export async function purchase(
   return {
     tenant,
     kind,
-    door,
+    entryPoint,
     claimKey: `${claim}:${owner}:${nonce}`.toLowerCase(),
     signed,
     money: moneyKey(signed),
@@ -137,7 +137,7 @@ export async function purchase(
 
 export const resource = 'https://shop.example/report'
 
-function doorFor(kind: PayerKind, chance: Chance): Door {
+function entryPointFor(kind: PayerKind, chance: Chance): EntryPoint {
   if (kind.endsWith('contract') || kind === 'owes-twice') return 'verify'
   return chance.pick(['verify', 'verify', 'reporting', 'facilitator', 'upfront'])
 }

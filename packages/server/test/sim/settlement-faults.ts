@@ -1,14 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: pieces of the source, where templates stand
-import type { Mutation } from './mutation.ts'
+import type { Fault } from './mutation.ts'
 
-/** A fault, and within how many seeds from the first the simulator finds it. */
-export interface Fault extends Mutation {
-  readonly within: number
-  /** A seed or two find it, so that the suite looks for it each time. */
-  readonly isQuick?: boolean
-}
-
-/** Faults of settlement that the simulator must find: each is what somebody could write by mistake, or leave out. */
+/** Faults of settlement that the simulator must find. Each is a plausible mistake or omission. */
 export const settlementFaults: readonly Fault[] = [
   {
     name: 'one-node-of-three-decides',
@@ -162,9 +155,9 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'lanes-without-a-fence',
     file: 'platform/leases/store.ts',
-    find: '  return sql`exists (\n    select from leases held where held.scope = ${scope} and held.shard = ${shard} and held.owner_token = ${ownerToken}',
+    find: '  return sql`exists (\n    select from leases leased where leased.scope = ${scope} and leased.shard = ${shard} and leased.owner_token = ${ownerToken}',
     replace:
-      '  return sql`true or exists (\n    select from leases held where held.scope = ${scope} and held.shard = ${shard} and held.owner_token = ${ownerToken}',
+      '  return sql`true or exists (\n    select from leases leased where leased.scope = ${scope} and leased.shard = ${shard} and leased.owner_token = ${ownerToken}',
     within: 30,
   },
   {
@@ -185,16 +178,16 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'gas-is-not-given-back',
     file: 'features/payments/settlement-outcome.ts',
-    find: 'gas: rows.map((row) => gasChange(row, -row.gasReservedNanoUsd))',
-    replace: 'gas: rows.map((row) => gasChange(row, 0n))',
+    find: 'rows.map((row) => gasChange(row, -row.gasReservedNanoUsd))',
+    replace: 'rows.map((row) => gasChange(row, 0n))',
     within: 60,
     isQuick: true,
   },
   {
     name: 'gas-is-not-charged',
     file: 'features/payments/relay.ts',
-    find: 'nanoUsd: worthOf(ctx, relay, wei) })),',
-    replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) })),',
+    find: 'nanoUsd: worthOf(ctx, relay, wei) }',
+    replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) }',
     within: 60,
     isQuick: true,
   },

@@ -12,32 +12,32 @@ import type { Chance } from './chance.ts'
 import { newPaymentOf } from './new-payment.ts'
 import { type Market, type Purchase, resource } from './purchase.ts'
 
-/** What a shop learned of a purchase, and what it did. */
+/** The shop's state of a purchase. */
 export interface Sale extends Purchase {
-  /** Of a payment that our middleware verified; of another server's none. */
+  /** Of a payment that our middleware verified; undefined for another server's. */
   paymentId: PaymentId | undefined
-  /** The service took it in and said so. */
+  /** The service has accepted it and answered. */
   isTaken: boolean
-  /** When so many batches, and so many transactions of one relay, had been planned, somebody requested its settlement. */
-  askedAt: { readonly batches: number; readonly alone: number; most?: number } | undefined
-  /** With what words somebody was informed that it will never be charged. */
+  /** The number of batches, and of lone transactions, planned before its settlement was requested. */
+  requestedAt: { readonly batches: number; readonly alone: number; most?: number } | undefined
+  /** The reason in an answer that it will never be charged. */
   refusal: string | undefined
-  /** Times that the goods left. */
+  /** How often it was served. */
   served: number
-  /** The goods left, and the service does not know. */
+  /** Served without a report to the service. */
   isUnreported: boolean
-  /** The handler died after it settled and before its answer left; the payer has to come back. */
+  /** The handler died after settlement and before its answer left; the payer must come back. */
   isAbandoned: boolean
   redemptionToken: string | undefined
   hasStruck: boolean
-  /** Honest, and made when all was well: it is settled. */
+  /** Honest, and made while nothing failed: it must be settled. */
   readonly isPromised: boolean
 }
 
-/** What watches over what shops hand out and what they hear. */
+/** Checks what shops serve and which answers they get. */
 export interface Witness {
   onServed(sale: Sale): void
-  /** A settlement that is open names a transaction whose block shows the money moving. */
+  /** Called when an open settlement names a transaction whose block shows the money moving. */
   onShown(sale: Sale): void
 }
 
@@ -45,7 +45,7 @@ export const saleOf = (bought: Purchase, isPromised = false): Sale => ({
   ...bought,
   paymentId: undefined,
   isTaken: false,
-  askedAt: undefined,
+  requestedAt: undefined,
   refusal: undefined,
   served: 0,
   isUnreported: false,
@@ -55,10 +55,10 @@ export const saleOf = (bought: Purchase, isPromised = false): Sale => ({
   isPromised,
 })
 
-/** The shop takes the purchase to the service, by its door. */
+/** The shop sends the purchase to the service, by its entry point. */
 export async function take(ctx: Ctx, market: Market, sale: Sale): Promise<void> {
-  if (sale.door === 'upfront') return
-  if (sale.door === 'facilitator') {
+  if (sale.entryPoint === 'upfront') return
+  if (sale.entryPoint === 'facilitator') {
     sale.isTaken = (await verify(ctx, sale.body)).isValid
     return
   }
@@ -68,10 +68,10 @@ export async function take(ctx: Ctx, market: Market, sale: Sale): Promise<void> 
   sale.isTaken = true
 }
 
-/** The shop wants its money, and serves where it is said to be there. */
+/** The shop requests its money, and serves if the answer reports success. */
 export async function demand(ctx: Ctx, sale: Sale, witness: Witness, chance: Chance): Promise<void> {
   if (sale.refusal !== undefined || sale.isAbandoned) return
-  if (sale.door === 'facilitator' || sale.door === 'upfront') return demandForServer(ctx, sale, witness)
+  if (sale.entryPoint === 'facilitator' || sale.entryPoint === 'upfront') return demandForServer(ctx, sale, witness)
   const { paymentId } = sale
   if (paymentId === undefined) return
   if (sale.isUnreported) return report(ctx, sale, paymentId)
@@ -86,18 +86,18 @@ export async function demand(ctx: Ctx, sale: Sale, witness: Witness, chance: Cha
     if (answer.txHash !== null) witness.onShown(sale)
     return
   }
-  if (sale.door === 'reporting' && chance.happens(0.3)) {
+  if (sale.entryPoint === 'reporting' && chance.happens(0.3)) {
     sale.isAbandoned = true
     return
   }
   if (answer.redemptionRequested === true) return redeem(ctx, sale, witness, { settlementToken, rerun: false })
   serve(sale, witness)
-  if (sale.door === 'reporting') await report(ctx, sale, paymentId)
+  if (sale.entryPoint === 'reporting') await report(ctx, sale, paymentId)
 }
 
 function serve(sale: Sale, witness: Witness): void {
   sale.served += 1
-  sale.isUnreported = sale.door === 'reporting'
+  sale.isUnreported = sale.entryPoint === 'reporting'
   witness.onServed(sale)
 }
 
@@ -107,11 +107,11 @@ async function report(ctx: Ctx, sale: Sale, paymentId: PaymentId): Promise<void>
   sale.isUnreported = false
 }
 
-/** Also what whoever asks after the one success hears: that the payment was used. */
+/** Also the answer to further requests after the one success: the payment was used. */
 const pending = 'settlement_pending'
 
 async function demandForServer(ctx: Ctx, sale: Sale, witness: Witness): Promise<void> {
-  if (sale.door === 'facilitator' && !sale.isTaken) return
+  if (sale.entryPoint === 'facilitator' && !sale.isTaken) return
   const { signed, body } = sale
   const amount = signed.form === 'permit2' ? signed.amount.toString() : body.paymentRequirements.amount
   const wanted = { ...body, paymentRequirements: { ...body.paymentRequirements, amount } }
@@ -127,7 +127,7 @@ async function demandForServer(ctx: Ctx, sale: Sale, witness: Witness): Promise<
   }
 }
 
-/** Whoever has the credential and its secret asks for the answer again: the payer, at any process, as often as it likes. */
+/** The payer with the credential and its secret requests the answer again, at any process, any number of times. */
 export async function redeem(
   ctx: Ctx,
   sale: Sale,
@@ -148,7 +148,7 @@ export async function redeem(
   sale.redemptionToken = granted.redemptionToken
 }
 
-/** Ends it where it was never in a transaction: its buyer then learns that it costs nothing. */
+/** Ends a payment that was never in a transaction; the answer says that its buyer is not charged. */
 export async function giveUp(ctx: Ctx, sale: Sale): Promise<void> {
   if (sale.paymentId !== undefined && (await withdrawSettlement(ctx, sale.paymentId))) sale.refusal = 'withdrawn'
 }

@@ -5,22 +5,22 @@ import { signatureOf } from './words.ts'
 
 const elsewhere = `0x${'e'.repeat(40)}` as const
 
-/** When before its end a payer who waits for it sends its own authorization, in seconds. */
+/** How many seconds before expiry a late payer sends its own authorization. */
 const lateSeconds = 14n
 
-/** Whether this payer strikes now: most when chance says so, one as late as a block can still take it. */
+/** Whether this payer acts now: at random for most, and for one as late as a block can still include it. */
 export function isTimely({ kind, signed }: Purchase, nowSeconds: number, isHappening: boolean): boolean {
   if (kind !== 'sends-late' || signed.form !== 'eip3009') return isHappening
   return signed.authorization.validBefore - BigInt(nowSeconds) <= lateSeconds
 }
 
-/** Does on the chain what the payer had in mind when it signed. */
+/** Does on the chain what the payer planned. */
 export function strike(chain: SimChain, { kind, signed }: Purchase): void {
   if (signed.form === 'permit2') strikePermit(chain, kind, signed)
   else strikeAuthorization(chain, kind, signed)
 }
 
-/** Takes its money back and sends its authorization itself, whatever became of the payment meanwhile. */
+/** Gets its money back and sends its authorization itself, whatever happened to the payment meanwhile. */
 export function payAfterAll(chain: SimChain, { signed }: Purchase): void {
   if (signed.form !== 'eip3009') return
   const { from, value } = signed.authorization
@@ -49,7 +49,7 @@ function strikePermit(chain: SimChain, kind: PayerKind, signed: Extract<Signed, 
   if (kind === 'permit-given-up') chain.addStranger({ kind: 'give-up', owner, nonce })
   if (kind === 'permit-sent-by-another') chain.addStranger(callOf(chain.rules, signed), settleOf(signed))
   if (kind !== 'permit-paid-otherwise') return
-  // The same amount between the same accounts, which is not this permit's money: it went, and comes back for the permit never.
+  // The same amount between the same accounts, but not this permit's money, which is spent and never returns.
   chain.addStranger({ kind: 'pay', from: owner, to: witness.to, value: signed.amount })
   chain.addStranger({ kind: 'give-up', owner, nonce })
 }

@@ -11,7 +11,10 @@ import type { Chance } from './chance.ts'
 import { moneyOf } from './token.ts'
 import { Violation } from './violation.ts'
 
-/** An organization whose children take deposits, which the relayer sweeps to their master beside everybody's payments. */
+/**
+ * An organization whose children receive deposits, which the relayer sweeps to their master along with everybody's
+ * payments.
+ */
 export interface Sweeper {
   readonly tenant: Tenant
   readonly walletId: MasterWalletId
@@ -34,7 +37,7 @@ export async function aSweeper(ctx: Ctx): Promise<Sweeper> {
   }
 }
 
-/** Somebody pays one of the children. */
+/** A payment to one of the children. */
 export function deposit(chain: SimChain, chance: Chance, { children }: Sweeper): void {
   const value = BigInt(1_500_000 + chance.below(1_000_000))
   const { balances } = chain.head.state
@@ -55,7 +58,10 @@ const Row = z.object({
   status: z.string(),
 })
 
-/** What is swept has moved, at depth; what failed has not; and at the end there is nothing else. `isShaken`: what was final may be gone. */
+/**
+ * Checks that swept money has moved, at depth, and that failed sweeps moved none; and that at the end all sweeps are
+ * over. `isShaken`: final results may have been undone.
+ */
 export async function checkSweeps(
   db: Db,
   chain: SimChain,

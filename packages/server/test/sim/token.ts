@@ -11,7 +11,7 @@ import { decodeFunctionData, encodeErrorResult, encodeFunctionResult, keccak256,
 import { decodePermit, type Permit, permitKey, permitRefusal, permitText, readPermits } from './permits.ts'
 import { accountIn, numberIn, selectorOf, signatureOf, wordOf } from './words.ts'
 
-/** A simulated EIP-3009 token, with Permit2 beside it: calls, state and logs, without signatures' mathematics. */
+/** A simulated EIP-3009 token and Permit2: calls, state and logs, without cryptography. */
 
 export interface Authorization {
   readonly from: Address
@@ -28,24 +28,59 @@ export type TokenCall =
   | { readonly kind: 'give-up'; readonly owner: Address; readonly nonce: bigint }
   | { readonly kind: 'pay'; readonly from: Address; readonly to: Address; readonly value: bigint }
   | { readonly kind: 'take-on-code'; readonly from: Address }
+  | { readonly kind: 'contract'; readonly run: Run }
   | { readonly kind: 'unknown' }
+
+/** What a call of some other contract does to the state. */
+export type Run = (state: TokenState, around: Circumstances) => Ran
 
 export interface TokenState {
   readonly balances: Map<string, bigint>
-  /** Authorizers and nonces that are used or canceled. */
+  /** Authorizers and their nonces that are used or canceled. */
   readonly used: Set<string>
-  /** Owners and nonces of Permit2 that are used or given up. */
+  /** Owners and their Permit2 nonces that are used or invalidated. */
   readonly permits: Set<string>
   /** Accounts whose code burns all gas that it is given. */
   readonly burners: Set<string>
+  /** What other contracts keep, and the coin of accounts where it is counted. */
+  readonly storage: Map<string, bigint>
 }
 
-export const copyOf = ({ balances, used, permits, burners }: TokenState): TokenState => ({
+export const emptyState = (): TokenState =>
+  copyOf({ balances: new Map(), used: new Set(), permits: new Set(), burners: new Set(), storage: new Map() })
+
+export const copyOf = ({ balances, used, permits, burners, storage }: TokenState): TokenState => ({
   balances: new Map(balances),
   used: new Set(used),
   permits: new Set(permits),
   burners: new Set(burners),
+  storage: new Map(storage),
 })
+
+/** A call as a chain gets it. */
+export interface RawCall {
+  readonly target: string
+  readonly data: Hex
+  readonly value: bigint
+  readonly sender: string
+}
+
+/** What a chain has beside its token and Permit2. Where it has any, accounts pay for their gas in coin. */
+export interface Contracts {
+  /** Undefined for a call that is none of theirs. */
+  decode(call: RawCall): Run | undefined
+  read(state: TokenState, target: string, data: Hex): Hex | undefined
+}
+
+const coinKey = (account: string): string => `coin ${account.toLowerCase()}`
+
+/** In wei. */
+export const coinOf = ({ storage }: Pick<TokenState, 'storage'>, account: string): bigint =>
+  storage.get(coinKey(account)) ?? 0n
+
+export function addCoin({ storage }: Pick<TokenState, 'storage'>, account: string, wei: bigint): void {
+  storage.set(coinKey(account), coinOf({ storage }, account) + wei)
+}
 
 export interface SimLog {
   readonly address: string
@@ -57,12 +92,15 @@ export interface SimLog {
 export interface Rules {
   readonly token: Address
   readonly settler: Address
-  /** Signatures that were made with a key, by what was signed: the first of their words. For all others a hash of it stands. */
+  /** Signatures made with a key, by the signed terms: the first of their words. All others use a hash of the terms. */
   readonly signed: ReadonlyMap<string, string>
-  /** Accounts in lower case whose signatures are taken as they come: only the service can have made them. */
+  /** Lower-case accounts whose signatures are always accepted: only the service can have made them. */
   readonly own: ReadonlySet<string>
-  /** What the token says of itself, by the selector of the read. */
+  /** The token's constants, by the selector of the read. */
   readonly constants: ReadonlyMap<string, Hex>
+  /** Who signed a raw transaction. */
+  readonly senderOf: (raw: Hex) => string
+  readonly contracts?: Contracts
 }
 
 const dummy: Authorization & { readonly validAfter: bigint } = {
@@ -87,8 +125,11 @@ export function authorizationText({ from, to, value, validBefore, nonce }: Autho
   return [from, to, value, validBefore, nonce].join(' ').toLowerCase()
 }
 
-/** What call data asks of the token, or of a proxy of Permit2. */
-export function decodeCall(target: string, data: string): TokenCall {
+/** What call data asks of the token, of a proxy of Permit2 or of another contract. */
+export function decodeCall({ contracts }: Pick<Rules, 'contracts'>, call: RawCall): TokenCall {
+  const { target, data } = call
+  const run = contracts?.decode(call)
+  if (run !== undefined) return { kind: 'contract', run }
   const permit = decodePermit(target, data)
   if (permit !== undefined) return permit
   const selector = selectorOf(data)
@@ -106,7 +147,7 @@ export function decodeCall(target: string, data: string): TokenCall {
 export interface InnerCall {
   readonly target: string
   readonly allowFailure: boolean
-  readonly data: string
+  readonly data: Hex
 }
 
 /** The calls of a transaction: one, or those that Multicall3 makes. */
@@ -122,14 +163,15 @@ export function innerCalls(to: string, data: Hex): readonly InnerCall[] {
 
 export const usedKey = (authorizer: string, nonce: string): string => `${authorizer} ${nonce}`.toLowerCase()
 
-/** Names the money of an authorization: whom it leaves, under which nonce, whom it reaches and how much. */
+/** A key of the money of an authorization: payer, nonce, receiver and amount. */
 export const moneyOf = ({ from, nonce, to, value }: Omit<Authorization, 'validBefore'>): string =>
   `eip3009 ${from} ${nonce} ${to} ${value}`.toLowerCase()
 
 const errorAbi = [{ type: 'error', name: 'Error', inputs: [{ type: 'string', name: 'reason' }] }] as const
-const revertData = (reason: string): Hex => encodeErrorResult({ abi: errorAbi, errorName: 'Error', args: [reason] })
+export const revertData = (reason: string): Hex =>
+  encodeErrorResult({ abi: errorAbi, errorName: 'Error', args: [reason] })
 
-/** What a call carried out: whose signed money moved, and how much. */
+/** The effect of a call: whose signed money moved, and how much. */
 export interface Moved {
   readonly key: string
   readonly amount: bigint
@@ -141,19 +183,20 @@ export type Ran =
   | { readonly outcome: 'burnt' }
 
 export const wordOfAccount = (account: string): string => `0x${account.slice(2).toLowerCase().padStart(64, '0')}`
-const wordOfNumber = (value: bigint): string => `0x${value.toString(16).padStart(64, '0')}`
+export const wordOfNumber = (value: bigint): string => `0x${value.toString(16).padStart(64, '0')}`
 
-/** When and by whom a call is made. `isTrial` is what a burner can tell from a block. */
+/** The time and the sender of a call. A burner can distinguish `isTrial` from a block. */
 export interface Circumstances {
   readonly now: bigint
   readonly isTrial: boolean
   readonly sender: string
 }
 
-const reverted = (data: Hex, gas = 30_000n): Ran => ({ outcome: 'reverted', data, gas })
+export const reverted = (data: Hex, gas = 30_000n): Ran => ({ outcome: 'reverted', data, gas })
 
-/** Runs a call on a state, which it changes where it succeeds. */
+/** Runs a call on a state, which it changes on success. */
 export function runCall(rules: Rules, state: TokenState, call: TokenCall, around: Circumstances): Ran {
+  if (call.kind === 'contract') return call.run(state, around)
   if (call.kind === 'unknown') return reverted('0x', 1_000n)
   if (call.kind === 'take-on-code') {
     state.burners.add(call.from.toLowerCase())
@@ -173,9 +216,9 @@ export function runCall(rules: Rules, state: TokenState, call: TokenCall, around
   return call.kind === 'transfer' ? transfer(rules, state, call.authorization) : spend(rules, state, call)
 }
 
-const tooPoor = reverted(revertData('ERC20: transfer amount exceeds balance'), 40_000n)
+export const tooPoor = reverted(revertData('ERC20: transfer amount exceeds balance'), 40_000n)
 
-function pay(
+export function pay(
   { token }: Pick<Rules, 'token'>,
   { balances }: TokenState,
   { from, to, value }: { readonly from: string; readonly to: string; readonly value: bigint },
@@ -248,16 +291,22 @@ function refusalOf(
     : revertData('FiatTokenV2: invalid signature')
 }
 
-/** The logs that moving this money writes, as a lying node also knows. */
+/** The logs of this money moving, which a lying node can also invent. */
 export function logsOfMove(rules: Pick<Rules, 'token'>, authorization: Authorization): readonly SimLog[] {
   const balances = new Map([[authorization.from.toLowerCase(), authorization.value]])
-  const state = { balances, used: new Set<string>(), permits: new Set<string>(), burners: new Set<string>() }
+  const state = { ...emptyState(), balances }
   const ran = transfer(rules, state, authorization)
   return ran.outcome === 'ok' ? ran.logs : []
 }
 
-/** A read of the token or of Permit2; undefined for what is none. */
-export function readToken({ constants }: Rules, state: TokenState, data: string): Hex | undefined {
+/** A read of the token, of Permit2 or of another contract; undefined for what is none. */
+export function readToken(
+  { constants, contracts }: Rules,
+  state: TokenState,
+  { target, data }: { readonly target: string; readonly data: Hex },
+): Hex | undefined {
+  const other = contracts?.read(state, target, data)
+  if (other !== undefined) return other
   const selector = selectorOf(data)
   const account = accountIn(data, 0).toLowerCase()
   if (selector === balanceOf) return wordOfNumber(state.balances.get(account) ?? 0n) as Hex

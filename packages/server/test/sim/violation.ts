@@ -1,4 +1,4 @@
-/** What a seed found: that the service broke what it promises. */
+/** A broken guarantee of the service, found by a seed. */
 export class Violation extends Error {
   override readonly name = 'Violation'
 }

@@ -2,7 +2,7 @@ import type { Chance } from './chance.ts'
 import { type Theme, themes } from './lies.ts'
 import { type Faults, noFaults } from './nodes.ts'
 
-/** How the nodes are in a round, and what the liar among them wants to have believed. */
+/** The state of the nodes in a round, and the theme of the liar among them. */
 export interface Weather {
   readonly theme: Theme
   readonly faults: readonly Faults[]
@@ -10,7 +10,7 @@ export interface Weather {
 
 interface Nodes {
   readonly count: number
-  /** The place of the one that may lie; below zero for none. */
+  /** The index of the node that may lie; below zero for none. */
   readonly faulty: number
 }
 
@@ -34,7 +34,7 @@ function faultsOf(chance: Chance, isFaulty: boolean): Faults {
   }
 }
 
-/** One node lies as well as it can, and another is behind. */
+/** One node lies as harmfully as it can, and another is behind. */
 function stormAt(
   chance: Chance,
   { isFaulty, isHalting }: { readonly isFaulty: boolean; readonly isHalting: boolean },

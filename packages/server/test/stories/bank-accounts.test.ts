@@ -27,7 +27,7 @@ const gbp = { accountName: 'Acme Ltd', currency: 'gbp', sortCode: '20-29-59', ac
 const usd = { accountName: 'Acme Inc', currency: 'USD', routingNumber: '021000021', accountNumber: '987654321' }
 const eur = { accountName: 'Acme SE', currency: 'EUR', iban: 'de89 3704 0044 0532 0130 00', swiftBic: 'cobadeff' }
 
-test('an account is registered, read, listed and taken out of use, and shows its last four characters alone', async () => {
+test('an account is registered, read, listed and deleted, and shows only its last four characters', async () => {
   const made = await world.call(org.testKey, 'POST', path, gbp)
   expect(made.status).toBe(201)
   expect(made.body).toEqual({
@@ -77,7 +77,7 @@ test('every fault is named at once, by its JSON Pointer', async () => {
   expect(paths.sort()).toEqual(['/accountName', '/accountNumber', '/colour', '/iban', '/swiftBic'])
 })
 
-test('money is paid out in no other currency than three', async () => {
+test('payouts support exactly three currencies', async () => {
   const refused = await world.call(org.testKey, 'POST', path, { accountName: 'A', currency: 'CHF', iban: eur.iban })
   expect([refused.status, codeOf(refused), refused.body.supported]).toEqual([
     422,
@@ -86,7 +86,7 @@ test('money is paid out in no other currency than three', async () => {
   ])
 })
 
-test('no table, log line, audit record or kept answer holds an account’s details, nor a digest to guess them from', async () => {
+test('no table, log line, audit record or stored answer contains an account’s details, nor a digest to guess them from', async () => {
   const details = ['63748472', '202959', '021000021', '987654321', 'DE89370400440532013000', 'COBADEFF', '3704 0044']
   for (const [at, account] of [gbp, usd, eur].entries())
     await world.call(org.testKey, 'POST', path, account, { 'idempotency-key': `details-${at}` })
@@ -120,7 +120,7 @@ test('no table, log line, audit record or kept answer holds an account’s detai
   expect(details.filter((detail) => lines.includes(detail))).toEqual([])
 })
 
-test('a repeat with the same key answers the same account, and another body is told so', async () => {
+test('a repeat with the same key returns the same account, and another body is refused', async () => {
   const again = () => world.call(org.testKey, 'POST', path, usd, { 'idempotency-key': 'one-account' })
   const [first, ...others] = await Promise.all(Array.from({ length: 20 }, again))
   const answered = [first, ...others].filter((answer) => answer?.status === 201)
@@ -132,7 +132,7 @@ test('a repeat with the same key answers the same account, and another body is t
   expect([other.status, codeOf(other)]).toEqual([422, 'idempotency-key-reused'])
 })
 
-test('details open for their own account, organisation and environment, and are gone once it is deleted', async () => {
+test('details can be decrypted only for their own account, organization and environment, and are gone once it is deleted', async () => {
   const { deps } = world.server
   const tenant = { organisationId: org.id, environment: 'test' as const }
   const id = String((await world.call(org.testKey, 'POST', path, eur)).body.id) as BankAccountId

@@ -39,13 +39,13 @@ const hints = async () =>
     ({ payoutId }) => payoutId,
   )
 
-test('a signed delivery needs no API key and leaves a hint, once, however often it comes', async () => {
+test('a signed delivery needs no API key and stores a hint, once, however often it comes', async () => {
   const answers = await Promise.all(Array.from({ length: 10 }, () => deliver(eventOf('transfer_1'))))
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 204))
   expect(await hints()).toEqual(['transfer_1'])
 })
 
-test('what is unsigned, signed for other bytes or too old is 400, and leaves nothing', async () => {
+test('an unsigned, wrongly signed or old delivery is 400, and stores nothing', async () => {
   const before = await hints()
   const refused = [
     await deliver(eventOf('transfer_2'), { signed: eventOf('transfer_1') }),
@@ -62,13 +62,13 @@ test('what is unsigned, signed for other bytes or too old is 400, and leaves not
   expect(await hints()).toEqual(before)
 })
 
-test('events of other kinds are taken, so that Bridge sends them once, and change nothing', async () => {
+test('events of other kinds are accepted, so that Bridge sends them once, and change nothing', async () => {
   const before = await hints()
   expect((await deliver(eventOf('cust_1', 'customer'))).status).toBe(204)
   expect(await hints()).toEqual(before)
 })
 
-test('hints are forgotten after a week', async () => {
+test('hints are deleted after a week', async () => {
   await deliver(eventOf('transfer_3'))
   const { deps } = world.server
   const later = (days: number) => ({ ...deps, clock: { now: () => instantOf(Date.now() + days * 86_400_000) } })
@@ -79,7 +79,7 @@ test('hints are forgotten after a week', async () => {
   expect(await hints()).toEqual([])
 })
 
-test('where Bridge is not configured there is nothing at its address', async () => {
+test('where Bridge is not configured its address is 404', async () => {
   const without = await world.another({ partners: {} })
   expect((await fetch(without.base + path, { method: 'POST', body: '{}' })).status).toBe(404)
 })

@@ -26,14 +26,14 @@ async function aShop(): Promise<(ip?: string, changes?: { base?: string; key?: s
 
 const times = (count: number): undefined[] => Array.from({ length: count }, () => undefined)
 
-test('fifty requests of one caller at once, at two processes, are given twenty challenges together', async () => {
+test('fifty requests of one caller at once, at two processes, get twenty challenges in all', async () => {
   const ask = await aShop()
   const answers = await Promise.all(times(50).map((_, index) => ask('203.0.113.7', { base: bases[index % 2] ?? '' })))
   expect(countByStatus(answers)).toEqual({ 200: 20, 429: 30 })
   expect([codeOf(await ask('203.0.113.7')), (await ask('203.0.113.8')).status]).toEqual(['rate-limit-exceeded', 200])
 })
 
-test('in no minute is there a twenty-first, and Retry-After says when there may be one', async () => {
+test('no minute has a twenty-first, and Retry-After says when the next is allowed', async () => {
   const ask = await aShop()
   for (const _ of times(10)) await ask('198.51.100.1')
   nowMs += 30_000
@@ -48,14 +48,14 @@ test('in no minute is there a twenty-first, and Retry-After says when there may 
   expect((await ask('198.51.100.1')).headers.get('retry-after')).toBe('30')
 })
 
-test('one address written in two ways is one caller, and the same caller of two organisations is two', async () => {
+test('one address written in two ways is one caller, and the same caller of two organizations is two', async () => {
   const [ask, other] = [await aShop(), await aShop()]
   for (const _ of times(20)) await ask('2001:db8::1')
   expect((await ask('2001:0db8:0:0:0:0:0:1')).status).toBe(429)
   expect((await other('2001:db8::1')).status).toBe(200)
 })
 
-test('whoever names no caller is not limited by it, and cannot name one for challenges that are fetched ahead', async () => {
+test('a request without a caller is not limited, and a batch of challenges cannot name a caller', async () => {
   const ask = await aShop()
   const answers = []
   for (const _ of times(25)) answers.push(await ask())
@@ -71,7 +71,7 @@ test('whoever names no caller is not limited by it, and cannot name one for chal
   ])
 })
 
-test('callers of whom nothing counts any more are forgotten by the worker, and the others are not', async () => {
+test('callers whose counts have expired are deleted by the worker, and the others are not', async () => {
   const ask = await aShop()
   await ask('192.0.2.1')
   nowMs += 60_000

@@ -43,7 +43,7 @@ const records = {
 } as const
 
 test.each(Object.entries(records))(
-  'the text and metadata of a %s are changed each by itself, and answered by PATCH, GET and list alike',
+  'the text and metadata of a %s are changed separately, and returned by PATCH, GET and list alike',
   async (_, { text, make }) => {
     const org = await stage.world.organisation()
     const path = await make(org)
@@ -66,7 +66,7 @@ test.each(Object.entries(records))(
 )
 
 test.each(Object.entries(records))(
-  'what is wrong with a change of a %s is refused, and another’s is not there',
+  'an invalid change of a %s is refused, and another tenant’s is not found',
   async (_, { text, make, notFound }) => {
     const [org, other] = [await stage.world.organisation(), await stage.world.organisation()]
     const path = await make(org)
@@ -87,7 +87,7 @@ test.each(Object.entries(records))(
   },
 )
 
-test('changes of one record at the same moment lose nothing of each other', async () => {
+test('concurrent changes of one record are all applied', async () => {
   const org = await stage.world.organisation()
   const path = await records['BYO wallet'].make(org)
   const wishes = Array.from({ length: 20 }, (_, index) =>
@@ -97,7 +97,7 @@ test('changes of one record at the same moment lose nothing of each other', asyn
   expect((await stage.call(org, 'GET', path)).body).toMatchObject({ name: 'all', metadata: { all: true } })
 })
 
-test('a sealed vault is not changed, and a deleted wallet is not there', async () => {
+test('a sealed vault cannot be changed, and a deleted wallet is not found', async () => {
   const org = await stage.world.organisation()
   const vault = await records.vault.make(org)
   await stage.call(org, 'POST', `${vault}/seal`, {})

@@ -27,7 +27,7 @@ import {
 
 let chain: DevChain
 let world: World
-/** Another process of the same deployment, whose operator settles deployments of the test factory. */
+/** Another process of the same deployment, which settles deployments of the test factory. */
 let deploying: string
 let org: Org
 let wallet: { id: string; address: Address }
@@ -70,7 +70,7 @@ function settle(verified: Answer, base = world.base): Promise<Answer> {
   })
 }
 
-/** Status and reason, or code; and whether a row was left. */
+/** Status and reason, or code; and the number of rows written. */
 async function refusalOf(credential: string, base = world.base): Promise<string> {
   const before = await countPayments()
   const answer = await verify(credential, base)
@@ -94,7 +94,7 @@ interface ContractPayer {
 
 let salts = 0n
 
-/** A contract account with money, there already or only at an address that is known before. */
+/** A contract account with money, deployed or at its address before deployment. */
 async function aContractPayer({
   deployed,
   rawUsdc = 1_000_000n,
@@ -129,7 +129,7 @@ function wrapped(payer: ContractPayer, changes: { factory?: Address; data?: Hex 
 
 const client = () => createPublicClient({ transport: http(chain.rpcUrl) })
 
-test('a contract account pays with what its owner signed (EIP-1271), is settled, and its credential buys once', async () => {
+test('a contract account pays with its owner’s signature (EIP-1271), is settled, and its credential buys once', async () => {
   const payer = await aContractPayer({ deployed: true })
   const credential = await credentialOf(payer)
   const before = await tokenBalance(chain, 'USDC', wallet.address)
@@ -141,7 +141,7 @@ test('a contract account pays with what its owner signed (EIP-1271), is settled,
   expect(await refusalOf(credential)).toBe('409 duplicate-payment, 0 rows')
 })
 
-test('a stranger’s signature opens neither a contract account nor an ordinary one', async () => {
+test('a stranger’s signature is valid neither for a contract account nor for an ordinary one', async () => {
   const payer = await aContractPayer({ deployed: true })
   const stranger = await aPayer()
   expect(await refusalOf(await credentialOf(payer, undefined, stranger))).toBe(
@@ -152,7 +152,7 @@ test('a stranger’s signature opens neither a contract account nor an ordinary 
   expect(await refusalOf(forged)).toBe('402 invalid_exact_evm_signature, 0 rows')
 })
 
-test('a contract account that takes no such signature refuses by itself, and one without the money is told so', async () => {
+test('a contract account that accepts no such signature is refused, and one without the money gets that reason', async () => {
   const payer = await aContractPayer({ deployed: true })
   for (const signature of ['0x', '0x1234', `0x${'12'.repeat(65)}`, `0x${'00'.repeat(4_000)}`] as const) {
     expect(await refusalOf(await credentialOf(payer, () => signature)), signature.slice(0, 10)).toBe(
@@ -200,7 +200,7 @@ test('two payments of a wallet that does not exist yet, and one beside them, set
   expect(countByStatus(await Promise.all(verified.map((answer) => settle(answer, deploying))))).toEqual({ 200: 3 })
 })
 
-test('a wrapper around a wrong signature, or a deployment of another wallet, proves nothing', async () => {
+test('a wrapper around a wrong signature, or a deployment of another wallet, is refused', async () => {
   const payer = await aContractPayer({ deployed: false })
   const stranger = await aPayer()
   const another = smartWalletDeployment(payer.owner.account.address, payer.salt + 1_000n).data
@@ -214,7 +214,7 @@ test('a wrapper around a wrong signature, or a deployment of another wallet, pro
     expect(await refusalOf(credential, deploying)).toBe('402 invalid_exact_evm_signature, 0 rows')
 })
 
-test('the day’s gas budget is charged with what a contract account may burn, not with what an ordinary one does', async () => {
+test('the day’s gas budget is charged with the gas limit of a contract account, not with that of an ordinary one', async () => {
   const [first, second, ordinary] = [
     await aContractPayer({ deployed: true }),
     await aContractPayer({ deployed: true }),
@@ -228,7 +228,7 @@ test('the day’s gas budget is charged with what a contract account may burn, n
   expect((await verify(await ordinary.credential(await challenge()), thrifty)).status).toBe(200)
 })
 
-test('a wallet that exists may go on wrapping its signatures, whatever factory the wrapper names', async () => {
+test('an existing wallet may keep wrapping its signatures, whatever factory the wrapper names', async () => {
   const payer = await aContractPayer({ deployed: true })
   const unlisted = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
   for (const sign of [wrapped(payer), wrapped(payer, { factory: unlisted })]) {

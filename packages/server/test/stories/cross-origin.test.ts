@@ -18,13 +18,13 @@ afterAll(() => stage.world.stop())
 
 const origin = 'https://agent.example'
 
-/** What a browser sends before a request of a page of another origin that has headers of its own. */
+/** A browser's preflight for a cross-origin request with custom headers. */
 function preflight(path: string, method = 'GET', requested = 'authorization,last-event-id,range'): Promise<Response> {
   const headers = { origin, 'access-control-request-method': method, 'access-control-request-headers': requested }
   return fetch(`${stage.world.base}${path}`, { method: 'OPTIONS', headers })
 }
 
-/** Whether a browser lets the page go on after this answer, as the Fetch standard says (4.9, CORS-preflight fetch). */
+/** Whether a browser lets the page continue after this answer, as the Fetch standard says (4.9, CORS-preflight fetch). */
 function allows({ ok, headers }: Response, method: string, requested: readonly string[]): boolean {
   const listOf = (name: string) => (headers.get(name) ?? '').toLowerCase().split(/, */)
   const allowed = listOf('access-control-allow-headers')
@@ -34,7 +34,7 @@ function allows({ ok, headers }: Response, method: string, requested: readonly s
   return ok && headers.get('access-control-allow-origin') === '*' && mayCall && requested.every(isAllowed)
 }
 
-test('a page of any origin may read with a vault token what it opens, and is sent no credentials for it', async () => {
+test('a page of any origin may read with a vault token what the token grants, and CORS allows no cookies', async () => {
   const document = await stage.call(org, 'POST', `/vaults/${vaultId}/documents`, { name: 'a', data: {} })
   const opened = [`/vaults/${vaultId}`, `/vaults/${vaultId}/documents/${document.body.id}`, `/vaults/${vaultId}/events`]
   const others = [`/vaults/${vaultId}/files/fil_01h455vb4pex5vsknk084sn02q`]
@@ -55,7 +55,7 @@ test('a page of any origin may read with a vault token what it opens, and is sen
   }
 })
 
-test('a page learns why it was refused: a refusal can be read like an answer', async () => {
+test('a page can read a refusal like any answer', async () => {
   const refused = await fetch(`${stage.world.base}/vaults/${vaultId}`, {
     headers: { origin, authorization: `Bearer vat_${'x'.repeat(43)}` },
   })
@@ -63,7 +63,7 @@ test('a page learns why it was refused: a refusal can be read like an answer', a
   expect(refused.headers.get('access-control-expose-headers')).toBe('*')
 })
 
-test('no page may delete a vault or a file, nor call what a token does not open', async () => {
+test('no page may delete a vault or a file, nor call what a token does not grant', async () => {
   for (const path of [`/vaults/${vaultId}`, `/vaults/${vaultId}/files/fil_01h455vb4pex5vsknk084sn02q`])
     expect(allows(await preflight(path, 'DELETE'), 'DELETE', ['authorization'])).toBe(false)
   for (const path of ['/vaults', '/webhooks', '/wallet-infra/transfer', '/metrics', `/vaults/${vaultId}/tokens`]) {

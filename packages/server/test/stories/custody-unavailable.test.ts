@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const Count = z.object({ count: z.bigint() })
 
-/** All that making a wallet leaves behind. */
+/** All rows that creating a wallet writes. */
 async function leftBy({ id }: Org): Promise<Record<string, bigint>> {
   const { db } = world.database
   const statements = {
@@ -45,7 +45,7 @@ test.each([
   ['no seed yet', false],
   ['a seed already', true],
 ])(
-  'a wallet asked for while the key service is down, by a tenant with %s, is 503 and leaves nothing; the same request makes it later',
+  'a wallet requested while the key service is down, by a tenant with %s, is 503 and writes nothing; the same request creates it later',
   async (_, hasSeed) => {
     const org = await world.organisation()
     if (hasSeed) await make(org, 'before')
@@ -69,7 +69,7 @@ test.each([
   },
 )
 
-test('the legacy wallet asked for while the key service is down is 503 and is made by the same request later', async () => {
+test('the legacy wallet requested while the key service is down is 503 and is created by the same request later', async () => {
   const org = await world.organisation()
   kms.trouble = { status: 500, type: 'KMSInternalException' }
   const refused = await world.call(org.testKey, 'POST', '/wallets', {})
@@ -78,7 +78,7 @@ test('the legacy wallet asked for while the key service is down is 503 and is ma
   expect((await world.call(org.testKey, 'POST', '/wallets', {})).status).toBe(201)
 })
 
-test('what needs no key that is not open already goes on while the key service is down', async () => {
+test('work with keys that are already open continues while the key service is down', async () => {
   const org = await world.organisation()
   const { id: walletId } = await world.wallet(org)
   const { body: master } = await make(org, 'first')
@@ -86,9 +86,9 @@ test('what needs no key that is not open already goes on while the key service i
   const statuses = []
   const child = `/wallet-infra/master-wallets/${master.id}/child-addresses`
   statuses.push((await world.call(org.testKey, 'POST', child, { name: 'a' })).status)
-  const asked = { walletId, resource: 'https://a.example.com/x', price: '0.01' }
-  statuses.push((await world.call(org.testKey, 'POST', '/payments/challenge', asked)).status)
-  const bought = { ...asked, protocol: 'x402', credential: 'stub_payment_accepted' }
+  const requested = { walletId, resource: 'https://a.example.com/x', price: '0.01' }
+  statuses.push((await world.call(org.testKey, 'POST', '/payments/challenge', requested)).status)
+  const bought = { ...requested, protocol: 'x402', credential: 'stub_payment_accepted' }
   statuses.push((await world.call(org.testKey, 'POST', '/payments/verify', bought)).status)
   const vault = await world.call(org.testKey, 'POST', '/vaults', {})
   statuses.push((await world.call(org.testKey, 'POST', `/vaults/${vault.body.id}/seal`, {})).status)

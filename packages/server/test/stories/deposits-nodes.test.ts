@@ -38,7 +38,7 @@ async function statusesOf(id: string): Promise<unknown[]> {
   return rows.list.map(({ status }) => status)
 }
 
-async function toldOf(id: string): Promise<number> {
+async function reportOf(id: string): Promise<number> {
   const events = await world.call(org.liveKey, 'GET', '/events?type=deposit.success&limit=500')
   return events.list.filter(({ payload }) => Object(payload).walletId === id).length
 }
@@ -53,12 +53,12 @@ test('a deposit of real money waits for the block that the node calls safe', asy
   const later = await aWallet()
   await fundToken(chain, 'USDC', later.address, 5n)
   await expect.poll(() => statusesOf(later.id), patient).toEqual(['pending'])
-  expect([await statusesOf(wallet.id), await toldOf(wallet.id)]).toEqual([['pending'], 0])
+  expect([await statusesOf(wallet.id), await reportOf(wallet.id)]).toEqual([['pending'], 0])
   await mine(12)
   await expect.poll(() => statusesOf(wallet.id), patient).toEqual(['confirmed'])
-  expect([await toldOf(wallet.id), await statusesOf(later.id)]).toEqual([1, ['pending']])
+  expect([await reportOf(wallet.id), await statusesOf(later.id)]).toEqual([1, ['pending']])
   await mine(32)
-  await expect.poll(() => toldOf(later.id), patient).toBe(1)
+  await expect.poll(() => reportOf(later.id), patient).toBe(1)
 })
 
 const modes: readonly FaultMode[] = [
@@ -72,17 +72,17 @@ const modes: readonly FaultMode[] = [
 ]
 
 test.each(modes)(
-  'behind a node that has the fault $kind for a while a deposit is seen when it has passed, once',
+  'with a node that has the fault $kind for a while a deposit is seen once, after the fault',
   async (mode) => {
     const wallet = await aWallet()
     proxy.set(mode)
-    const asked = proxy.requests
+    const requested = proxy.requests
     await fundToken(chain, 'USDC', wallet.address, 7n)
     await mine(40)
-    await expect.poll(() => proxy.requests - asked, patient).toBeGreaterThanOrEqual(2)
+    await expect.poll(() => proxy.requests - requested, patient).toBeGreaterThanOrEqual(2)
     expect(await statusesOf(wallet.id)).toEqual([])
     proxy.set('pass')
-    await expect.poll(() => toldOf(wallet.id), patient).toBe(1)
+    await expect.poll(() => reportOf(wallet.id), patient).toBe(1)
     expect(await statusesOf(wallet.id)).toEqual(['confirmed'])
   },
 )

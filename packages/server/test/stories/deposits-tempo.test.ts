@@ -2,7 +2,7 @@ import { devAccount, fundToken } from '@purser/devnet'
 import { expect, test } from 'vitest'
 import { aWorld, startChain } from '../world.ts'
 
-test('on Tempo a transfer from a wallet is booked as going out and its fee as a fee, and the receiver hears of one deposit', async () => {
+test('on Tempo a transfer from a wallet is booked as outgoing and its fee as a fee, and the receiver gets one deposit event', async () => {
   const chain = await startChain({ network: 'tempo-moderato' })
   const world = await aWorld({ chains: [chain], boot: { depositPollMsMax: 50 } })
   try {

@@ -61,7 +61,7 @@ function transactionsOf(id: string, masterId?: string, query = ''): Promise<Answ
   return world.call(org.testKey, 'GET', `${pathOf[id.slice(0, 3)]?.(id, masterId)}${query}`)
 }
 
-test('a deposit at a BYO wallet, a master and a child is told to the receiver, once each, with what the document asks for', async () => {
+test('a deposit at a BYO wallet, a master and a child is published to the receiver, once each, with the document’s fields', async () => {
   const hook = await aHook()
   const [wallet, master] = [await world.wallet(org, { chain: 'base' }), await aMaster()]
   const child = await aChild(master)
@@ -72,8 +72,8 @@ test('a deposit at a BYO wallet, a master and a child is told to the receiver, o
   await hook.until(3)
   expect(performance.now() - began).toBeLessThan(10_000)
   for (const { id, address } of [wallet, master, child]) {
-    const told = hook.arrived.filter(({ payload }) => payload.walletId === id)
-    expect(told.map(({ type, payload }) => ({ type, payload }))).toEqual([
+    const reported = hook.arrived.filter(({ payload }) => payload.walletId === id)
+    expect(reported.map(({ type, payload }) => ({ type, payload }))).toEqual([
       {
         type: 'deposit.success',
         payload: {
@@ -104,12 +104,12 @@ test('a deposit at a BYO wallet, a master and a child is told to the receiver, o
   await hook.stop()
 })
 
-test('through reorganisations of 1 to 20 blocks a deposit is told of once, and one that does not come back is withdrawn', async () => {
+test('through reorganizations of 1 to 20 blocks a deposit is published once, and one that does not come back is withdrawn', async () => {
   const hook = await aHook()
   const kept = await world.wallet(org)
   for (const depth of [1, 2, 5, 20]) {
     await node('anvil_mine', ['0x16'])
-    const told = hook.arrived.length
+    const reported = hook.arrived.length
     const lost = await world.wallet(org)
     const txHash = await fundToken(chain, 'USDC', lost.address, 5n)
     await expect
@@ -122,7 +122,7 @@ test('through reorganisations of 1 to 20 blocks a deposit is told of once, and o
       .poll(async () => (await transactionsOf(lost.id)).list.map(({ status }) => status), { timeout: 60_000 })
       .toEqual(['withdrawn'])
     await fundToken(chain, 'USDC', kept.address, BigInt(depth))
-    await hook.until(told + 2)
+    await hook.until(reported + 2)
     expect(hook.arrived.filter(({ payload }) => payload.txHash === txHash)).toHaveLength(1)
   }
   expect((await transactionsOf(kept.id)).list.map(({ rawAmount, status }) => [rawAmount, status])).toEqual([
@@ -135,7 +135,7 @@ test('through reorganisations of 1 to 20 blocks a deposit is told of once, and o
   await hook.stop()
 })
 
-test('money on a chain or in a token that the wallet was not made for is a plain record that nobody is told of', async () => {
+test('money on a chain or in a token outside of the wallet’s settings is a plain record without an event', async () => {
   const wallet = await world.wallet(org, { chain: 'ethereum' })
   await fundToken(chain, 'USDC', wallet.address, 9n)
   await expect
@@ -146,14 +146,14 @@ test('money on a chain or in a token that the wallet was not made for is a plain
   expect((await transactionsOf(wallet.id, undefined, '?chain=ethereum')).list).toEqual([])
   expect((await transactionsOf(wallet.id, undefined, '?chain=base&token=USDC&direction=in')).list).toHaveLength(1)
   expect((await transactionsOf(wallet.id, undefined, '?direction=out')).list).toEqual([])
-  const told = await world.database.db.one(
+  const reported = await world.database.db.one(
     z.object({ count: z.bigint() }),
     sql`select count(*) as count from events where payload->>'walletId' = ${wallet.id}`,
   )
-  expect(told.count).toBe(0n)
+  expect(reported.count).toBe(0n)
 })
 
-test('a deposit from before the wallet was registered is found by hand, once, and only by who owns the wallet', async () => {
+test('a deposit from before the wallet was registered is found by a rescan, once, and only by the wallet’s owner', async () => {
   const other = await world.organisation()
   const { address } = await world.wallet(other)
   const txHash = await fundToken(chain, 'USDC', address, 77n)
@@ -182,8 +182,8 @@ test('a deposit from before the wallet was registered is found by hand, once, an
   await expect
     .poll(async () => (await transactionsOf(id)).list.map(({ status }) => status), { timeout: 60_000 })
     .toEqual(['confirmed'])
-  const told = (await world.call(org.testKey, 'GET', '/events?type=deposit.success&limit=500')).list
-  expect(told.filter(({ payload }) => Object(payload).walletId === id)).toHaveLength(1)
+  const reported = (await world.call(org.testKey, 'GET', '/events?type=deposit.success&limit=500')).list
+  expect(reported.filter(({ payload }) => Object(payload).walletId === id)).toHaveLength(1)
   expect((await world.call(other.testKey, 'GET', '/events?type=deposit.success')).list).toHaveLength(1)
 
   const nobody = await world.organisation()
@@ -203,17 +203,17 @@ test('a deposit from before the wallet was registered is found by hand, once, an
   ])
 })
 
-test('money that comes right after its BYO wallet was deleted is not reported', async () => {
+test('money that arrives right after its BYO wallet was deleted is not reported', async () => {
   const hook = await aHook()
   const [deleted, kept] = [await world.wallet(org), await world.wallet(org)]
   await fundToken(chain, 'USDC', deleted.address, 1n)
-  const told = () => hook.arrived.filter(({ payload }) => [deleted.id, kept.id].includes(String(payload.walletId)))
-  await expect.poll(() => told().length, { timeout: 60_000 }).toBe(1)
+  const reported = () => hook.arrived.filter(({ payload }) => [deleted.id, kept.id].includes(String(payload.walletId)))
+  await expect.poll(() => reported().length, { timeout: 60_000 }).toBe(1)
   expect((await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${deleted.id}`)).status).toBe(204)
   await fundToken(chain, 'USDC', deleted.address, 2n)
   await fundToken(chain, 'USDC', kept.address, 3n)
-  await expect.poll(() => told().at(-1)?.payload.rawAmount, { timeout: 60_000 }).toBe('3')
-  expect(told().map(({ payload }) => [payload.walletId, payload.rawAmount])).toEqual([
+  await expect.poll(() => reported().at(-1)?.payload.rawAmount, { timeout: 60_000 }).toBe('3')
+  expect(reported().map(({ payload }) => [payload.walletId, payload.rawAmount])).toEqual([
     [deleted.id, '1'],
     [kept.id, '3'],
   ])
@@ -258,14 +258,14 @@ test('money from a master to a child is a deposit at the child, one from a child
       timeout: 60_000,
     })
     .toEqual(['confirmed', 'confirmed'])
-  // Sent by a transfer, the same way is a deposit.
+  // The same movement by a transfer is a deposit.
   await expect.poll(async () => (await send(child, master, '1')).status, { timeout: 60_000 }).toBe(201)
   await until(4)
   expect(deposits()[3]).toEqual([master.id, '1', child.address])
   await hook.stop()
 })
 
-test('what leaves a wallet is booked as going out', async () => {
+test('what leaves a wallet is booked as outgoing', async () => {
   const dev = getAddress('0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266')
   const made = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', {
     address: dev,
@@ -287,7 +287,7 @@ test('what leaves a wallet is booked as going out', async () => {
     ])
 })
 
-test('of two processes one follows the network, and when it stops or loses the lead the other goes on', async () => {
+test('one of two processes follows the network, and when it stops or loses the lead the other continues', async () => {
   const lead = () =>
     world.database.db.one(
       z.object({ leader: z.string(), epoch: z.bigint() }),
@@ -299,7 +299,7 @@ test('of two processes one follows the network, and when it stops or loses the l
   await fundToken(chain, 'USDC', wallet.address, 1n)
   await expect.poll(async () => (await transactionsOf(wallet.id)).list.length, { timeout: 60_000 }).toBe(1)
   expect(await lead()).toEqual(before)
-  // As if its host had frozen: the row is another's when it wakes.
+  // As if its host had frozen: another process has the row when it resumes.
   await world.database.db.run(
     sql`update deposit_cursors set epoch = epoch + 1, leader = 'nobody', lease_until = clock_timestamp() + interval '1 second'`,
   )
@@ -318,6 +318,6 @@ test('of two processes one follows the network, and when it stops or loses the l
       ['2', 'confirmed'],
       ['1', 'confirmed'],
     ])
-  const told = (await world.call(org.testKey, 'GET', '/events?type=deposit.success&limit=500')).list
-  expect(told.filter(({ payload }) => Object(payload).walletId === wallet.id)).toHaveLength(3)
+  const reported = (await world.call(org.testKey, 'GET', '/events?type=deposit.success&limit=500')).list
+  expect(reported.filter(({ payload }) => Object(payload).walletId === wallet.id)).toHaveLength(3)
 })

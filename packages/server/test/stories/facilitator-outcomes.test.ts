@@ -35,7 +35,7 @@ function pay(changes: Partial<Purchase> = {}): Promise<FacilitatorBody> {
   return aPaymentBody(world, org, { payer, wallet, ...changes })
 }
 
-/** The same payment with extensions of the payer's. */
+/** The payment with extensions of the payer. */
 function extended(body: FacilitatorBody, extensions: Readonly<Record<string, unknown>>): FacilitatorBody {
   return { ...body, paymentPayload: { ...body.paymentPayload, extensions } }
 }
@@ -51,7 +51,7 @@ async function stopBlocks(): Promise<() => Promise<void>> {
   return resume
 }
 
-test('while the chain has not said, the answer is pending with the hash, and the outcome under the same Idempotency-Key', async () => {
+test('while the chain has not confirmed, the answer is pending with the hash, and then the outcome under the same Idempotency-Key', async () => {
   const { base } = await world.another({ facilitatorWaitMs: 4_000 })
   const impatient = facilitatorOf(base, org.testKey)
   const body = await pay()
@@ -74,9 +74,9 @@ test('while the chain has not said, the answer is pending with the hash, and the
 })
 
 test.each([
-  ['that nobody could send', 0],
+  ['that could not be sent', 0],
   ['whose transaction ended without it', 1],
-])('a settlement %s is refused for good when the wait ends, and its payer is never charged', async (_, attempts) => {
+])('a settlement %s is refused finally when the wait ends, and its payer is never charged', async (_, attempts) => {
   const proxy = await startFaultProxy(chain.rpcUrl)
   cleanUps.push(() => proxy.stop())
   const cut = await aWorld({
@@ -98,7 +98,7 @@ test.each([
   const answers = await settling
   for (const answer of answers) expect([answer.status, answer.body]).toMatchObject([200, failed])
   proxy.set('pass')
-  // A payment after it settles, so whatever waited would have been sent by now.
+  // A later payment settles, so any waiting one would have been sent by now.
   const next = await aPaymentBody(cut, own, shop)
   await expect.poll(async () => (await facilitator.verify(next)).body.isValid, { timeout: 60_000 }).toBe(true)
   expect((await facilitator.settle(next)).body.success).toBe(true)
@@ -106,7 +106,7 @@ test.each([
   expect(before - (await tokenBalance(chain, 'USDC', payer.account.address))).toBe(10_000n)
   const [, log] = (await cut.call(own.testKey, 'GET', '/payments/logs')).list
   expect(log).toMatchObject({ status: 'voided' })
-  // What was withdrawn counts neither to the month nor to the reserved gas.
+  // A withdrawn payment counts neither in the month nor in the reserved gas.
   const Count = z.object({ used: z.bigint(), reserved: z.string() })
   const counted = await cut.database.db.one(
     Count,
@@ -117,7 +117,7 @@ test.each([
   expect(counted).toEqual({ used: 1n, reserved: '0' })
 })
 
-/** As if so many transactions had carried the one relay of this world and ended without its money. */
+/** As if this many transactions had included the world's only relay and ended without its money. */
 function setAttempts({ database }: World, attempts: number): Promise<number> {
   return database.db.run(sql`
     update relays set attempts = ${attempts}, alone = ${attempts > 0}, next_attempt_at = null, check_at = now() where state = 'waiting'`)
@@ -157,7 +157,7 @@ test('sixty verifies and settlements of one payment at once, on two processes, a
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
 })
 
-test('a payment that cannot be settled any more fails with the protocol’s reason, for whoever asks', async () => {
+test('a payment that cannot be settled any more fails with the protocol’s reason, for every caller', async () => {
   const poor = await aPayer(chain, 20_000n)
   const both = await Promise.all([pay({ payer: poor }), pay({ payer: poor })])
   const facilitator = facilitatorOf(world.base, org.testKey)
@@ -176,7 +176,7 @@ test('a payment that cannot be settled any more fails with the protocol’s reas
     })
 })
 
-test('a node that fails is 503 and never a bad payment, and nothing is recorded', async () => {
+test('a failing node is 503 and never an invalid payment, and nothing is recorded', async () => {
   const proxy = await startFaultProxy(chain.rpcUrl)
   cleanUps.push(() => proxy.stop())
   const { base } = await world.another({ rpcUrls: { 'base-sepolia': [proxy.url] }, role: 'api' })
@@ -195,7 +195,7 @@ test('a node that fails is 503 and never a bad payment, and nothing is recorded'
   expect((await facilitatorOf(world.base, org.testKey).verify(body)).body.isValid).toBe(true)
 })
 
-test('a payment without the name that its challenge demanded, or with one of another shape, is refused in words', async () => {
+test('a payment without the id that its challenge requires, or with a malformed one, is refused with a message', async () => {
   const facilitator = facilitatorOf(world.base, org.testKey)
   const body = await pay()
   const missing = { info: { required: true } }
@@ -212,7 +212,7 @@ test('a payment without the name that its challenge demanded, or with one of ano
   expect((await facilitator.verify(body)).body.isValid).toBe(true)
 })
 
-test('of two payments sent at once under one name one is taken, and the other is a conflict', async () => {
+test('of two payments sent at once under one id one is accepted, and the other is a conflict', async () => {
   const facilitator = facilitatorOf(world.base, org.testKey)
   const named = { 'payment-identifier': { info: { required: false, id: 'one-name-for-two-payments' } } }
   const answers = await Promise.all([await pay(), await pay()].map((body) => facilitator.verify(extended(body, named))))
@@ -225,12 +225,12 @@ test('of two payments sent at once under one name one is taken, and the other is
   expect(theirs.body.isValid).toBe(true)
 })
 
-test('what a payment declares is listed for its environment, whoever asks, and is told in the answer’s header', async () => {
+test('a payment’s declaration is listed for its environment, for every caller, and reported in the response header', async () => {
   const facilitator = facilitatorOf(world.base, org.testKey)
   const declared = { bazaar: { info: { input: { type: 'http', method: 'GET', queryParams: { city: 'Lima' } } } } }
   const body = extended(await pay(), declared)
   expect((await facilitator.verify(body)).headers.get('extension-responses')).toBeNull()
-  expect(toldOf((await facilitator.settle(body)).headers)).toEqual({ bazaar: { status: 'success' } })
+  expect(reportOf((await facilitator.settle(body)).headers)).toEqual({ bazaar: { status: 'success' } })
   const stranger = await world.organisation()
   const path = `/facilitator/discovery/resources?payTo=${wallet.address.toLowerCase()}&limit=1`
   const found = await world.call(stranger.testKey, 'GET', path)
@@ -256,7 +256,7 @@ test('what a payment declares is listed for its environment, whoever asks, and i
   })
 })
 
-test('a declaration that cannot be listed is told so, and the payment is settled all the same', async () => {
+test('a declaration that cannot be listed is reported as such, and the payment is settled anyway', async () => {
   const facilitator = facilitatorOf(world.base, org.testKey)
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const cases = [
@@ -267,7 +267,7 @@ test('a declaration that cannot be listed is told so, and the payment is settled
     const body = extended(await pay(), { bazaar })
     await facilitator.verify(body)
     const settled = await facilitator.settle(body)
-    expect([settled.body.success, toldOf(settled.headers)]).toEqual([
+    expect([settled.body.success, reportOf(settled.headers)]).toEqual([
       true,
       { bazaar: { status: 'rejected', rejectedReason } },
     ])
@@ -275,7 +275,7 @@ test('a declaration that cannot be listed is told so, and the payment is settled
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(20_000n)
 })
 
-test('a test key is told of test networks alone, with the account that settles; a live key of none here', async () => {
+test('a test key sees test networks alone, with the settling account; a live key sees none here', async () => {
   const path = '/facilitator/supported'
   const { body } = await world.call(org.testKey, 'GET', path)
   expect(body).toMatchObject({
@@ -289,6 +289,6 @@ test('a test key is told of test networks alone, with the account that settles; 
   expect((await world.call(org.liveKey, 'GET', path)).body.kinds).toEqual([])
 })
 
-function toldOf(headers: Headers): unknown {
+function reportOf(headers: Headers): unknown {
   return JSON.parse(Buffer.from(headers.get('extension-responses') ?? '', 'base64').toString('utf8'))
 }

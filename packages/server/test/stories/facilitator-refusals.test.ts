@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const pay = () => aPaymentBody(world, org, { payer, wallet })
 
-/** What official clients parse in every answer: without these members they throw the raw body at the buyer. */
+/** The members that official clients parse in every answer: without them they throw the raw body at the buyer. */
 function membersOf(verb: string, body: Record<string, unknown>): unknown {
   if (verb === 'verify') return [body.isValid, typeof body.invalidReason]
   return [body.success, typeof body.errorReason, body.transaction, typeof body.network]
@@ -46,7 +46,7 @@ async function send(verb: string, { key = org.testKey, type = 'application/json'
 }
 
 test.each(['verify', 'settle'] as const)(
-  'every refusal of %s, whoever gives it, is an answer of the protocol',
+  'every refusal of %s, whichever layer it comes from, is an answer of the protocol',
   async (verb) => {
     const full = await world.organisation('hobby')
     const month = world.server.deps.clock.now().toISOString().slice(0, 7)
@@ -100,7 +100,7 @@ function within(body: FacilitatorBody, change: object): FacilitatorBody {
 }
 
 test.each([1, 2])(
-  'version %d takes exactly the price: one unit more or less, or thrice as much, is refused',
+  'version %d accepts exactly the price: one unit more or less, or three times as much, is refused',
   async (version) => {
     const facilitator = facilitatorOf(world.base, org.testKey)
     for (const value of ['10001', '9999', '30000']) {

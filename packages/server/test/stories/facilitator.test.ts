@@ -64,7 +64,7 @@ test.each([
   })
 })
 
-test('a signature is found valid once, however many ask at the same time', async () => {
+test('a signature is found valid once, in however many concurrent requests', async () => {
   const body = await pay()
   const answers = await Promise.all(Array.from({ length: 200 }, () => facilitator.verify(body)))
   const valid = answers.filter((answer) => answer.body.isValid === true)
@@ -84,14 +84,14 @@ test('five settlements at once of a verified payment are one transaction and one
   for (const { body: answered } of refused) expect(answered).toMatchObject({ success: false, errorReason: used })
 })
 
-test('a server that settles before it serves is told of success once, however many copies come at once or later', async () => {
+test('a server that settles before it serves gets success once, however many copies come at once or later', async () => {
   const body = withRequirements(await pay(), { extra: { paymentFlow: 'upfront' } })
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const answers = await Promise.all(Array.from({ length: 5 }, () => facilitator.settle(body)))
   answers.push(await facilitator.settle(body))
   expect(answers.map((answer) => answer.body.success).filter(Boolean)).toHaveLength(1)
-  for (const { body: told } of answers.filter((answer) => answer.body.success !== true))
-    expect(told).toEqual({
+  for (const { body: reported } of answers.filter((answer) => answer.body.success !== true))
+    expect(reported).toEqual({
       success: false,
       errorReason: used,
       transaction: '',
@@ -102,7 +102,7 @@ test('a server that settles before it serves is told of success once, however ma
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
 })
 
-test('a payment that bought by being verified does not buy again where the server settles before it serves', async () => {
+test('a payment that was served after verify does not buy again where the server settles before it serves', async () => {
   const body = await pay()
   await facilitator.verify(body)
   expect((await facilitator.settle(body)).body.success).toBe(true)
@@ -110,7 +110,7 @@ test('a payment that bought by being verified does not buy again where the serve
   expect((await facilitator.settle(upfront)).body).toMatchObject({ success: false, errorReason: used, transaction: '' })
 })
 
-test('a success is not told for other signed parts under the same nonce, which anybody can read on the chain', async () => {
+test('success is not reported for other signed parts under the same nonce, which anybody can read on the chain', async () => {
   const body = await pay()
   await facilitator.verify(body)
   expect((await facilitator.settle(body)).body.success).toBe(true)
@@ -124,7 +124,7 @@ test('a success is not told for other signed parts under the same nonce, which a
   }
 })
 
-test('what is settled is what was verified: another amount or account in the requirements is refused, and nothing moves', async () => {
+test('only the verified payment is settled: another amount or account in the requirements is refused, and nothing moves', async () => {
   const body = await pay()
   await facilitator.verify(body)
   const before = await tokenBalance(chain, 'USDC', wallet.address)
@@ -136,7 +136,7 @@ test('what is settled is what was verified: another amount or account in the req
   expect((await facilitator.settle(body)).body.success).toBe(true)
 })
 
-test('another organisation, and the other environment, cannot settle a payment, learn of it, or find it valid again', async () => {
+test('another organization, and the other environment, cannot settle a payment, learn of it, or find it valid again', async () => {
   const stranger = await world.organisation()
   const body = await pay()
   await facilitator.verify(body)
@@ -161,10 +161,10 @@ test('another organisation, and the other environment, cannot settle a payment, 
   })
 })
 
-test('one signature shown as x402, as MPP and at the facilitator of two processes at once is one payment', async () => {
+test('one signature sent as x402, as MPP and to the facilitator of two processes at once is one payment', async () => {
   const { base } = await world.another()
-  const asked = { walletId: wallet.id, resource: soldAt, price: '0.01' }
-  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', asked)
+  const requested = { walletId: wallet.id, resource: soldAt, price: '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', requested)
   const asMpp = await payByEvmCharge(payer.account, offerOf(challenge))
   const {
     type: _,
@@ -177,8 +177,8 @@ test('one signature shown as x402, as MPP and at the facilitator of two processe
   const credential = Buffer.from(JSON.stringify(paymentPayload)).toString('base64')
 
   const [asOurs, ofMpp, ...facilitated] = await Promise.all([
-    world.call(org.testKey, 'POST', '/payments/verify', { ...asked, protocol: 'x402', credential }),
-    world.call(org.testKey, 'POST', '/payments/verify', { ...asked, protocol: 'mpp', credential: asMpp }),
+    world.call(org.testKey, 'POST', '/payments/verify', { ...requested, protocol: 'x402', credential }),
+    world.call(org.testKey, 'POST', '/payments/verify', { ...requested, protocol: 'mpp', credential: asMpp }),
     facilitator.verify(shown),
     facilitatorOf(base, org.testKey).verify(shown),
   ])
@@ -192,7 +192,7 @@ test('one signature shown as x402, as MPP and at the facilitator of two processe
   expect((await facilitator.settle(shown)).body.success).toBe(isFacilitated)
 })
 
-test('a payment to an account that is no wallet here is taken, and its log names no wallet', async () => {
+test('a payment to an account that is no wallet here is accepted, and its log names no wallet', async () => {
   const stranger = await aPayer()
   const body = await pay({
     changes: {
@@ -205,7 +205,7 @@ test('a payment to an account that is no wallet here is taken, and its log names
   expect(log).toMatchObject({ walletId: null, status: 'verified', chain: 'base-sepolia' })
 })
 
-test('a wallet is known by its address, however its letters are written', async () => {
+test('a wallet is found by its address in any letter case', async () => {
   const after: CredentialChanges['after'] = ({ accepted, payload }) => {
     accepted.payTo = wallet.address.toLowerCase()
     payload.authorization.to = wallet.address.toLowerCase()
@@ -217,7 +217,7 @@ test('a wallet is known by its address, however its letters are written', async 
   expect(log).toMatchObject({ walletId: wallet.id, status: 'settled' })
 })
 
-test('a payment below the minimum, and one to a flagged wallet, is refused in words and not recorded', async () => {
+test('a payment below the minimum, and one to a flagged wallet, is refused with a message and not recorded', async () => {
   const cheap = await pay({
     changes: { sign: { value: '999' }, after: ({ accepted }) => Object.assign(accepted, { amount: '999' }) },
   })
@@ -242,7 +242,7 @@ test('a payment below the minimum, and one to a flagged wallet, is refused in wo
   }
 })
 
-test('a month that is full is 429 and not a bad payment', async () => {
+test('an exhausted monthly quota is 429 and not an invalid payment', async () => {
   const small = await world.organisation('hobby')
   const body = await pay()
   const month = world.server.deps.clock.now().toISOString().slice(0, 7)
@@ -254,7 +254,7 @@ test('a month that is full is 429 and not a bad payment', async () => {
   expect((await facilitator.verify(body)).body.isValid).toBe(true)
 })
 
-test('what is no payment is a negative answer, never a server fault', async () => {
+test('a malformed payment is a negative answer, never a server error', async () => {
   const good = await pay()
   const cases = [
     [{ ...good, paymentPayload: {} }, 'invalid_x402_version'],
@@ -277,7 +277,7 @@ test('what is no payment is a negative answer, never a server fault', async () =
   }
 })
 
-test('a repeat with the same Idempotency-Key is told the same, also that a signature was valid', async () => {
+test('a repeat with the same Idempotency-Key gets the same answer, also that a signature was valid', async () => {
   const body = await pay()
   const first = await facilitator.verify(body, { 'idempotency-key': 'verify-once' })
   const again = await facilitator.verify(body, { 'idempotency-key': 'verify-once' })
@@ -295,12 +295,12 @@ test('payTo cannot be a token or an address of this service', async () => {
   for (const payTo of [chain.tokens.USDC ?? '', settlerAddress]) {
     const body = await pay({ changes: { sign: { to: payTo as `0x${string}` } } })
     const accepted = { ...Object(body.paymentPayload.accepted), payTo }
-    const asked = { ...withRequirements(body, { payTo }), paymentPayload: { ...body.paymentPayload, accepted } }
+    const requested = { ...withRequirements(body, { payTo }), paymentPayload: { ...body.paymentPayload, accepted } }
     const invalid = { isValid: false, invalidReason: 'invalid_payment_requirements' }
-    expect((await facilitator.verify(asked)).body).toMatchObject({
+    expect((await facilitator.verify(requested)).body).toMatchObject({
       ...invalid,
       invalidMessage: 'payTo is a token or an address of this service',
     })
-    expect((await facilitator.settle(asked)).body).toMatchObject({ success: false, transaction: '' })
+    expect((await facilitator.settle(requested)).body).toMatchObject({ success: false, transaction: '' })
   }
 })

@@ -8,7 +8,7 @@ import { sql } from '../../src/platform/db/db.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
 import { type Answer, aPayer, aWorld, type Org, type World } from '../world.ts'
 
-// Three nodes of one chain. The first is the one that is used where one suffices, and it does what a test says.
+// Three nodes of one chain. The first is used where one suffices, and it misbehaves as a test says.
 let chain: DevChain
 let first: LyingNode
 let second: LyingNode
@@ -69,19 +69,19 @@ async function expectSettled(payments: readonly Answer[]): Promise<void> {
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(BigInt(payments.length) * 10_000n)
 }
 
-test('where the head of the first node stands still, payments settle all the same, and it is in use again when it has caught up', async () => {
+test('while the head of the first node is stuck, payments settle, and the node is used again when it has caught up', async () => {
   await allUp()
   const payments = [await verified(), await verified()]
   await first.freeze()
   await expectSettled(payments)
   await expect.poll(nodes, patient).toMatchObject({ up: 2, behind: 1, money: 'moves' })
-  // What is verified now is read at a node that follows the chain: its payer was funded after the head stood still.
+  // This verification is read at a node that follows the chain: its payer was funded after the head was stuck.
   await expectSettled([await verified()])
   first.tellTheTruth()
   await allUp()
 })
 
-test('where the head of the first node stands still, a deposit is seen and confirmed all the same', async () => {
+test('while the head of the first node is stuck, a deposit is seen and confirmed', async () => {
   await allUp()
   await first.freeze()
   const deposited = await world.wallet(org)
@@ -93,12 +93,12 @@ test('where the head of the first node stands still, a deposit is seen and confi
   await expect.poll(statuses, patient).toEqual(['confirmed'])
 })
 
-test('a first node that takes signed transactions and drops them delays no payment', async () => {
+test('a first node that accepts signed transactions and drops them delays no payment', async () => {
   await allUp()
   const payments = [await verified(), await verified(), await verified()]
   first.lie('eth_sendRawTransaction', ({ params }) => ({ result: keccak256(params[0] as `0x${string}`) }))
   await expectSettled(payments)
-  expect(first.asked('eth_sendRawTransaction')).toBeGreaterThan(0)
+  expect(first.requested('eth_sendRawTransaction')).toBeGreaterThan(0)
 })
 
 test('two of three nodes that drop signed transactions delay no payment', async () => {
@@ -109,7 +109,7 @@ test('two of three nodes that drop signed transactions delay no payment', async 
   await expectSettled([paid])
 })
 
-test('a first node that calls every transaction underpriced makes nobody offer more for it', async () => {
+test('a first node that calls every transaction underpriced causes no higher offer', async () => {
   await allUp()
   const paid = await verified()
   first.lie('eth_sendRawTransaction', () => ({
@@ -126,7 +126,7 @@ test('a first node that hides the receipts of all transactions delays no payment
   await expectSettled([paid])
 })
 
-/** How many signed forms the newest transaction has. */
+/** The largest number of signed forms of one transaction. */
 async function attemptsMax(): Promise<number> {
   const { max } = await world.database.db.one(
     z.object({ max: z.bigint() }),

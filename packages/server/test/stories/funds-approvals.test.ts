@@ -55,7 +55,7 @@ function allowed({ address: owner }: Managed, spender: Address): Promise<bigint>
   return client.readContract({ address, abi, functionName: 'allowance', args: [owner, spender] })
 }
 
-/** Call data of the wallet's approvals in the order in which they were sent. */
+/** Call data of the wallet's approvals in the order of sending. */
 async function approvalsOf({ address }: Managed): Promise<string[]> {
   const rows = await stage.world.database.db.many(
     z.object({ data: z.instanceof(Uint8Array) }),
@@ -66,7 +66,7 @@ async function approvalsOf({ address }: Managed): Promise<string[]> {
   return rows.map(({ data }) => `0x${Buffer.from(data).toString('hex')}`)
 }
 
-test('four swaps at once from one wallet are all made, none burns gas for another, and nothing stays allowed', async () => {
+test('four swaps at once from one wallet all succeed, none wastes another’s gas, and no allowance remains', async () => {
   const master = await stage.aMaster()
   const bodies = ['10', '15', '20', '25'].map((amount) => swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount }))
   const sent = await Promise.all(bodies.map((body) => stage.send(body)))
@@ -78,12 +78,12 @@ test('four swaps at once from one wallet are all made, none burns gas for anothe
   expect([await allowed(master, sandboxPoolAddress), await stage.countOf(master)]).toEqual([0n, 8])
 })
 
-/** Transactions of the wallet that the node has. */
+/** The number of the wallet's transactions that the node has. */
 function broadcastBy({ address }: Managed): Promise<number> {
   return countAtNode(stage.world, stage.base, address)
 }
 
-test('a transfer whose quote ends while it waits for another is made by a new one, and none of its gas is spent before', async () => {
+test('a transfer whose quote expires while it waits for another gets a new quote, and spends no gas before', async () => {
   const master = await stage.aMaster()
   await node.setAutomine(false)
   const first = stage.send(bridgeOf(master, { amount: '40' }))
@@ -104,7 +104,7 @@ test('a transfer whose quote ends while it waits for another is made by a new on
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(30_000_000n)
 })
 
-/** Has the contract allowed something already, wherever the token keeps it. */
+/** Sets an existing allowance for the contract, wherever the token stores it. */
 async function leaveAllowed(master: Managed, spender: Address): Promise<void> {
   const address = stage.base.tokens.USDC ?? '0x'
   const inner = (slot: bigint) =>
@@ -117,17 +117,17 @@ async function leaveAllowed(master: Managed, spender: Address): Promise<void> {
     if ((await allowed(master, spender)) === 7n) return
     await node.setStorageAt({ address, index: at(slot), value: numberToHex(0n, { size: 32 }) })
   }
-  throw new Error('the token keeps allowances elsewhere')
+  throw new Error('the token stores allowances elsewhere')
 }
 
-test('what a contract may take already is taken back first where the token refuses another amount over it', async () => {
+test('an existing allowance is revoked first where the token refuses to overwrite it', async () => {
   const [usual, strict] = [await stage.aMaster(), await stage.aMaster()]
   for (const master of [usual, strict]) await leaveAllowed(master, sandboxPoolAddress)
   const swap = (master: Managed) => swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '10' })
   expect((await stage.send(swap(usual))).status).toBe(201)
-  expect((await approvalsOf(usual)).length, 'a token that does not mind').toBe(1)
+  expect((await approvalsOf(usual)).length, 'a token that allows overwriting').toBe(1)
 
-  // USDT: an approval of more than nothing fails while there is one.
+  // As USDT: an approval of a positive amount fails while there is one.
   lying.lie('eth_estimateGas', ({ params: [call], truth }) => {
     const text = JSON.stringify(call).toLowerCase()
     const isOver = new RegExp(`${approve}${word}(?!0{64})${word}`).test(text)

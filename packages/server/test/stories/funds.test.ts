@@ -10,7 +10,7 @@ import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type Wor
 let chain: DevChain
 let world: World
 let org: Org
-/** A process whose operator pays no gas for anybody, so that a child's comes from its master. */
+/** A process without a gas budget, so that a child's gas comes from its master. */
 let frugal: string
 /** Another process, which waits for no block. */
 let hasty: string
@@ -56,7 +56,7 @@ function send(body: unknown, base = world.base): Promise<Answer> {
 const usdcOf = (address: Address) => tokenBalance(chain, 'USDC', address)
 const ethOf = (address: Address) => createPublicClient({ transport: http(chain.rpcUrl) }).getBalance({ address })
 
-/** Nobody books deposits until the work is done, as when the node that the watcher reads is behind. */
+/** Blocks the booking of deposits until the work is done, as when the watcher's node is behind. */
 async function whileNobodyBooks(work: () => Promise<void>): Promise<void> {
   const { db } = world.database
   await db.run(
@@ -69,7 +69,7 @@ async function whileNobodyBooks(work: () => Promise<void>): Promise<void> {
   }
 }
 
-test('money that the watcher has not booked is not there to send or sweep, and is as soon as it is booked', async () => {
+test('money that the watcher has not booked cannot be sent or swept, and can be as soon as it is booked', async () => {
   const master = await aMaster(2_000_000n)
   const child = await aChild(master, 1_000_000n)
   await untilBooked(world, chain)
@@ -103,7 +103,7 @@ async function untilAtRest(): Promise<void> {
   await expect.poll(open, patient).toBe(0n)
 }
 
-test('transfers of three processes and sweeps at once take no unit more than a child has, and none of them fails', async () => {
+test('concurrent transfers of three processes and sweeps use exactly a child’s balance, and none of them fails', async () => {
   const master = await aMaster()
   const child = await aChild(master, 10_000_000n)
   const begun = Date.now()
@@ -135,7 +135,7 @@ function setPolicy(master: Managed, policy: unknown): Promise<Answer> {
   return world.call(org.testKey, 'PUT', `${masters}/${master.id}/policy`, policy)
 }
 
-test('gas and top-ups end at the cap of the coin, over the master and all its children, whatever they send', async () => {
+test('gas and top-ups are limited by the cap of the coin, over the master and all its children', async () => {
   const master = await aMaster()
   const children = await Promise.all(Array.from({ length: 3 }, () => aChild(master, 1_000_000n)))
   const cap = { perTransaction: '0', perDay: '0.001' }
@@ -157,10 +157,13 @@ test('gas and top-ups end at the cap of the coin, over the master and all its ch
   await untilAtRest()
   expect(10n ** 18n - (await ethOf(master.address))).toBeLessThanOrEqual(parseEther('0.001'))
   const coin = await send(bodyOf(master, '0.0001', { fromToken: 'ETH', toToken: 'ETH' }))
-  expect([coin.status, coin.body.rule], 'a cap per transaction is of what is sent').toEqual([403, 'perTransaction'])
+  expect([coin.status, coin.body.rule], 'a cap per transaction applies to the amount sent').toEqual([
+    403,
+    'perTransaction',
+  ])
 })
 
-test('a child may always send to its own master, and to nobody else, under a policy that names nothing', async () => {
+test('under a policy without recipients a child may still send to its own master, and to nobody else', async () => {
   const master = await aMaster()
   const child = await aChild(master, 3_000_000n)
   await fundNative(chain, child.address, 10n ** 17n)
@@ -175,7 +178,7 @@ test('a child may always send to its own master, and to nobody else, under a pol
   expect(await usdcOf(master.address)).toBe(2_000_000n)
 })
 
-test('a balance that is read after a transfer was answered as confirmed has the transfer, at every process', async () => {
+test('a balance that is read after a transfer was answered as confirmed includes the transfer, at every process', async () => {
   const master = await aMaster(5_000_000n)
   const balance = async (base: string) => {
     const at = `${masters}/${master.id}/balances`
@@ -189,7 +192,7 @@ test('a balance that is read after a transfer was answered as confirmed has the 
   expect(await balance(hasty)).toContain('"3"')
 })
 
-test('what a finished transfer reserved counts no more, and is forgotten', async () => {
+test('reservations of a finished transfer no longer count, and are deleted', async () => {
   const master = await aMaster(3_000_000n)
   for (const amount of ['1', '1', '1']) expect((await send(bodyOf(master, amount))).status).toBe(201)
   await untilAtRest()

@@ -40,7 +40,7 @@ const environment = () => ({
   KEY_ENCRYPTION_ALSO: `base64:${oldKey}`,
 })
 
-/** How many seeds are under a key-encryption key. */
+/** The number of seeds sealed under a key-encryption key. */
 async function seedsUnder(fingerprint: string): Promise<number> {
   const Row = z.object({ rows: z.bigint() })
   const { rows } = await world.database.db.one(
@@ -56,7 +56,7 @@ async function currentFingerprint(): Promise<string> {
   return (await world.database.db.one(Row, statement)).fingerprint
 }
 
-/** Everything for which the service opens a sealed key. */
+/** Does everything for which the service opens a sealed key. */
 async function serves({ server, base }: Pick<World, 'server' | 'base'>): Promise<void> {
   const { walletKeys, serviceSeal } = server.deps
   const curve = await createSignatures()
@@ -73,7 +73,7 @@ async function serves({ server, base }: Pick<World, 'server' | 'base'>): Promise
   expect(answer.status).toBe(200)
 }
 
-test('a rotation that is killed in the middle under a serving process is finished by the next, and nothing stops meanwhile', async () => {
+test('a rotation that is killed in the middle under a serving process is finished by the next, without an interruption', async () => {
   const before = await currentFingerprint()
   let rotation: ReturnType<typeof spawn> | undefined
   await world.database.db.tx(async (tx) => {
@@ -100,7 +100,7 @@ test('a rotation that is killed in the middle under a serving process is finishe
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, 'keys', 'rotate'], {
     env: environment(),
   })
-  expect(stdout).toContain('Nothing is under another key any more')
+  expect(stdout).toContain('No data key uses another key any more')
   for (const key of [oldKey, newKey]) expect(stdout + stderr).not.toContain(key.slice(0, 12))
   expect([await seedsUnder(before), await seedsUnder(after)]).toEqual([0, tenantsMax])
   const audited = await auditedOf(world.database.db, after)

@@ -33,7 +33,7 @@ interface Legacy {
   readonly address: Address
 }
 
-/** The legacy wallet of an organisation of its own, with a coin for gas. */
+/** The legacy wallet of a new organization, with a coin for gas. */
 async function aLegacy(): Promise<Legacy> {
   const org = await world.organisation()
   const { body } = await world.call(org.testKey, 'POST', '/wallets', { coin: 'USDC' })
@@ -65,7 +65,7 @@ async function eventsOf(transferId: unknown): Promise<string[]> {
   return rows.map(({ type }) => type)
 }
 
-test('the wallet is made with 201, and is the same one with 200 for every coin afterwards', async () => {
+test('the wallet is created with 201, and returned with 200 for every coin afterwards', async () => {
   const org = await world.organisation()
   const post = (body: object) => world.call(org.testKey, 'POST', '/wallets', body)
   const made = await post({})
@@ -87,7 +87,7 @@ test('the wallet is made with 201, and is the same one with 200 for every coin a
   expect([live.body.id, live.body.address]).not.toContain(made.body.id)
 })
 
-test('twenty requests at once at two processes make one wallet, take one account, and one is told 201', async () => {
+test('twenty requests at once at two processes create one wallet, use one account, and one gets 201', async () => {
   const org = await world.organisation()
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) => {
@@ -112,7 +112,7 @@ test('the same Idempotency-Key makes it once and answers 201 both times', async 
   expect([first.status, again.status, again.body]).toEqual([201, 201, first.body])
 })
 
-test('it counts to no quota, stays out of the managed wallets, and counting anew changes nothing', async () => {
+test('it counts in no quota, is not among the managed wallets, and a recount changes nothing', async () => {
   const org = await world.organisation('hobby')
   const { body } = await world.call(org.testKey, 'POST', '/wallets', {})
   const managed = async () =>
@@ -139,13 +139,13 @@ test.each([
   ['GET', '/child-addresses', undefined],
   ['POST', '/sweep', { token: 'USDC' }],
   ['GET', '/sweeps', undefined],
-])('%s of the managed wallets%s does not know it', async (method, path, body) => {
+])('%s of the managed wallets%s does not return it', async (method, path, body) => {
   const { org, id } = await aLegacy()
   const answer = await world.call(org.testKey, method, `${masters}/${id}${path}`, body)
   expect([answer.status, codeOf(answer)]).toEqual([404, 'wallet-not-found'])
 })
 
-test('before it is made there is none: not to read, not to withdraw from; and nobody sees another’s', async () => {
+test('before it is created it cannot be read or withdrawn from; and no other tenant sees it', async () => {
   const theirs = await aLegacy()
   const org = await world.organisation()
   const mine: Legacy = { ...theirs, org }
@@ -160,7 +160,7 @@ test('before it is made there is none: not to read, not to withdraw from; and no
   }
 })
 
-test('a coin that the environment has not is refused by name, before a wallet is made', async () => {
+test('a coin that the environment does not have is refused by name, before a wallet is created', async () => {
   const org = await world.organisation()
   const refused = await world.call(org.testKey, 'POST', '/wallets', { coin: 'USDT' })
   expect([refused.status, codeOf(refused), refused.body.available]).toEqual([
@@ -172,7 +172,7 @@ test('a coin that the environment has not is refused by name, before a wallet is
   expect((await world.call(org.testKey, 'POST', '/wallets', { coin: 'DAI' })).status).toBe(422)
 })
 
-test('deposits of each coin are in its balance, in its history, and told', async () => {
+test('deposits of each coin are in its balance, in its history, and published', async () => {
   const legacy = await aLegacy()
   await fundToken(ethereum, 'USDC', legacy.address, 3_000_000n)
   await fundToken(tempo, 'pathUSD', legacy.address, 4_500_000n)
@@ -207,7 +207,7 @@ test('deposits of each coin are in its balance, in its history, and told', async
   expect(events.map(({ payload }) => Object(payload).walletId)).toEqual([id, id])
 })
 
-test('a withdrawal is queued, moves the money once however often it is repeated, and its end is told once', async () => {
+test('a withdrawal is queued, moves the money once however often it is repeated, and publishes its end once', async () => {
   const legacy = await aLegacy()
   await fundToken(ethereum, 'USDC', legacy.address, 10_000_000n)
   const to = stranger()
@@ -237,23 +237,23 @@ test('a withdrawal is queued, moves the money once however often it is repeated,
   expect(all.list).toHaveLength(1)
 })
 
-test('on Tempo the coin pays its own gas, and is the one that is withdrawn when none is named', async () => {
+test('on Tempo the coin pays its own gas, and is withdrawn by default', async () => {
   const legacy = await aLegacy()
   await fundFees(tempo, legacy.address)
-  const held = await tokenBalance(tempo, 'pathUSD', legacy.address)
+  const balance = await tokenBalance(tempo, 'pathUSD', legacy.address)
   const to = stranger()
   const queued = await withdraw(legacy, { to, coin: undefined, amount: '5' })
   expect(queued.status).toBe(202)
   await expect.poll(() => eventsOf(queued.body.id), { timeout: 60_000 }).toEqual(['transfer.completed'])
   expect(await tokenBalance(tempo, 'pathUSD', to)).toBe(5_000_000n)
-  expect(await tokenBalance(tempo, 'pathUSD', legacy.address)).toBeLessThan(held - 5_000_000n + 1n)
+  expect(await tokenBalance(tempo, 'pathUSD', legacy.address)).toBeLessThan(balance - 5_000_000n + 1n)
 })
 
-test('what the wallet does not hold, and what is no withdrawal, is refused and nothing is kept', async () => {
+test('more than the balance, and an invalid withdrawal, are refused and not stored', async () => {
   const legacy = await aLegacy()
   await fundToken(ethereum, 'USDC', legacy.address, 1_999_999n)
   const usdc = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
-  const told = async (changes: object) => {
+  const reported = async (changes: object) => {
     const answer: Answer = await withdraw(legacy, changes)
     const errors = z
       .array(z.object({ path: z.string() }))
@@ -261,16 +261,16 @@ test('what the wallet does not hold, and what is no withdrawal, is refused and n
       .parse(answer.body.errors)
     return [answer.status, codeOf(answer), ...(errors ?? []).map(({ path }) => path)]
   }
-  expect(await told({})).toEqual([422, 'insufficient-balance'])
-  expect(await told({ coin: 'USDT' })).toEqual([422, 'coin-not-available'])
-  expect(await told({ amount: '0' })).toEqual([422, 'validation-error', '/amount'])
-  expect(await told({ amount: '1.0000001' })).toEqual([422, 'validation-error', '/amount'])
-  expect(await told({ to: usdc })).toEqual([422, 'validation-error', '/to'])
-  expect(await told({ to: `0x${'0'.repeat(40)}`, amount: 7 })).toEqual([422, 'validation-error', '/to', '/amount'])
+  expect(await reported({})).toEqual([422, 'insufficient-balance'])
+  expect(await reported({ coin: 'USDT' })).toEqual([422, 'coin-not-available'])
+  expect(await reported({ amount: '0' })).toEqual([422, 'validation-error', '/amount'])
+  expect(await reported({ amount: '1.0000001' })).toEqual([422, 'validation-error', '/amount'])
+  expect(await reported({ to: usdc })).toEqual([422, 'validation-error', '/to'])
+  expect(await reported({ to: `0x${'0'.repeat(40)}`, amount: 7 })).toEqual([422, 'validation-error', '/to', '/amount'])
   expect((await world.call(legacy.org.testKey, 'GET', '/wallet-infra/transfers')).list).toEqual([])
 })
 
-test('its spend policy is read and set by its id, judges withdrawals as legacyWithdraw, and keeps what it refused', async () => {
+test('its spend policy is read and set by its id, applies to withdrawals as legacyWithdraw, and records what it refused', async () => {
   const legacy = await aLegacy()
   await fundToken(ethereum, 'USDC', legacy.address, 50_000_000n)
   const [friend, path] = [stranger(), `${masters}/${legacy.id}/policy`]

@@ -11,7 +11,7 @@ afterAll(() => stage.world.stop())
 
 const pathsOf = ({ body }: Answer) => (body.errors as { path: string }[] | undefined)?.map(({ path }) => path)
 
-test('a member without a role is a member, and a role that there is not is refused', async () => {
+test('a member without a role is a member, and an unknown role is refused', async () => {
   const org = await stage.world.organisation()
   const add = (body: object) => stage.call(org, 'POST', '/organisations/current/members', body)
   const added = await add({ email: 'plain@example.com' })
@@ -19,7 +19,7 @@ test('a member without a role is a member, and a role that there is not is refus
   expect((await add({ email: 'other@example.com', role: 'boss' })).status).toBe(422)
 })
 
-test('a registry parameter needs a name alone; null is like absent, and a value of a credential is not kept', async () => {
+test('a registry parameter needs only a name; null is like absent, and a credential’s value is not stored', async () => {
   const org = await stage.world.organisation()
   const sent = await stage.call(org, 'POST', '/registry/snapshots', {
     host: 'api.example.com',
@@ -58,7 +58,7 @@ test.each([
   ['null', null, 422, 'validation-error'],
   ['an empty object', {}, 200, ''],
   ['nothing', undefined, 200, ''],
-])('where no body is meant, %s in it is answered as it should be', async (_case, body, status, code) => {
+])('%s is accepted as the body of an operation without a body', async (_case, body, status, code) => {
   const org = await stage.world.organisation()
   const vaultId = await stage.vault(org)
   const answer = await stage.call(org, 'POST', `/vaults/${vaultId}/persist`, body)
@@ -67,7 +67,7 @@ test.each([
   expect(vault.ttl === null).toBe(status === 200)
 })
 
-test('a broken body is refused where none is meant, also under an Idempotency-Key and for DELETE', async () => {
+test('a malformed body is refused for an operation without a body, also under an Idempotency-Key and for DELETE', async () => {
   const org = await stage.world.organisation()
   const vaultId = await stage.vault(org)
   const send = (method: string, path: string, headers: Record<string, string> = {}, body = '{') =>
@@ -105,7 +105,7 @@ test.each(['25h', '2d', '59s', '1H', ' 1h', '3600', 59, 86_401, 90.5, true, null
   },
 )
 
-test('a limit error says its figures in its sentence', async () => {
+test('a limit error has its figures in its message', async () => {
   const org = await stage.world.organisation('hobby')
   await stage.world.wallet(org)
   const second = {
@@ -121,7 +121,7 @@ test('a limit error says its figures in its sentence', async () => {
   expect(vault.body.detail).toBe('The plan takes no more active vaults: 3 of 3 used.')
 })
 
-test('the sample account of examples is taken in test alone', async () => {
+test('the examples’ bank account is accepted in test alone', async () => {
   const org = await stage.world.organisation()
   const create = (key: string, changes: object = {}) =>
     stage.world.call(key, 'POST', '/wallet-infra/bank-accounts', {
@@ -163,7 +163,7 @@ test.each([
 })
 
 test.each(['2026', 'yesterday', '2026-02-30', '2026-06-01T25:00', '-0001-01-01'])(
-  '%s is no time to begin at',
+  '%s is not a valid start',
   async (from) => {
     const org: Org = await stage.world.organisation()
     const refused = await stage.call(org, 'GET', `/payments/logs?from=${from}`)

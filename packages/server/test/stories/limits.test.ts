@@ -37,13 +37,13 @@ afterAll(async () => {
 const resource = 'https://api.example.com/weather'
 const stub = 'stub_payment_accepted'
 
-interface Asked {
+interface Requested {
   readonly key?: string
   readonly walletId?: unknown
   readonly price?: unknown
 }
 
-/** A live wallet, made by a process that has a node for its network; the process that is asked here has none. */
+/** A live wallet, made by a process that has a node for its network; the process under test has none. */
 async function aLiveWallet(): Promise<string> {
   const { base, server } = await world.another({ rpcUrls: unreachableMain, role: 'api' })
   const body = { address: privateKeyToAddress(generatePrivateKey()), chain: 'base', supportedTokens: ['USDC'] }
@@ -53,7 +53,7 @@ async function aLiveWallet(): Promise<string> {
 }
 
 function challenge(
-  { key = org.testKey, walletId = wallet.id, price = '0.01' }: Asked = {},
+  { key = org.testKey, walletId = wallet.id, price = '0.01' }: Requested = {},
   base = world.base,
 ): Promise<Answer> {
   return request(base, { key, method: 'POST', path: '/payments/challenge', body: { walletId, resource, price } })
@@ -61,7 +61,7 @@ function challenge(
 
 function verify(
   credential: string,
-  { key = org.testKey, walletId = wallet.id, price = '0.01' }: Asked = {},
+  { key = org.testKey, walletId = wallet.id, price = '0.01' }: Requested = {},
   base = world.base,
 ): Promise<Answer> {
   return request(base, {
@@ -88,7 +88,7 @@ async function codesOf(answers: Promise<Answer>[]): Promise<string[]> {
   return (await Promise.all(answers)).map((answer) => `${answer.status} ${codeOf(answer)}`.trim())
 }
 
-test('a price that is no amount of the token, or nothing where a transfer must pay it, is 422', async () => {
+test('a price that the token cannot express, or zero where a transfer must pay it, is 422', async () => {
   const credential = await payer.credential(await challenge())
   const before = await footprint(org)
   const ask = (price: unknown) =>
@@ -96,9 +96,9 @@ test('a price that is no amount of the token, or nothing where a transfer must p
   const asInvalid = ['0.0100001', '0.0100000', '0.0000000', '01', '1'.padEnd(60, '0').concat('.0000001')]
   for (const price of asInvalid) expect(await ask(price), price).toEqual(Array(3).fill('422 amount-invalid'))
   for (const price of ['0', '0.000000']) {
-    const asked = { walletId: wallet.id, resource, price, acceptMPP: false }
+    const requested = { walletId: wallet.id, resource, price, acceptMPP: false }
     const byX402 = codesOf([
-      world.call(org.testKey, 'POST', '/payments/challenge', asked),
+      world.call(org.testKey, 'POST', '/payments/challenge', requested),
       verify(credential, { price }),
     ])
     expect(await byX402, price).toEqual(Array(2).fill('422 amount-invalid'))
@@ -129,7 +129,7 @@ test('a price that is no amount of the token, or nothing where a transfer must p
   expect(await footprint(org)).toEqual(before)
 })
 
-test('a payment below the smallest that is settled is 422, and the smallest itself is taken', async () => {
+test('a payment below the minimum is 422, and the minimum itself is accepted', async () => {
   expect(await codesOf([challenge({ price: '0.000999' })])).toEqual(['422 amount-below-minimum'])
   const smallest = await challenge({ price: '0.001' })
   const credential = await payer.credential(smallest)
@@ -137,7 +137,7 @@ test('a payment below the smallest that is settled is 422, and the smallest itse
   expect((await verify(credential, { price: '0.001' })).status).toBe(200)
 })
 
-test('a wallet that never was, was deleted, or is another’s or of the other environment is the same 422', async () => {
+test('a wallet that never existed, was deleted, or is another tenant’s or environment’s is the same 422', async () => {
   const other = await world.organisation()
   const deleted = await world.wallet(org)
   expect((await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${deleted.id}`)).status).toBe(204)
@@ -162,7 +162,7 @@ test('a wallet that never was, was deleted, or is another’s or of the other en
   expect(await footprint(org)).toEqual(before)
 })
 
-test('of 150 payments sent at once a plan of 100 takes 100, and the others get the document’s limit error', async () => {
+test('of 150 payments sent at once a plan of 100 accepts 100, and the others get the document’s limit error', async () => {
   const hobby = await world.organisation('hobby')
   const { id } = await world.wallet(hobby)
   const answers = await Promise.all(
@@ -188,40 +188,40 @@ test('of 150 payments sent at once a plan of 100 takes 100, and the others get t
   expect(await footprint(hobby)).toEqual([100, 100, 100])
 })
 
-test('a numbered stub that bought before is a duplicate, also when the plan is full', async () => {
+test('a numbered stub that bought before is a duplicate, also when the quota is used up', async () => {
   const hobby = await world.organisation('hobby')
   const { id } = await world.wallet(hobby)
-  const asked = { key: hobby.testKey, walletId: id }
-  expect((await verify('stub_payment_1', asked)).status).toBe(200)
-  await Promise.all(Array.from({ length: 99 }, () => verify(stub, asked)))
-  expect(await codesOf([verify('stub_payment_1', asked), verify('stub_payment_2', asked)])).toEqual([
+  const requested = { key: hobby.testKey, walletId: id }
+  expect((await verify('stub_payment_1', requested)).status).toBe(200)
+  await Promise.all(Array.from({ length: 99 }, () => verify(stub, requested)))
+  expect(await codesOf([verify('stub_payment_1', requested), verify('stub_payment_2', requested)])).toEqual([
     '409 duplicate-payment',
     '429 payment-limit-reached',
   ])
 })
 
-test('only those payments are taken whose gas the day’s budget still holds, also of ten at once on a plan with a limit', async () => {
+test('only payments whose gas fits the day’s remaining budget are accepted, also of ten at once on a plan with a limit', async () => {
   const thrifty = await world.another({ settleNanoUsdPerDayMax: 250_000n })
   for (const plan of ['pro', 'enterprise'] as const) {
     const spender = await world.organisation(plan)
-    const asked = { key: spender.testKey, walletId: (await world.wallet(spender)).id }
+    const requested = { key: spender.testKey, walletId: (await world.wallet(spender)).id }
     const credentials = await Promise.all(
-      Array.from({ length: 10 }, async () => payer.credential(await challenge(asked))),
+      Array.from({ length: 10 }, async () => payer.credential(await challenge(requested))),
     )
     const answers: Answer[] = []
     if (plan === 'pro')
-      answers.push(...(await Promise.all(credentials.map((credential) => verify(credential, asked, thrifty.base)))))
-    else for (const credential of credentials) answers.push(await verify(credential, asked, thrifty.base))
+      answers.push(...(await Promise.all(credentials.map((credential) => verify(credential, requested, thrifty.base)))))
+    else for (const credential of credentials) answers.push(await verify(credential, requested, thrifty.base))
     expect(countByStatus(answers)).toEqual({ 200: 2, 429: 8 })
     expect(new Set(answers.filter(({ status }) => status === 429).map(codeOf))).toEqual(
       new Set(['settlement-budget-exceeded']),
     )
     expect(await footprint(spender)).toEqual([2, 2, 2])
-    expect((await verify(stub, asked, thrifty.base)).status).toBe(200)
+    expect((await verify(stub, requested, thrifty.base)).status).toBe(200)
   }
 })
 
-test('a live key refuses every stub, and a chain without a node is 503 in both environments, with no row', async () => {
+test('a live key refuses every stub, and a chain without a node is 503 in both environments, without a row', async () => {
   const live = { key: org.liveKey, walletId: await aLiveWallet() }
   const test = { key: org.testKey, walletId: (await world.wallet(org, { chain: 'ethereum' })).id }
   const before = await footprint(org)
@@ -229,9 +229,9 @@ test('a live key refuses every stub, and a chain without a node is 503 in both e
     const answer = await verify(credential, live)
     expect([answer.status, codeOf(answer)]).toEqual([402, 'payment-verification-failed'])
   }
-  for (const asked of [live, test]) {
-    const credential = await payer.credential(await challenge(asked))
-    expect(await codesOf([verify(credential, asked)])).toEqual(['503 chain-not-configured'])
+  for (const requested of [live, test]) {
+    const credential = await payer.credential(await challenge(requested))
+    expect(await codesOf([verify(credential, requested)])).toEqual(['503 chain-not-configured'])
   }
   expect(await footprint(org)).toEqual(before)
   expect((await verify(stub, test)).status).toBe(200)

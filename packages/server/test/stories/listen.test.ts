@@ -33,12 +33,12 @@ async function listen(
   return one
 }
 
-/** Events of one transaction, in the order in which they are told. */
+/** Events of one transaction, in the order of publishing. */
 const publish = async (own: Org, count?: number) => [...(await stage.publish(own, count))].sort()
 
 const idsOf = (one: Listening) => one.had.map(({ eventId }) => eventId)
 
-test('what a listener gets is what a webhook gets: the same body, signed by its secret and by the service', async () => {
+test('a listener gets the same delivery as a webhook: the same body, signed with its secret and by the service', async () => {
   org = await stage.world.organisation()
   const hook = await stage.hook(org)
   const secret = String((await stage.world.call(org.testKey, 'POST', '/events/listener')).body.secret)
@@ -61,7 +61,7 @@ test('what a listener gets is what a webhook gets: the same body, signed by its 
   expect(unwrap(delivery?.body ?? '', delivery?.headers ?? {}, secret)).toMatchObject({ eventId })
 })
 
-test('the secret of a key is the same each time, of twenty that ask at once too, and another key has another', async () => {
+test('the secret of a key is the same each time, also for twenty concurrent requests, and another key has another', async () => {
   const own = await stage.world.organisation()
   const ask = (key: string) => stage.world.call(key, 'POST', '/events/listener')
   const answers = await Promise.all(Array.from({ length: 20 }, () => ask(own.testKey)))
@@ -73,7 +73,7 @@ test('the secret of a key is the same each time, of twenty that ask at once too,
   expect(JSON.stringify(log)).not.toContain('whsec_')
 })
 
-test('no event is missed or passed over, however transactions overlap: 400 events, 8 writers, each slow to commit', async () => {
+test('no event is missed or skipped, however transactions overlap: 400 events, 8 writers, each slow to commit', async () => {
   const own = await stage.world.organisation()
   const one = await listen(own)
   const { deps } = stage.world.server
@@ -96,7 +96,7 @@ test('no event is missed or passed over, however transactions overlap: 400 event
   expect(idsOf(one).toSorted()).toEqual(written.toSorted())
 })
 
-test('an event that is committed long after those that began later is told, and they are told before it or after, never lost', async () => {
+test('an event that is committed long after later ones is delivered, before or after them, and none is lost', async () => {
   const own = await stage.world.organisation()
   const one = await listen(own)
   const { deps } = stage.world.server
@@ -118,10 +118,10 @@ test('an event that is committed long after those that began later is told, and 
     expect([...(await own.until(4))].map(({ eventId }) => eventId)).toEqual([slowId, ...quick])
 })
 
-test('a listener that is cut after every event in turn has each of them, in order, and none twice in a whole run', async () => {
+test('a listener that is cut after every event in turn gets each of them, in order, and none twice in a whole run', async () => {
   const own = await stage.world.organisation()
   const ids = await publish(own, 25)
-  await untilTellable(own)
+  await untilPublishable(own)
   const from = new Date(Date.now() - 3_600_000).toISOString()
   const places = (await followed(own, { from })).map(({ id }) => id)
   expect(places).toEqual(ids)
@@ -130,8 +130,11 @@ test('a listener that is cut after every event in turn has each of them, in orde
   expect((await followed(own, { lastEventId: '0' })).map(({ eventId }) => eventId)).toEqual(ids)
 })
 
-/** A stream that does not follow ends before what a transaction of the cluster, perhaps another test's, still keeps waiting. */
-async function untilTellable(own: Org): Promise<void> {
+/**
+ * A stream that does not follow ends before events that a transaction of the cluster, perhaps another test's, still
+ * delays.
+ */
+async function untilPublishable(own: Org): Promise<void> {
   const waiting = sql`
     select count(*) as count from events where organisation_id = ${own.id} and written_by >= pg_snapshot_xmin(pg_current_snapshot())`
   const count = () => stage.world.database.db.one(z.object({ count: z.bigint() }), waiting)
@@ -160,7 +163,7 @@ test('a connection that dies after each event is opened again, and the whole is 
   expect(one.breaks()).toBeGreaterThanOrEqual(12)
 })
 
-/** Passes bytes on to the server until it is told to cut every connection. */
+/** A proxy to the server that can cut every connection. */
 async function aCutter(base: string): Promise<{ readonly url: string; cut(): void }> {
   const server = createServer((request, response) => {
     const { method, headers, url = '' } = request
@@ -182,7 +185,7 @@ async function aCutter(base: string): Promise<{ readonly url: string; cut(): voi
   }
 }
 
-test('two processes tell what either of them wrote', async () => {
+test('two processes deliver each other’s events', async () => {
   const own = await stage.world.organisation()
   const other = await stage.world.another({ role: 'api' })
   const [here, there] = [await listen(own), await listen(own, {}, other.base)]
@@ -193,7 +196,7 @@ test('two processes tell what either of them wrote', async () => {
   expect(idsOf(here).slice(0, 5)).toEqual(ids)
 })
 
-test('a process that stops ends its streams at once, and nothing is lost on the way to the next', async () => {
+test('a process that stops ends its streams at once, and no event is lost before the next continues', async () => {
   const own = await stage.world.organisation()
   const first = await stage.world.another({ role: 'api' })
   const one = listening(first.base, own.testKey)
@@ -211,7 +214,7 @@ test('a process that stops ends its streams at once, and nothing is lost on the 
   expect([delivery?.eventId, ...idsOf(next)]).toEqual([before, missed, after])
 })
 
-test('only the types that are asked for are told, and a quiet stream of a rare type goes on from where it is', async () => {
+test('only the requested types are delivered, and a quiet stream of a rare type resumes at its own position', async () => {
   const own = await stage.world.organisation()
   const one = await listen(own, { events: ['vault.sealed', 'vault.expired'] })
   await stage.publish(own, 150)
@@ -222,7 +225,7 @@ test('only the types that are asked for are told, and a quiet stream of a rare t
   expect(idsOf(one)).toEqual([rare, last])
 })
 
-test('another organisation and the other environment hear nothing', async () => {
+test('another organization and the other environment get nothing', async () => {
   const [own, other] = [await stage.world.organisation(), await stage.world.organisation()]
   const ids = await stage.publish(own, 3)
   for (const key of [other.testKey, own.liveKey]) {
@@ -237,7 +240,7 @@ test('another organisation and the other environment hear nothing', async () => 
   }
 })
 
-test('a place that was never given out is refused, and so is a type that does not exist', async () => {
+test('an unknown position is refused, and so is a type that does not exist', async () => {
   const own = await stage.world.organisation()
   for (const place of ['evt_01h455vb4pex5vsknk084sn02q', 'evt_x', '1', "'--", 'x'.repeat(500)]) {
     const answer = await stage.world.call(own.testKey, 'GET', '/events/stream', undefined, { 'last-event-id': place })
@@ -247,7 +250,7 @@ test('a place that was never given out is refused, and so is a type that does no
   expect([answer.status, codeOf(answer)]).toEqual([422, 'validation-error'])
 })
 
-test('a key that is revoked ends its streams, and does not open another', async () => {
+test('a revoked key’s streams end, and it opens no other', async () => {
   const own = await stage.world.organisation()
   const spare = await stage.world.call(own.testKey, 'POST', '/organisations/current/api-keys', {
     name: 'spare',
@@ -261,7 +264,7 @@ test('a key that is revoked ends its streams, and does not open another', async 
   expect(await one.ended).toBeInstanceOf(AuthenticationError)
 })
 
-test('a key has ten streams and no more, and one that closes makes room', async () => {
+test('a key has at most ten streams, and closing one allows another', async () => {
   const own = await stage.world.organisation()
   const ten = await Promise.all(Array.from({ length: 10 }, () => listen(own)))
   const refused = await stage.world.call(own.testKey, 'GET', '/events/stream')
@@ -271,7 +274,7 @@ test('a key has ten streams and no more, and one that closes makes room', async 
   await listen(own)
 })
 
-test('an event that is sent again reaches the webhooks that subscribe and every listener, under the same id', async () => {
+test('a replayed event reaches the subscribed webhooks and every listener, under the same id', async () => {
   const own = await stage.world.organisation()
   const [all, sealed] = [await stage.hook(own), await stage.hook(own, { events: ['vault.sealed'] })]
   const one = await listen(own)
@@ -289,11 +292,11 @@ test('an event that is sent again reaches the webhooks that subscribe and every 
     [eventId, eventId, last].toSorted(),
     [eventId],
   ])
-  const again = (await followed(own, { lastEventId: one.had[1]?.id })).map((told) => told.eventId)
+  const again = (await followed(own, { lastEventId: one.had[1]?.id })).map((reported) => reported.eventId)
   expect(again).toEqual([last])
 })
 
-test('an event is sent again to no webhook of others, that is off or was never there, and no event of others is', async () => {
+test('an event is not replayed to others’ webhooks, or to one that is disabled or unknown, and others’ events are not replayed', async () => {
   const [own, other] = [await stage.world.organisation(), await stage.world.organisation()]
   const [mine, theirs] = [await stage.hook(own), await stage.hook(other)]
   const [eventId = ''] = await stage.publish(own)

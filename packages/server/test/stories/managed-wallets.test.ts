@@ -17,7 +17,7 @@ let tempo: DevChain
 let node: FaultProxy
 let world: World
 let org: Org
-/** While a test has time stand still: the instant. */
+/** The instant at which a test has stopped the clock. */
 let stoodStillMs: number | undefined
 
 beforeAll(async () => {
@@ -102,15 +102,15 @@ test('a payment by MPP to a managed wallet on Tempo arrives there, and its balan
   }
 })
 
-test('another organisation cannot be paid to this one’s wallets', async () => {
+test('another organization’s payments cannot go to this one’s wallets', async () => {
   const child = await aChild(await aMaster('base', ['USDC']))
   const other = await world.organisation()
-  const asked = { walletId: child.id, resource, price: '0.01' }
-  const refused = await world.call(other.testKey, 'POST', '/payments/challenge', asked)
+  const requested = { walletId: child.id, resource, price: '0.01' }
+  const refused = await world.call(other.testKey, 'POST', '/payments/challenge', requested)
   expect([refused.status, codeOf(refused)]).toEqual([422, 'wallet-not-found'])
 })
 
-test('a facilitator’s payment to a child address is known as that child’s', async () => {
+test('a facilitator’s payment to a child address is recorded as that child’s', async () => {
   const child = await aChild(await aMaster('base', ['USDC']))
   const { receivingWallets } = world.server.deps
   const network = base.network

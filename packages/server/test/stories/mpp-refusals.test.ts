@@ -57,11 +57,11 @@ function verify(credential: string, changes: Fields = {}, key = org.testKey, bas
   return request(base, { key, method: 'POST', path: '/payments/verify', body })
 }
 
-async function credentialFor(asked: Fields = {}, changes: MppChanges = {}): Promise<string> {
-  return payByEvmCharge(payer.account, offerOf(await challenge(asked)), changes)
+async function credentialFor(requested: Fields = {}, changes: MppChanges = {}): Promise<string> {
+  return payByEvmCharge(payer.account, offerOf(await challenge(requested)), changes)
 }
 
-/** Status, code and reason; and a loud word when anything was written down. */
+/** Status, code and reason; and a marker when anything was written. */
 async function outcomeOf(ask: () => Promise<Answer>): Promise<string> {
   const before = await footprintOf(world.database.db)
   const answer = await ask()
@@ -94,7 +94,7 @@ function echoing(name: string, value: unknown): MppChanges {
   }
 }
 
-test('no member of the challenge can be changed, added or left out', async () => {
+test('no member of the challenge can be changed, added or omitted', async () => {
   const later = new Date(Date.now() + 86_400_000).toISOString()
   const cheaper = (value: EchoedCredential): void => {
     const { amount: _, ...request } = requestOf(offerOf({ mpp: `Payment ${asParameters(value.challenge)}` }))
@@ -135,7 +135,7 @@ test('an id with other spare bits at its end is another id', async () => {
   expect(await outcomeOf(async () => verify(await credentialFor({}, changes)))).toBe(refusal('invalid-challenge'))
 })
 
-test('a method or an intent that is not sold here is said to be unsupported', async () => {
+test('a method or an intent that is not offered is unsupported', async () => {
   const asks = {
     stripe: async () => verify(await credentialFor({}, echoing('method', 'stripe'))),
     session: async () => verify(await credentialFor({}, echoing('intent', 'session'))),
@@ -143,7 +143,7 @@ test('a method or an intent that is not sold here is said to be unsupported', as
   expect(await outcomes(asks)).toEqual(all(asks, refusal('method-unsupported')))
 })
 
-test('a credential that cannot be read, or is two, is refused before anything is looked up', async () => {
+test('a malformed or doubled credential is refused before anything is looked up', async () => {
   const one = await credentialFor()
   const asks = {
     'no base64': () => verify('Payment %%%'),
@@ -163,7 +163,7 @@ test('a credential that cannot be read, or is two, is refused before anything is
   expect((await verify(one)).status).toBe(200)
 })
 
-test('what the payer signed must be what the challenge asks for, field by field', async () => {
+test('what the payer signed must match the challenge, field by field', async () => {
   const other = privateKeyToAccount(generatePrivateKey())
   const past = String(Math.floor(Date.now() / 1000) - 1)
   const future = String(Math.floor(Date.now() / 1000) + 3_600)
@@ -205,14 +205,14 @@ test('what the payer signed must be what the challenge asks for, field by field'
   expect(await outcomeOf(tooLittle)).toBe(refusal('payment-insufficient'))
 })
 
-test('a payer who does not name himself in source is known by his signature', async () => {
+test('a payer without a source is recovered from the signature', async () => {
   const verified = await verify(
     await credentialFor({}, { after: (whole) => Object.assign(whole, { source: undefined }) }),
   )
   expect([verified.status, verified.body.payer]).toEqual([200, payer.account.address])
 })
 
-test('a payer without the money is told so in the protocol’s words', async () => {
+test('a payer without the money gets the protocol’s reason', async () => {
   const poor = await aPayer(chain, 5n)
   const credential = await payByEvmCharge(poor.account, offerOf(await challenge()))
   const answer = await verify(credential)
@@ -223,7 +223,7 @@ test('a payer without the money is told so in the protocol’s words', async () 
   })
 })
 
-test('a challenge buys nothing on another route, another host or with another query, but its fragment is nobody’s', async () => {
+test('a challenge is refused on another route, another host or with another query, but its fragment does not matter', async () => {
   const elsewhere = [
     'https://api.example.com/weather',
     'https://api.example.com/weather?city=Quito',
@@ -241,16 +241,16 @@ test('a challenge buys nothing on another route, another host or with another qu
   expect((await verify(credential, { resource: `${resource}#top` })).status).toBe(200)
 })
 
-test('a challenge for a host buys on that host alone', async () => {
-  const asked = { resource: undefined, hostname: 'API.example.com:8443' }
-  const credential = await credentialFor(asked)
+test('a challenge for a host is valid on that host alone', async () => {
+  const requested = { resource: undefined, hostname: 'API.example.com:8443' }
+  const credential = await credentialFor(requested)
   const elsewhere = () => verify(credential, { resource: 'https://www.example.com/weather' })
   expect(await outcomeOf(elsewhere)).toBe(refusal('invalid-challenge'))
   expect((await verify(credential, { resource: 'https://api.example.com/any' })).status).toBe(200)
-  expect((await verify(await credentialFor(asked), { resource: undefined })).status).toBe(200)
+  expect((await verify(await credentialFor(requested), { resource: undefined })).status).toBe(200)
 })
 
-test('the price, the wallet and the network must be what they were when the challenge was made', async () => {
+test('the price, the wallet and the network must be those of the challenge', async () => {
   const twin = await world.wallet(org)
   const asks = {
     'the price has risen': async () => verify(await credentialFor(), { price: '0.02' }),
@@ -264,7 +264,7 @@ test('the price, the wallet and the network must be what they were when the chal
   })
 })
 
-test('a challenge of another organisation buys nothing, though the wallet is at the same address', async () => {
+test('a challenge of another organization is refused, though the wallet has the same address', async () => {
   const other = await world.organisation()
   const registered = await world.call(other.testKey, 'POST', '/wallet-infra/byo-wallets', {
     address: wallet.address,
@@ -277,7 +277,7 @@ test('a challenge of another organisation buys nothing, though the wallet is at 
   expect((await verify(theirs, { walletId }, other.testKey)).status).toBe(200)
 })
 
-test('a challenge that was made for a body is good for that body alone', async () => {
+test('a challenge that was made for a body is valid for that body alone', async () => {
   const bound = await credentialFor({ digest })
   const free = await credentialFor()
   const asks = {
@@ -291,17 +291,17 @@ test('a challenge that was made for a body is good for that body alone', async (
 })
 
 test('a challenge for another header has that header in its id', async () => {
-  const asked = { credentialHeader: 'Payment-Authorization' }
-  expect(offerOf(await challenge(asked)).header).toBe('Payment-Authorization')
+  const requested = { credentialHeader: 'Payment-Authorization' }
+  expect(offerOf(await challenge(requested)).header).toBe('Payment-Authorization')
   const asks = {
-    'no header': async () => verify(await credentialFor(asked, echoing('header', undefined))),
-    'another header': async () => verify(await credentialFor(asked, echoing('header', 'X-Payment'))),
+    'no header': async () => verify(await credentialFor(requested, echoing('header', undefined))),
+    'another header': async () => verify(await credentialFor(requested, echoing('header', 'X-Payment'))),
   }
   expect(await outcomes(asks)).toEqual(all(asks, refusal('invalid-challenge')))
-  expect((await verify(await credentialFor(asked))).status).toBe(200)
+  expect((await verify(await credentialFor(requested))).status).toBe(200)
 })
 
-test('a challenge is good up to its expiry and not at it, and its expiry cannot be moved', async () => {
+test('a challenge is valid before its expiry and not at it, and its expiry cannot be changed', async () => {
   const offer = offerOf(await challenge())
   const credential = await payByEvmCharge(payer.account, offer)
   const extended = await payByEvmCharge(payer.account, offer, echoing('expires', '2099-01-01T00:00:00.000Z'))
@@ -312,7 +312,7 @@ test('a challenge is good up to its expiry and not at it, and its expiry cannot 
   expect((await verify(credential)).status).toBe(200)
 })
 
-test('after a rotation old and new challenges are taken, in every process, until the old ones have expired', async () => {
+test('after a rotation old and new challenges are accepted, in every process, until the old ones have expired', async () => {
   const other = await world.another()
   const old = await credentialFor()
   const spare = await credentialFor()
@@ -348,13 +348,13 @@ test('rotating without the key-encryption key, or with another, changes nothing'
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('is not the one')])
 })
 
-test('a price that the token cannot express, or that is too small, is refused before the credential is', async () => {
+test('a price that the token cannot express, or that is below the minimum, is refused before the credential is', async () => {
   const credential = await credentialFor()
   expect(await outcomeOf(() => verify(credential, { price: '0.0000001' }))).toBe('422 amount-invalid too-many-digits')
   expect(await outcomeOf(() => verify(credential, { price: '0.000001' }))).toBe('422 amount-below-minimum')
 })
 
-test('in live mode a stub buys nothing, and in test mode it buys by MPP as by x402', async () => {
+test('in live mode a stub is refused, and in test mode it buys by MPP as by x402', async () => {
   const live = await world.call(org.liveKey, 'POST', '/wallet-infra/byo-wallets', {
     address: wallet.address,
     chain: 'base',

@@ -62,7 +62,7 @@ async function count(table: 'payments' | 'events'): Promise<number> {
   return Number((await world.database.db.one(Row, query)).count)
 }
 
-test('an evm/charge is verified and settled as an x402 payment is, and refused when it is shown again', async () => {
+test('an evm/charge is verified and settled like an x402 payment, and refused when it is sent again', async () => {
   const [walletBefore, payerBefore] = await Promise.all([balance(wallet.address), balance(payer.account.address)])
   const offer = offerOf(await challenge())
   const credential = await payByEvmCharge(payer.account, offer)
@@ -113,7 +113,7 @@ test('a hundred copies of one credential sent at once, to two processes, buy one
   expect([(await count('payments')) - payments, (await count('events')) - events]).toEqual([1, 1])
 })
 
-test('one signature shown as x402 and as MPP at once pays once', async () => {
+test('one signature sent as x402 and as MPP at once pays once', async () => {
   const payments = await count('payments')
   const offer = offerOf(await challenge())
   const asMpp = await payByEvmCharge(payer.account, offer)
@@ -132,7 +132,7 @@ test('one signature shown as x402 and as MPP at once pays once', async () => {
   expect((await count('payments')) - payments).toBe(1)
 })
 
-test('two payers who were given one challenge do not both buy with it', async () => {
+test('one challenge given to two payers does not buy for both', async () => {
   const other = await aPayer(chain)
   const offer = offerOf(await challenge())
   const answers = await Promise.all(
@@ -141,13 +141,13 @@ test('two payers who were given one challenge do not both buy with it', async ()
   expect(countByStatus(answers)).toEqual({ 200: 1, 409: 1 })
 })
 
-test('many MPP and x402 payments asked to settle at once are each on chain once', async () => {
+test('many MPP and x402 payments settled at once are each on chain once', async () => {
   const before = await balance(wallet.address)
   const verified = await Promise.all(
     Array.from({ length: 12 }, async (_, index) => {
-      const asked = await challenge()
-      if (index % 2 === 0) return verify(await payByEvmCharge(payer.account, offerOf(asked)))
-      return verify(await payer.credential(asked), { protocol: 'x402' })
+      const requested = await challenge()
+      if (index % 2 === 0) return verify(await payByEvmCharge(payer.account, offerOf(requested)))
+      return verify(await payer.credential(requested), { protocol: 'x402' })
     }),
   )
   expect(countByStatus(verified)).toEqual({ 200: 12 })
@@ -171,7 +171,7 @@ test('a node that does not answer is 503, records nothing, and the same credenti
   await server.stop()
 })
 
-test('a repeat under one Idempotency-Key is answered as the first was', async () => {
+test('a repeat under one Idempotency-Key gets the first answer', async () => {
   const credential = await payByEvmCharge(payer.account, offerOf(await challenge()))
   const send = () =>
     world.call(org.testKey, 'POST', '/payments/verify', verifyBody(credential), {

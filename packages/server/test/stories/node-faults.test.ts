@@ -23,7 +23,7 @@ let wallet: { id: string; address: Address }
 
 const nodeKey = 'k3yOfTheNode'
 const rpcTimeoutMs = 1_000
-/** Longest that any call may take while the node is ill: a few timeouts one after the other, and a slow machine. */
+/** The longest time that any call may take while the node fails: a few timeouts one after the other, and a slow machine. */
 const patienceMs = 12_000
 
 beforeAll(async () => {
@@ -64,7 +64,7 @@ async function countPayments(): Promise<bigint> {
     .count
 }
 
-/** Fails when an answer holds anything of the node: its address, its key, or its words. */
+/** Fails when an answer contains anything of the node: its address, its key, or its error text. */
 function expectSilence(...answers: readonly Answer[]): void {
   for (const { headers, body } of answers) {
     const shown = `${JSON.stringify([...headers])}${JSON.stringify(body)}`
@@ -103,11 +103,11 @@ const modes: readonly FaultMode[] = [
   { kind: 'wrong' },
   { kind: 'rate-limit' },
 ]
-/** One of each kind of failure: no answer, an answer that is lost, a refusal, a lie. */
+/** One of each kind of failure: no answer, a lost answer, an error, a lie. */
 const fewModes = modes.filter(({ kind }) => ['hang', 'lose-answer', 'error500', 'wrong'].includes(kind))
 
 test.each(modes)(
-  'a node that does $kind makes verifying 503 in bounded time, shows nothing of itself, and costs no credential',
+  'a node that does $kind makes verifying 503 in bounded time, reveals nothing of itself, and uses up no credential',
   async (mode) => {
     const credentials = await Promise.all([0, 1, 2].map(async () => payer.credential(await challenge())))
     const forged = await (await aPayer()).credential(await challenge(), { sign: { from: payer.account.address } })
@@ -135,7 +135,7 @@ test('a node that is late but within the time limit is waited for', async () => 
   expect(answer.status).toBe(200)
 })
 
-test('a contract account’s signature is never called wrong because the node is', async () => {
+test('a contract account’s signature is never called wrong because of a node', async () => {
   const owner = await aPayer()
   const address = await deploySmartWallet(chain, owner.account.address, 7n)
   await fundToken(chain, 'USDC', address, 1_000_000n)
@@ -163,9 +163,9 @@ const client = () => createPublicClient({ transport: http(chain.rpcUrl) })
 const settlerTransactions = () =>
   client().getTransactionCount({ address: z.templateLiteral(['0x', z.string()]).parse(world.server.settlerAddress) })
 
-/** Settles while the node is ill, heals it, and asks for nothing more: what was asked must finish by itself, once. */
+/** Settles while the node fails, then heals it and sends nothing more: the settlement must finish by itself, once. */
 async function settleThrough(mode: FaultMode, methods?: readonly string[]): Promise<void> {
-  // A broadcast whose answer alone is lost may be in its block before anybody asks.
+  // A broadcast that lost only its answer may be in its block before the first check.
   const isDone = mode.kind === 'lose-answer' && methods?.includes('eth_sendRawTransaction') === true
   const balance = await tokenBalance(chain, 'USDC', wallet.address)
   const transactions = await settlerTransactions()
@@ -194,19 +194,19 @@ async function settleThrough(mode: FaultMode, methods?: readonly string[]): Prom
 }
 
 test.each(modes)(
-  'a settlement asked for while the node does $kind is 202, and finishes by itself, once',
+  'a settlement requested while the node does $kind is 202, and finishes by itself, once',
   async (mode) => {
     await settleThrough(mode)
   },
 )
 
 test.each(fewModes)(
-  'a broadcast that meets a node which does $kind is repeated with the same bytes until it is there, once',
+  'a broadcast to a node that does $kind is repeated with the same bytes until it is there, once',
   async (mode) => {
     await settleThrough(mode, ['eth_sendRawTransaction'])
   },
 )
 
-test('a receipt that the node keeps back leaves the outcome open, whatever way it fails, and is read when it comes', async () => {
+test('a receipt that the node withholds leaves the outcome open, however it fails, and is read when it comes', async () => {
   for (const mode of fewModes) await settleThrough(mode, ['eth_getTransactionReceipt'])
 })

@@ -49,7 +49,7 @@ function settle(verified: Answer, headers: Record<string, string> = {}): Promise
   return world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken }, headers)
 }
 
-test('a signed payment is verified, settled on chain, logged, and refused when shown again', async () => {
+test('a signed payment is verified, settled on chain, logged, and refused when sent again', async () => {
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const credential = await payer.credential(await challenge())
 
@@ -93,7 +93,7 @@ test('five settlements of one payment at once are one transaction and five equal
   expect(answers[0]?.status).toBe(200)
 })
 
-test('many payments asked to settle at once share transactions, and each is on chain once', async () => {
+test('many payments settled at once share transactions, and each is on chain once', async () => {
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const credentials = await Promise.all(Array.from({ length: 60 }, async () => payer.credential(await challenge())))
   const verified = await Promise.all(credentials.map((credential) => verify(credential)))
@@ -103,7 +103,7 @@ test('many payments asked to settle at once share transactions, and each is on c
   expect(new Set(settled.map((answer) => answer.body.txHash)).size).toBeLessThan(60)
 })
 
-test('a repeat of a settlement with its Idempotency-Key answers the same, and an unknown token is refused', async () => {
+test('a repeat of a settlement with its Idempotency-Key gets the same answer, and an unknown token is refused', async () => {
   const verified = await verify(await payer.credential(await challenge()), '0.01', { 'idempotency-key': 'verify-1' })
   const first = await settle(verified, { 'idempotency-key': 'settle-1' })
   const again = await settle(verified, { 'idempotency-key': 'settle-1' })
@@ -142,7 +142,7 @@ test('stub payments pay in test mode any number of times, numbered ones once, an
   expect((await world.call(org.liveKey, 'POST', '/payments/verify', body)).status).toBe(402)
 })
 
-test('a settlement that was not known yet is answered as it stands when its Idempotency-Key comes again', async () => {
+test('a settlement that was pending is answered with its current status when its Idempotency-Key comes again', async () => {
   const verified = await verify(await payer.credential(await challenge()))
   const headers = { 'idempotency-key': 'settle-later', prefer: 'respond-async' }
   const first = await settle(verified, headers)
@@ -150,12 +150,12 @@ test('a settlement that was not known yet is answered as it stands when its Idem
   await expect.poll(async () => (await settle(verified, headers)).status).toBe(200)
 })
 
-test('a repeat of a verification that was never answered is not told yes once the payment has failed', async () => {
+test('a repeat of an unanswered verification does not get success once the payment has failed', async () => {
   const poor = await aPayer(chain, 20_000n)
   const headers = { 'idempotency-key': 'verify-then-die' }
   const [credential, other] = [await poor.credential(await challenge()), await poor.credential(await challenge())]
   const verified = await verify(credential, '0.01', headers)
-  // As the row is left by a process that dies after recording and before answering.
+  // The row that a process leaves when it dies after recording and before answering.
   await world.database.db.run(sql`
     update idempotency_keys set state = 'running', status = null, headers = null, body = null where key = 'verify-then-die'`)
   expect(await verify(credential, '0.01', headers)).toMatchObject({ status: 200, body: { settlementPending: true } })
@@ -170,7 +170,7 @@ test('a repeat of a verification that was never answered is not told yes once th
   ])
 })
 
-test('of two payments sent at once under one name one is taken, and the other is told that the name is', async () => {
+test('of two payments sent at once under one id one is accepted, and the other gets a conflict', async () => {
   const after = (payload: V2Payload): void => {
     Object.assign(payload, {
       extensions: { 'payment-identifier': { info: { required: false, id: `name_${'a'.repeat(20)}` } } },

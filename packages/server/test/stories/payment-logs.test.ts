@@ -20,7 +20,7 @@ interface Bought {
 
 let bought = 0
 
-/** A payment of its own, of a stub that pays once. */
+/** A separate payment of a stub that pays once. */
 async function buy(
   org: Org,
   { price = '0.01', resource = 'https://a.example.com/x', ...rest }: Bought,
@@ -35,18 +35,18 @@ function paidAt(paymentId: string, at: string): Promise<unknown> {
   return world.database.db.run(sql`update payments set created_at = ${at}::timestamptz where id = ${paymentId}`)
 }
 
-/** Both addresses of the logs, which say the same. */
+/** Both addresses of the logs, with the same content. */
 describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
   const logs = (key: string, query = ''): Promise<Answer> => world.call(key, 'GET', `${path}${query}`)
   const summary = (key: string, query = ''): Promise<Answer> => world.call(key, 'GET', `${path}/summary${query}`)
   const idsOf = (answer: Answer): unknown[] => answer.list.map(({ paymentId }) => paymentId)
 
-  test('an organisation that sold nothing has no logs and no totals', async () => {
+  test('an organization without sales has no logs and no totals', async () => {
     const org = await world.organisation()
     expect([(await logs(org.testKey)).list, (await summary(org.testKey)).list]).toEqual([[], []])
   })
 
-  test('each filter keeps what it names, in the list as in the totals, and several keep what all of them do', async () => {
+  test('each filter applies to the list and to the totals, and several apply together', async () => {
     const org = await world.organisation()
     const [one, other] = [await world.wallet(org), await world.wallet(org)]
     const keys = await world.call(org.testKey, 'POST', '/organisations/current/api-keys', {
@@ -78,7 +78,7 @@ describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
     }
   })
 
-  test('a period begins with its first instant and ends before its last', async () => {
+  test('a period includes its first instant and excludes its last', async () => {
     const org = await world.organisation()
     const { id: walletId } = await world.wallet(org)
     const times = [
@@ -101,7 +101,7 @@ describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
     expect((await summary(org.testKey, '?from=2027-01-01T00:00:00Z')).list).toEqual([])
   })
 
-  test('pages follow one another without a gap or a repeat, with the filter that they began with', async () => {
+  test('pages have no gap or repeat, and keep the first page’s filter', async () => {
     const org = await world.organisation()
     const [one, other] = [await world.wallet(org), await world.wallet(org)]
     const ids: string[] = []
@@ -120,7 +120,7 @@ describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
     expect(seen).toEqual(ids)
   })
 
-  test('another organisation’s payments and the other environment’s are in no list, no total and behind no id', async () => {
+  test('another organization’s payments and the other environment’s are in no list, no total and under no id', async () => {
     const [org, other] = [await world.organisation(), await world.organisation()]
     const { id: walletId } = await world.wallet(org)
     await buy(org, { walletId })
@@ -139,7 +139,7 @@ describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
 const totals = (org: Org, query = ''): Promise<Answer> =>
   world.call(org.testKey, 'GET', `/account/payment-logs/summary${query}`)
 
-test('totals are exact to the last digit, for each route and token by itself', async () => {
+test('totals are exact to the last digit, for each route and token separately', async () => {
   const org = await world.organisation()
   const { id: walletId } = await world.wallet(org)
   const { id: onTempo } = await world.wallet(org, { chain: 'tempo' }).catch(() => ({ id: walletId }))
@@ -152,7 +152,7 @@ test('totals are exact to the last digit, for each route and token by itself', a
   ])
 })
 
-test('a payment that failed or lapsed earned nothing, and one that is still on its way counts', async () => {
+test('a payment that failed or expired earned nothing, and a pending one counts', async () => {
   const org = await world.organisation()
   const { id: walletId } = await world.wallet(org)
   for (const status of ['settlement_failed', 'voided', 'verified', 'settling', 'settled']) {
@@ -163,12 +163,12 @@ test('a payment that failed or lapsed earned nothing, and one that is still on i
   expect((await world.call(org.testKey, 'GET', '/account/payment-logs')).list).toHaveLength(5)
 })
 
-test('the totals of a period name every route of it, however many there are', async () => {
+test('the totals of a period include every route, however many there are', async () => {
   const org = await world.organisation()
   const { id: walletId } = await world.wallet(org)
   const paymentId = await buy(org, { walletId, price: '0.25' })
   const routes = 2_500
-  // No id has a u in it, so that none of these is the one that was drawn.
+  // No generated id has a u in it, so none of these equals a real one.
   await world.database.db.run(sql`
     insert into payments
     select (jsonb_populate_record(one, jsonb_build_object(

@@ -95,7 +95,7 @@ async function statusOf({ body }: Answer): Promise<unknown> {
     .status
 }
 
-test('a settled payment is paid back to its payer by a transfer, once, and an event reports it', async () => {
+test('a settled payment is refunded to its payer by a transfer, once, and an event reports it', async () => {
   const { paymentId } = await paid()
   const before = await tokenBalance(chain, 'USDC', payer.account.address)
   const headers = { 'idempotency-key': 'refund-1' }
@@ -134,7 +134,7 @@ test('a settled payment is paid back to its payer by a transfer, once, and an ev
   expect(await world.database.db.run(policy)).toBe(1)
 })
 
-test('a refund whose process died before it answered is answered to the repeat, and paid once', async () => {
+test('a refund whose process died before it answered is returned to the repeat, and paid once', async () => {
   const { paymentId } = await paid()
   const before = await tokenBalance(chain, 'USDC', payer.account.address)
   const headers = { 'idempotency-key': 'refund-lost' }
@@ -148,7 +148,7 @@ test('a refund whose process died before it answered is answered to the repeat, 
   expect((await tokenBalance(chain, 'USDC', payer.account.address)) - before).toBe(10_000n)
 })
 
-test('of twenty partial refunds at once, at two processes, no more is paid than was settled', async () => {
+test('of twenty partial refunds at once, at two processes, at most the settled amount is paid', async () => {
   const { paymentId } = await paid()
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, at) => refund(paymentId, { amount: '0.004' }, at % 2 === 0 ? world.base : other)),
@@ -163,7 +163,7 @@ test('of twenty partial refunds at once, at two processes, no more is paid than 
   await expect.poll(async () => (await eventsOf(paymentId)).length, patient).toBe(3)
 })
 
-test.each(['0', '0.0000001', '-1', '1e-2', ' 0.01', 'all'])('an amount of %j is no amount', async (amount) => {
+test.each(['0', '0.0000001', '-1', '1e-2', ' 0.01', 'all'])('an amount of %j is invalid', async (amount) => {
   const { paymentId } = await paid()
   expect(said(await refund(paymentId, { amount }))).toEqual([422, 'validation-error'])
   expect(await refunded(paymentId)).toBe('0')
@@ -175,7 +175,7 @@ async function pass(paymentId: string): Promise<void> {
   )
 }
 
-test('an answer that may still leave is waited for, and what was refunded is never served', async () => {
+test('an answer that may still be delivered delays a refund, and a refunded payment is never served', async () => {
   const sold = await paid({ reportsDelivery: true })
   const { paymentId, credential } = sold
   const first = await refund(paymentId)
@@ -197,7 +197,7 @@ test('an answer that may still leave is waited for, and what was refunded is nev
   expect(said(late)).toEqual([409, 'redemption-lost'])
 })
 
-test('of a refund and a redemption at the same moment one succeeds', async () => {
+test('of a concurrent refund and redemption one succeeds', async () => {
   for (let round = 0; round < 5; round++) {
     const { paymentId, credential } = await paid({ reportsDelivery: true })
     await pass(paymentId)
@@ -210,7 +210,7 @@ test('of a refund and a redemption at the same moment one succeeds', async () =>
   }
 })
 
-test('what was delivered can be refunded, and so can a payment of version 1', async () => {
+test('a delivered payment can be refunded, and so can a payment of version 1', async () => {
   const delivered = await paid({ reportsDelivery: true })
   await world.call(org.testKey, 'POST', '/payments/delivered', { paymentIds: [delivered.paymentId] })
   expect((await refund(delivered.paymentId)).status).toBe(201)
@@ -222,7 +222,7 @@ test('what was delivered can be refunded, and so can a payment of version 1', as
   expect((await refund((await paid({}, asVersion1)).paymentId)).status).toBe(201)
 })
 
-test('without a managed wallet on the payment’s network there is nothing to pay with', async () => {
+test('without a managed wallet on the payment’s network a refund is refused', async () => {
   const byo = await world.wallet(org)
   const { paymentId } = await paid({ walletId: master.id })
   const foreign = await aMaster(0n, await world.organisation())
@@ -255,7 +255,28 @@ test('a payment that moved no money is not refundable', async () => {
   expect(said(await refund(String(verified.body.paymentId)))).toEqual([409, 'payment-not-refundable'])
 })
 
-test('another organisation’s payment is none, as one that never was', async () => {
+test('the refunds of a payment are listed, newest first and in pages, with their transfers', async () => {
+  const { paymentId } = await paid()
+  const list = (query = '', key = org.testKey) => world.call(key, 'GET', `/payments/${paymentId}/refunds${query}`)
+  expect((await list()).list).toEqual([])
+  const first = await refund(paymentId, { amount: '0.004', reason: 'Late' })
+  const second = await refund(paymentId, { amount: '0.006' })
+  await expect.poll(() => statusOf(second), patient).toBe('completed')
+  await expect.poll(() => statusOf(first), patient).toBe('completed')
+  const listed = (await list()).list
+  expect(listed.map(({ id, amount, reason, status }) => ({ id, amount, reason, status }))).toEqual([
+    { id: second.body.id, amount: '0.006', reason: null, status: 'completed' },
+    { id: first.body.id, amount: '0.004', reason: 'Late', status: 'completed' },
+  ])
+  for (const { transferId, txHash } of listed)
+    expect(txHash).toBe((await world.call(org.testKey, 'GET', `/wallet-infra/transfers/${transferId}`)).body.txHash)
+  const page = await list('?limit=1')
+  expect(page.list.map(({ id }) => id)).toEqual([second.body.id])
+  const stranger = await world.organisation()
+  expect(said(await list('', stranger.testKey))).toEqual([404, 'payment-not-found'])
+})
+
+test('another organization’s payment is not found, like one that never existed', async () => {
   const { paymentId } = await paid()
   const stranger = await world.organisation()
   const answers = [paymentId, paymentId.replace(/.$/, (last) => (last === '0' ? '1' : '0'))].map((id) =>
@@ -265,7 +286,7 @@ test('another organisation’s payment is none, as one that never was', async ()
   expect(await refunded(paymentId)).toBe('0')
 })
 
-test('a refund that the policy or the balance does not allow takes nothing of the payment', async () => {
+test('a refund that the policy or the balance does not allow leaves the payment unchanged', async () => {
   const { paymentId } = await paid()
   const bound = await aMaster()
   const policy = { operations: { transfer: { recipients: [] } }, tokens: {} }
@@ -285,7 +306,7 @@ test.each([
   const { paymentId } = await paid()
   const made = await refund(paymentId)
   await expect.poll(() => statusOf(made), patient).toBe('completed')
-  // As if the chain had refused the transfer in place of carrying it out.
+  // As if the chain had refused the transfer instead of executing it.
   const { id, transferId } = made.body
   const failed = sql`
     with transfer as (update transfers set status = 'failed', reason = ${reason} where id = ${String(transferId)})

@@ -30,7 +30,7 @@ function priced(walletId: string) {
   return { walletId, resource: 'https://api.example.com/weather', price }
 }
 
-test('what a child signed for a sweep buys nothing: its nonce is the sweep’s', async () => {
+test('a child’s authorization for a sweep is refused as a payment: its nonce belongs to the sweep', async () => {
   const family = await aFamily(world, org, chain, { count: 1 })
   expect((await sweep(world, org, family)).status).toBe(202)
   await signSweeps.run(systemCtx(world.server.deps))
@@ -39,7 +39,7 @@ test('what a child signed for a sweep buys nothing: its nonce is the sweep’s',
     sql`select payload from relays where purpose = 'wallets.sweeps'`,
   )
   const { from, to, value, validAfter, validBefore, nonce, signature } = signed
-  if (signature.kind !== 'ecdsa') throw new Error('a child signs by its key')
+  if (signature.kind !== 'ecdsa') throw new Error('a child signs with its key')
   const { body: challenge } = { body: await world.call(org.testKey, 'POST', '/payments/challenge', priced(family.id)) }
   const payer = await aPayer(chain)
   const after = ({ payload }: V2Payload): void => {
@@ -52,7 +52,7 @@ test('what a child signed for a sweep buys nothing: its nonce is the sweep’s',
   expect([answer.status, codeOf(answer)]).toEqual([409, 'duplicate-payment'])
 })
 
-test('a payment whose nonce is in the queue for something else fails when it is to be settled, and the others go', async () => {
+test('a payment whose nonce is queued for another purpose fails when it is to be settled, and the others are sent', async () => {
   const wallet = await world.wallet(org)
   const bought = []
   for (let count = 0; count < 3; count += 1) {

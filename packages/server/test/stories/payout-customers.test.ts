@@ -48,7 +48,7 @@ const remove = (id = account): Promise<Answer> =>
 const operator = () => ({ ...systemCtx(stage.world.server.deps), actor: { kind: 'operator' } }) as const
 const atBridge = (id = account) => bridge.accounts.filter(({ key }) => key === id).map(({ customerId }) => customerId)
 
-/** One turn of the work, with all that waits for a later attempt due now. */
+/** One pass of the work, with every later attempt due now. */
 async function turn(): Promise<void> {
   await stage.world.database.db.run(
     sql`update payout_accounts set remove_at = now() - interval '1 hour' where remove_at is not null`,
@@ -66,29 +66,29 @@ const kept = (id = account) =>
     from bank_accounts where id = ${id}`,
   )
 
-test('each organisation is a customer of its own at the partner, and one without a customer withdraws nothing', async () => {
+test('each organization is a separate customer at the partner, and one without a customer withdraws nothing', async () => {
   const other = await stage.world.organisation()
   const { body } = await stage.world.call(other.liveKey, 'POST', '/wallet-infra/master-wallets', {
     ...{ chain: 'base', supportedTokens: ['USDC'] },
   })
-  const asked = bridge.asked.length
+  const requested = bridge.requested.length
   await stage.world.database.db.run(sql`delete from payout_customers where organisation_id = ${stage.org.id}`)
   const refused = await withdraw()
   expect([refused.status, codeOf(refused)]).toEqual([422, 'payouts-not-enabled'])
-  expect(bridge.asked).toHaveLength(asked)
+  expect(bridge.requested).toHaveLength(requested)
   expect(await assignPayoutCustomer(operator(), stage.org.id, 'cust_alice')).toBe(true)
   expect(await assignPayoutCustomer(operator(), other.id, 'cust_alice')).toBe(false)
   expect(await assignPayoutCustomer(operator(), 'org_01h455vb4pex5vsknk084sn02q', 'cust_carol')).toBe(false)
   expect(await assignPayoutCustomer(operator(), other.id, 'cust_bob')).toBe(true)
   expect((await withdraw()).status).toBe(201)
   expect(atBridge()).toEqual(['cust_alice'])
-  const behalf = bridge.asked.filter(({ path }) => path === '/transfers').at(-1)?.body
+  const behalf = bridge.requested.filter(({ path }) => path === '/transfers').at(-1)?.body
   expect(behalf).toMatchObject({ on_behalf_of: 'cust_alice' })
   const foreign = await withdraw(account, other, String(body.id))
   expect([foreign.status, codeOf(foreign)]).toEqual([422, 'bank-account-not-found'])
 })
 
-test('of two organisations that claim one customer at the same moment one gets it', async () => {
+test('of two organizations that claim one customer at the same moment one gets it', async () => {
   const claimants = await Promise.all(Array.from({ length: 4 }, () => stage.world.organisation()))
   const claims = await Promise.allSettled(
     claimants.map(({ id }) => assignPayoutCustomer(operator(), id, 'cust_wanted')),
@@ -96,7 +96,7 @@ test('of two organisations that claim one customer at the same moment one gets i
   expect(claims.filter((claim) => claim.status === 'fulfilled' && claim.value)).toHaveLength(1)
 })
 
-test('a deleted bank account is deleted at the partner, once nothing is paid to it any more', async () => {
+test('a deleted bank account is deleted at the partner, once no payout to it is open', async () => {
   const made = await withdraw()
   expect([made.status, atBridge()]).toEqual([201, ['cust_alice']])
   expect((await remove()).status).toBe(204)
@@ -114,7 +114,7 @@ test('a deleted bank account is deleted at the partner, once nothing is paid to 
   expect([atBridge(), await kept()]).toEqual([[], { hasDetails: false, removed: 1n, waiting: 0n }])
 })
 
-test('an account that the partner made and whose answer was lost is deleted there too, and its details are then forgotten', async () => {
+test('an account whose creation at the partner lost its answer is deleted there too, and its details are then erased', async () => {
   bridge.instead = ({ method, path, headers }) => {
     if (method !== 'POST' || !path.endsWith('/external_accounts')) return undefined
     Object.assign(bridge.accounts, [...bridge.accounts, lostAccount(headers['idempotency-key'] ?? '')])
@@ -131,7 +131,7 @@ test('an account that the partner made and whose answer was lost is deleted ther
 
 const lostAccount = (key: string) => ({ id: `external_account_${key}_cust_alice`, customerId: 'cust_alice', key })
 
-test('an organisation with another customer has its account made anew there, and a deletion reaches both', async () => {
+test('after a change of customer the account is created again there, and a deletion reaches both', async () => {
   await withdraw()
   expect(await assignPayoutCustomer(operator(), stage.org.id, 'cust_alice_2')).toBe(true)
   master = await stage.aMaster()
@@ -146,9 +146,9 @@ test('an organisation with another customer has its account made anew there, and
   await assignPayoutCustomer(operator(), stage.org.id, 'cust_alice')
 })
 
-test('a bank account that no partner knows is deleted without a question', async () => {
-  const asked = bridge.asked.length
+test('a bank account that no partner has is deleted without a request', async () => {
+  const requested = bridge.requested.length
   expect((await remove()).status).toBe(204)
   await turn()
-  expect([bridge.asked.length, await kept()]).toEqual([asked, { hasDetails: false, removed: 0n, waiting: 0n }])
+  expect([bridge.requested.length, await kept()]).toEqual([requested, { hasDetails: false, removed: 0n, waiting: 0n }])
 })

@@ -49,7 +49,7 @@ async function managed(path: string, body: unknown, rawUsdc: bigint): Promise<Ma
   return wallet
 }
 
-/** Where a transfer came out: its status, or the rule or the code that refused it. */
+/** The outcome of a transfer: its status, or the rule or the code that refused it. */
 function outcomeOf(answer: Answer): string {
   const code = codeOf(answer)
   return code === 'policy-denied' ? String(answer.body.rule) : code || String(answer.body.status)
@@ -61,10 +61,10 @@ function transfer(turn: number, from: Managed, amount: string): Promise<Answer> 
   return post(turn, '/wallet-infra/transfer', { fromWalletId: from.id, toAddress, amount, ...token })
 }
 
-/** What the wallets have together, in the token's smallest unit. */
-async function heldBy(wallets: readonly Managed[]): Promise<bigint> {
-  const held = await Promise.all(wallets.map(({ address }) => tokenBalance(chain, 'USDC', address)))
-  return held.reduce((sum, raw) => sum + raw, 0n)
+/** The sum of the wallets' balances, in the token's smallest unit. */
+async function balanceOfAll(wallets: readonly Managed[]): Promise<bigint> {
+  const balances = await Promise.all(wallets.map(({ address }) => tokenBalance(chain, 'USDC', address)))
+  return balances.reduce((sum, raw) => sum + raw, 0n)
 }
 
 async function reservedBy({ id }: Managed): Promise<bigint> {
@@ -77,13 +77,13 @@ async function reservedBy({ id }: Managed): Promise<bigint> {
 }
 
 test.each(['perHour', 'perDay', 'perMonth'])(
-  'two hundred transfers at once at four processes, from a wallet and its children, use a cap %s to the last unit and not one more',
+  'two hundred transfers at once at four processes, from a wallet and its children, use a cap %s exactly, to the last unit',
   async (window) => {
     const master = await managed(masters, { chain: 'base', supportedTokens: ['USDC'] }, 40_000_000n)
     const ofMaster = `${masters}/${master.id}/child-addresses`
     const [child, poor] = [await managed(ofMaster, {}, 40_000_000n), await managed(ofMaster, {}, 0n)]
     const wallets = [master, child]
-    // 31 quarters and not one unit of a 32nd.
+    // 31 quarters, and one unit less than a 32nd.
     const caps = { perTransaction: '1', [window]: '7.999999' }
     const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: caps } }
     expect((await post(0, `${masters}/${master.id}/policy`, policy, 'PUT')).status).toBe(200)
@@ -94,16 +94,16 @@ test.each(['perHour', 'perDay', 'perMonth'])(
     )
     const answers = await Promise.all(wishes.map(([from, amount], n) => transfer(n, from, amount)))
     const counts = Map.groupBy(answers, outcomeOf)
-    const told = Object.fromEntries([...counts].map(([outcome, some]) => [outcome, some.length]))
-    expect(told).toEqual({ confirmed: 31, [window]: 89, perTransaction: 40, 'insufficient-balance': 40 })
-    expect(80_000_000n - (await heldBy(wallets))).toBe(31n * 250_000n)
+    const reported = Object.fromEntries([...counts].map(([outcome, some]) => [outcome, some.length]))
+    expect(reported).toEqual({ confirmed: 31, [window]: 89, perTransaction: 40, 'insufficient-balance': 40 })
+    expect(80_000_000n - (await balanceOfAll(wallets))).toBe(31n * 250_000n)
     expect(await reservedBy(master)).toBe(31n * 25n * 10n ** 16n)
 
     const rest = await Promise.all(
       Array.from({ length: 8 }, (_, n) => transfer(n, wallets[n % 2] ?? master, '0.249999')),
     )
     expect(rest.map(outcomeOf).sort()).toEqual(['confirmed', ...Array(7).fill(window)])
-    expect(80_000_000n - (await heldBy(wallets))).toBe(7_999_999n)
+    expect(80_000_000n - (await balanceOfAll(wallets))).toBe(7_999_999n)
     expect(outcomeOf(await transfer(0, child, '0.000001'))).toBe(window)
   },
 )

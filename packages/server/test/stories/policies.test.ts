@@ -116,7 +116,7 @@ async function reservationsOf(master: Managed) {
   )
 }
 
-test('without a policy there is none to read and nothing is limited; the first is taken as it is', async () => {
+test('without a policy there is none to read and nothing is limited; the first one is accepted', async () => {
   const master = await aRichMaster()
   const get = () => world.call(org.testKey, 'GET', `${masters}/${master.id}/policy`)
   expect((await get()).body).toEqual({ masterWalletId: master.id, policy: null, updatedAt: null })
@@ -132,7 +132,7 @@ test('without a policy there is none to read and nothing is limited; the first i
   expect((await get()).body).toEqual(set.body)
 })
 
-test('what a policy does not name is refused with the rule, kept in the audit log, and moves nothing', async () => {
+test('what a policy does not allow is refused with the rule, recorded in the audit log, and moves nothing', async () => {
   const friend = stranger()
   const master = await underPolicy(policyOf({ perTransaction: '2' }, [friend]))
   expect(ruleOf(await send(master, { toAddress: friend, amount: '2' }))).toBe(201)
@@ -176,7 +176,7 @@ test('caps of the hour, the day and the month roll with the clock, over the mast
   expect(await spend(master, '5')).toBe(201)
 })
 
-test('what left before a policy was set counts under it', async () => {
+test('transfers from before a policy count under it', async () => {
   const master = await aRichMaster()
   expect((await send(master, { amount: '7' })).status).toBe(201)
   await setPolicy(master, policyOf({ perDay: '8' }))
@@ -201,14 +201,14 @@ test('thirty transfers at once at two processes, under a cap for ten, are exactl
 
 test('one hundred repeats of one Idempotency-Key reserve once', async () => {
   const master = await underPolicy(policyOf({ perDay: '10' }))
-  const asked = {
+  const requested = {
     key: org.testKey,
     method: 'POST',
     path,
     body: bodyFrom(master),
     headers: { 'idempotency-key': 'rent' },
   }
-  await Promise.all(Array.from({ length: 100 }, (_, n) => request(n % 2 === 0 ? world.base : second.base, asked)))
+  await Promise.all(Array.from({ length: 100 }, (_, n) => request(n % 2 === 0 ? world.base : second.base, requested)))
   expect(await reservationsOf(master)).toEqual([{ attoAmount: String(10n ** 18n), isReleased: false }])
 })
 
@@ -221,16 +221,16 @@ async function transactionOf(transferId: string) {
   return { id: transactionId, network: 'base-sepolia', purpose: 'transfers.step', nonce: 0n, hash }
 }
 
-/** Takes a wallet's tokens away without a transaction of its own. */
+/** Removes a wallet's tokens without a transaction of the wallet. */
 async function empty({ address }: Managed): Promise<void> {
-  const asked = { jsonrpc: '2.0', id: 1, method: 'anvil_dealERC20', params: [address, usdc, '0x0'] }
+  const requested = { jsonrpc: '2.0', id: 1, method: 'anvil_dealERC20', params: [address, usdc, '0x0'] }
   const headers = { 'content-type': 'application/json' }
-  const answer = await fetch(chain.rpcUrl, { method: 'POST', headers, body: JSON.stringify(asked) })
+  const answer = await fetch(chain.rpcUrl, { method: 'POST', headers, body: JSON.stringify(requested) })
   expect(await answer.json()).not.toHaveProperty('error')
   expect(await tokenBalance(chain, 'USDC', address)).toBe(0n)
 }
 
-test('a transfer that reverts gives back what it reserved, once', async () => {
+test('a transfer that reverts releases its reservation, once', async () => {
   const master = await underPolicy(policyOf({ perDay: '9' }))
   const hasty = await world.another({ transferWaitMs: 0 })
   node.set('drop', ['eth_sendRawTransaction'])
@@ -247,7 +247,7 @@ test('a transfer that reverts gives back what it reserved, once', async () => {
   expect(ruleOf(await send(master, { amount: '0.000001' }))).toBe('perDay')
 })
 
-test('money that left and did not arrive stays counted, whatever is said of it afterwards', async () => {
+test('money that left and did not arrive stays counted, whatever is reported afterwards', async () => {
   const master = await underPolicy(policyOf({ perDay: '9' }))
   const hasty = await world.another({ transferWaitMs: 0 })
   node.set('drop', ['eth_sendRawTransaction'])
@@ -258,7 +258,7 @@ test('money that left and did not arrive stays counted, whatever is said of it a
   const transaction = await transactionOf(String(sent.body.id))
   const inBlock = { transactionHash: transaction.hash, blockNumber: 1n, blockHash: transaction.hash, gasUsed: 1n }
   const receipt = { ...inBlock, effectiveGasPrice: 1n, l1Fee: 0n, logs: [] }
-  // The token did not tell of the transfer, as where Tempo's guard keeps it back.
+  // The token emitted no transfer event, as where Tempo's guard blocks it.
   await db.tx((tx) => onFinal(tx, [{ transaction, receipt: { ...receipt, status: 'success' } }]))
   await db.tx((tx) => onFinal(tx, [{ transaction, receipt: { ...receipt, status: 'reverted' } }]))
   node.set('pass')
@@ -297,7 +297,7 @@ const loosenings: readonly (readonly [what: string, place: string, looser: objec
 ]
 
 test.each(loosenings)(
-  'an API key does not loosen: %s is refused at %s, and kept in the audit log',
+  'an API key cannot loosen a policy: %s is refused at %s, and recorded in the audit log',
   async (_what, place, looser) => {
     const { body } = await world.call(org.testKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
     const master = { id: String(body.id), address: body.address as Address }
@@ -310,7 +310,7 @@ test.each(loosenings)(
   },
 )
 
-test('a policy is tightened with an API key; of many at once none undoes a tighter one', async () => {
+test('an API key can tighten a policy; concurrent changes never undo a tighter one', async () => {
   const master = await underPolicy(policyOf({ perDay: '100' }))
   const caps = Array.from({ length: 20 }, (_, n) => String(n + 1))
   const answers = await Promise.all(caps.map((perDay) => setPolicy(master, policyOf({ perDay }))))
@@ -320,7 +320,7 @@ test('a policy is tightened with an API key; of many at once none undoes a tight
   expect(body.policy).toEqual(policyOf({ perDay: '1' }))
 })
 
-test('the operator loosens a policy and takes it away, and the audit log says from what to what', async () => {
+test('the operator loosens and removes a policy, and the audit log has the old and the new one', async () => {
   const master = await underPolicy(policyOf({ perDay: '1' }))
   expect(ruleOf(await send(master, { amount: '2' }))).toBe('perDay')
   const admin = (policy: string) =>
@@ -342,7 +342,7 @@ test('the operator loosens a policy and takes it away, and the audit log says fr
   expect(await runAdmin(nobodys, { DATABASE_URL: world.database.url })).toMatchObject({ exitCode: 1 })
 })
 
-test('the policy of another organisation’s wallet, or of the other environment’s, is neither read nor set', async () => {
+test('the policy of another organization’s or environment’s wallet can be neither read nor set', async () => {
   const master = await underPolicy(policyOf({ perDay: '1' }))
   const stranger = await world.organisation()
   for (const key of [stranger.testKey, org.liveKey]) {

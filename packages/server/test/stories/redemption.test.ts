@@ -71,7 +71,7 @@ function verify(sold: Sold, more: object = {}): Promise<Answer> {
   return post('/payments/verify', { ...sold, price: '0.01', walletId: wallet.id, reportsDelivery: true, ...more })
 }
 
-/** Settles a payment, as a middleware does that dies before its answer leaves. */
+/** Settles a payment, like a middleware that dies before its answer leaves. */
 async function settled(sold: Sold, more: object = {}): Promise<Answer> {
   const verified = await verify(sold, more)
   expect([verified.status, codeOf(verified)]).toEqual([200, ''])
@@ -89,7 +89,7 @@ async function pass(paymentId: unknown): Promise<void> {
   await world.database.db.run(sql`update payments set redemption_until = now() - interval '1 second' where id = ${id}`)
 }
 
-/** No process keeps an answer for so long. */
+/** Longer ago than any process may take to deliver. */
 async function settledLongAgo(paymentId: unknown): Promise<void> {
   const id = String(paymentId)
   await world.database.db.run(sql`update payments set settled_at = now() - interval '31 minutes' where id = ${id}`)
@@ -102,7 +102,7 @@ const notRedeemable = [409, 'payment-not-redeemable']
 test.each([
   ['an x402 payment with the id of its offer', x402],
   ['an MPP payment', mpp],
-])('%s that was settled and never delivered is served once, after a period of grace', async (_, pay) => {
+])('%s that was settled and never delivered is served once, after a grace period', async (_, pay) => {
   const sold = await pay()
   const { paymentId, redeemable } = (await settled(sold)).body
   expect(redeemable).toBe(true)
@@ -135,7 +135,7 @@ test('of two processes that redeem one payment at once, one may serve it', async
   expect(countByStatus(answers)).toEqual({ 200: 1, 409: 19 })
 })
 
-test('whoever lost the right to serve cannot finish, and two reruns are the most', async () => {
+test('a caller that lost the right to serve cannot finish, and two reruns are the maximum', async () => {
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   await redeem(sold)
@@ -156,7 +156,7 @@ test('whoever lost the right to serve cannot finish, and two reruns are the most
   expect(said(await finish(quick))).toEqual([409, 'redemption-lost'])
 })
 
-test('a payment whose delivery was reported is not redeemed, whoever reports it and however often', async () => {
+test('a payment with reported delivery is not redeemed, whoever reports it and however often', async () => {
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   const report = () => post('/payments/delivered', { paymentIds: [paymentId] })
@@ -166,7 +166,7 @@ test('a payment whose delivery was reported is not redeemed, whoever reports it 
   expect(said(await redeem(sold))).toEqual(notRedeemable)
 })
 
-test('the handler that ran first is granted its own answer at once, unless somebody else has it', async () => {
+test('the handler that ran first gets its own answer at once, unless another caller has it', async () => {
   const sold = await x402()
   const { settlementToken } = (await settled(sold)).body
   await redeem(sold)
@@ -180,7 +180,7 @@ test('the handler that ran first is granted its own answer at once, unless someb
   expect(said(await redeem(second, { rerun: false, settlementToken: late.settlementToken }))).toEqual(inProgress)
 })
 
-test('settling says whether the payer has asked again, so that the first answer does not leave beside a second', async () => {
+test('settling reports whether the payer has retried, so that the first answer is not sent beside a second', async () => {
   const sold = await x402()
   const { paymentId, settlementToken } = (await settled(sold)).body
   const settle = async () => (await post('/payments/settle', { paymentId, settlementToken })).body.redemptionRequested
@@ -189,7 +189,7 @@ test('settling says whether the payer has asked again, so that the first answer 
   expect(await settle()).toBe(true)
 })
 
-test.each(['POST', 'PATCH', 'DELETE'])('%s is never run again; its kept answer may be handed out', async (method) => {
+test.each(['POST', 'PATCH', 'DELETE'])('%s is never run again; its stored answer may be returned', async (method) => {
   const sold = { ...(await x402()), method }
   const { paymentId, settlementToken } = (await settled(sold)).body
   const first = await redeem(sold)
@@ -203,14 +203,14 @@ test.each([
   ['another address', { resource: 'https://api.example.com/weather?city=Quito' }],
   ['another method', { method: 'HEAD' }],
   ['a body that was not bound', { digest: 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:' }],
-])('a payment is redeemed for nothing but the request that was paid for: %s', async (_, change) => {
+])('a payment can be redeemed only for its own request: %s', async (_, change) => {
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   await pass(paymentId)
   expect(said(await redeem({ ...sold, ...change }))).toEqual(notRedeemable)
 })
 
-test('a body that was bound must be the one', async () => {
+test('a bound body must be the same', async () => {
   const digest = 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:'
   const sold = await x402()
   const { paymentId } = (await settled(sold, { digest })).body
@@ -225,8 +225,8 @@ function withExtra(sold: Sold, extra: object): Sold {
   return { ...sold, credential: Buffer.from(JSON.stringify(changed)).toString('base64') }
 }
 
-describe('what the chain shows redeems nothing', () => {
-  test('a credential put together from the transaction and a 402 of one’s own', async () => {
+describe('public data from the chain redeems nothing', () => {
+  test('a credential built from the transaction and a 402 of the attacker', async () => {
     const sold = await x402()
     const { paymentId } = (await settled(sold)).body
     await pass(paymentId)
@@ -236,7 +236,7 @@ describe('what the chain shows redeems nothing', () => {
     expect((await redeem(sold)).status).toBe(200)
   })
 
-  test('an offer’s id that the payer made up', async () => {
+  test('an offer’s id invented by the payer', async () => {
     const made = `${'a'.repeat(22)}.${'b'.repeat(43)}`
     const sold = withExtra(await x402(), { challengeId: made })
     const { paymentId, redeemable } = (await settled(sold)).body
@@ -272,7 +272,7 @@ async function signatureFor(sold: Sold, change: Partial<RedemptionClaim> = {}, b
   return { value: await by.account.signMessage({ message: redemptionMessage(claim) }), signedAt: claim.signedAt }
 }
 
-test('a fresh signature of the payer over payment, route and time redeems what the credential alone does not', async () => {
+test('a fresh signature of the payer over payment, route and time redeems where the credential alone does not', async () => {
   const sold = withExtra(await x402(), {})
   const { paymentId } = (await settled(sold)).body
   await pass(paymentId)
@@ -286,13 +286,13 @@ test('a fresh signature of the payer over payment, route and time redeems what t
   expect((await redeem(sold, { signature: await signatureFor(sold) })).status).toBe(200)
 })
 
-test('the hash that is signed is the one of EIP-191', () => {
+test('the signed hash is the one of EIP-191', () => {
   const claim = { payment: 'eip3009:é', method: 'GET', resource, signedAt: '2026-11-23T04:00:00.000Z' }
   const expected = hashMessage(redemptionMessage(claim))
   expect(`0x${Buffer.from(redemptionHash(keccak256, claim)).toString('hex')}`).toBe(expected)
 })
 
-test('a payment-identifier that was given at the first verify redeems', async () => {
+test('a payment-identifier from the first verify redeems', async () => {
   const extensions = { 'payment-identifier': { info: { required: false, id: `named_by_the_payer_${Date.now()}` } } }
   const sold = withExtra(await x402((payload) => void Object.assign(payload, { extensions })), {})
   const { paymentId } = (await settled(sold)).body
@@ -300,7 +300,7 @@ test('a payment-identifier that was given at the first verify redeems', async ()
   expect((await redeem(sold)).status).toBe(200)
 })
 
-test('a caller that does not report delivery has delivered when it is settled', async () => {
+test('without delivery reports a payment counts as delivered when it is settled', async () => {
   const sold = await x402()
   const { paymentId } = (await settled(sold, { reportsDelivery: false })).body
   const payment = (await request(world.base, { key: org.testKey, method: 'GET', path: `/payments/${paymentId}` })).body
@@ -336,7 +336,7 @@ test('a payment of version 1 is in progress until it is settled, and cannot be r
   expect(said(await redeem(sold, { settlementToken }))).toEqual(notRedeemable)
 })
 
-test('the handler that verified a payment serves its own connection, whatever the credential shows', async () => {
+test('the handler that verified a payment serves its own connection, whatever the credential is', async () => {
   const bare = withExtra(await x402(), {})
   for (const sold of [bare, await v1(), { ...(await mpp()), method: 'POST' }]) {
     const { paymentId, settlementToken } = (await settled(sold)).body
@@ -354,7 +354,7 @@ test('the handler that verified a payment serves its own connection, whatever th
   expect(said(await redeem(lone))).toEqual([422, 'validation-error'])
 })
 
-test('an answer that did not leave is taken back by its token alone, and can be redeemed at once', async () => {
+test('an undelivered answer is released only with its token, and can then be redeemed at once', async () => {
   const sold = await x402()
   const { paymentId, settlementToken } = (await settled(sold)).body
   const kept = { rerun: false, settlementToken }
@@ -366,13 +366,13 @@ test('an answer that did not leave is taken back by its token alone, and can be 
   const taken = await tell('undelivered', redemptionToken)
   expect(taken.body).toMatchObject({ deliveredAt: null, redeemedAt: null })
   expect(said(await tell('undelivered', redemptionToken))).toEqual([409, 'redemption-lost'])
-  // A report that comes late must not end what was taken back.
+  // A late report must not end what was released.
   expect(said(await tell('redeemed', redemptionToken))).toEqual([409, 'redemption-lost'])
   const answers = await Promise.all([redeem(sold, kept), redeem(sold, {}, other), redeem(sold, kept, other)])
   expect(countByStatus(answers)).toEqual({ 200: 1, 409: 2 })
 })
 
-test('settling answers that a redemption was requested also of a payment that a signature alone redeems', async () => {
+test('settling reports a requested redemption also for a payment that a signature alone redeems', async () => {
   const sold = withExtra(await x402(), {})
   const { paymentId, settlementToken, redeemable } = (await settled(sold)).body
   expect(said(await redeem(sold, { signature: await signatureFor(sold) }))).toEqual(inProgress)
@@ -380,7 +380,7 @@ test('settling answers that a redemption was requested also of a payment that a 
   expect([redeemable, again.body.redemptionRequested]).toEqual([false, true])
 })
 
-test('another organisation cannot redeem, report or finish', async () => {
+test('another organization cannot redeem, report or finish', async () => {
   const stranger = await world.organisation()
   const sold = await x402()
   const { paymentId, settlementToken } = (await settled(sold)).body
@@ -436,7 +436,7 @@ test('the right to serve is stored sealed with its Idempotency-Key, and repeated
   expect((await ask(org.testKey)).body).toEqual(granted.body)
 })
 
-test('each challenge of a batch has an id of its own for its x402 offers', async () => {
+test('each challenge of a batch has its own id in its x402 offers', async () => {
   const batch = (await challenge({ count: 3, compact: true })).body
   const many = (await challenge({ count: 3 })).list
   const ids = many.map(

@@ -57,7 +57,7 @@ async function pay(changes: CredentialChanges = {}, by = payer): Promise<Answer>
 
 const refusal = (reason: string) => `402 payment-verification-failed ${reason}`
 
-/** Status, code and reason; and a loud word when anything was written down. */
+/** Status, code and reason; and a marker when anything was written. */
 async function outcomeOf(ask: () => Promise<Answer>): Promise<string> {
   const before = await footprintOf(world.database.db)
   const answer = await ask()
@@ -89,7 +89,7 @@ const versions = {
   }),
 }
 
-/** The same signed authorisation as version 1 carries it. */
+/** The signed authorization in the form of version 1. */
 function toV1(payload: V2Payload): void {
   edit(payload, ['accepted', missing])
   Object.assign(payload, { x402Version: 1, scheme: 'exact', network: 'base-sepolia' })
@@ -137,7 +137,7 @@ const unreadable: readonly Edit[] = [
   ['payload.authorization.nonce', `0x${'zz'.repeat(32)}`],
 ]
 
-test('no field of what the payer signed can be changed in version 2 or 1', async () => {
+test('no field of the signed payload can be changed in version 2 or 1', async () => {
   for (const version of [2, 1] as const) {
     expect(await outcomes(version, forgeries)).toEqual(allRefused(forgeries, 'invalid_exact_evm_signature'))
   }
@@ -149,7 +149,7 @@ test('a signed part that is missing, null or of another type is an invalid paylo
   }
 })
 
-test('a version that is neither 1 nor 2 is said to be so, and one version in the other’s clothes is unreadable', async () => {
+test('a version other than 1 and 2 is reported as such, and one version in the other’s form is unreadable', async () => {
   const edits = [missing, null, 0, 3, '2', 2.5, [], {}].map((value): Edit => ['x402Version', value])
   for (const version of [2, 1] as const) {
     expect(await outcomes(version, edits)).toEqual(allRefused(edits, 'invalid_x402_version'))
@@ -158,7 +158,7 @@ test('a version that is neither 1 nor 2 is said to be so, and one version in the
   expect(await outcomes(1, [['x402Version', 2]])).toEqual({ 'x402Version = 2': refusal('invalid_payload') })
 })
 
-test('what version 2 says that it accepted must be what was asked for, field by field', async () => {
+test('the accepted requirements of version 2 must match the offer, field by field', async () => {
   const cases: readonly (readonly [reason: string, path: string, values: readonly unknown[]])[] = [
     ['invalid_exact_evm_scheme', 'accepted.scheme', ['upto', 'Exact', '']],
     ['invalid_exact_evm_network_mismatch', 'accepted.network', ['eip155:8453', 'eip155:11155111', 'eip155:084532']],
@@ -207,7 +207,7 @@ test('version 1 states scheme and network by name, and both must be the wallet�
 
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
-/** Ways to spoil 65 good bytes. */
+/** Ways to corrupt a valid signature of 65 bytes. */
 const spoilt: Readonly<Record<string, (signature: string) => string>> = {
   'a bit of r': (text) => flip(text, 5),
   'a bit of s': (text) => flip(text, 70),
@@ -235,7 +235,7 @@ function flip(text: string, at: number): string {
   return text.slice(0, at) + (Number.parseInt(text[at] ?? '0', 16) ^ 1).toString(16) + text.slice(at + 1)
 }
 
-test('a signature with one bit, its length, its s or its v changed is no signature, in version 2 and 1', async () => {
+test('a signature with a changed bit, length, s or v is invalid, in version 2 and 1', async () => {
   for (const dress of [() => undefined, toV1]) {
     const found: Record<string, string> = {}
     for (const [name, spoil] of Object.entries(spoilt)) {
@@ -251,7 +251,7 @@ test('a signature with one bit, its length, its s or its v changed is no signatu
   }
 })
 
-test('a payment that was really signed for another receiver, amount or time has the protocol’s reason', async () => {
+test('a valid signature for another receiver, amount or time is refused with the protocol’s reason', async () => {
   const now = Math.floor(Date.now() / 1000)
   const cases: readonly (readonly [reason: string, sign: NonNullable<CredentialChanges['sign']>])[] = [
     ['invalid_exact_evm_recipient_mismatch', { to: stranger }],
@@ -266,7 +266,7 @@ test('a payment that was really signed for another receiver, amount or time has 
     expect(await outcomeOf(() => pay({ sign })), JSON.stringify(sign)).toBe(refusal(reason))
 })
 
-test('a header that is no base64 of JSON is an invalid payload', async () => {
+test('a header that is not base64 of JSON is an invalid payload', async () => {
   const headers = [
     '!',
     'null',
@@ -288,7 +288,7 @@ function blacklist(functionName: 'blacklist' | 'unBlacklist', account: Address):
   return sendFromDevAccount(chain, usdc, encodeFunctionData({ abi: token, functionName, args: [account] }))
 }
 
-test('a nonce that the merchant has used on chain himself is said to be used', async () => {
+test('a nonce that the merchant has used on chain themselves is reported as used', async () => {
   let data: Hex = '0x'
   const credential = await payer.credential(await challenge(), {
     after: ({ payload: { authorization, signature } }) => {
@@ -319,7 +319,7 @@ const Signed = z.object({
   nonce: Hexadecimal,
 })
 
-test('a payer without enough money, and one without any, is told so', async () => {
+test('a payer without enough money, and one without any, gets that reason', async () => {
   for (const rawUsdc of [9_999n, 1n]) {
     const poor = await aPayer(chain, rawUsdc)
     expect(await outcomeOf(() => pay({}, poor))).toBe(refusal('invalid_exact_evm_insufficient_balance'))
@@ -327,7 +327,7 @@ test('a payer without enough money, and one without any, is told so', async () =
   expect(await outcomeOf(async () => pay({}, await aPayer()))).toBe(refusal('invalid_exact_evm_insufficient_balance'))
 })
 
-test('a payer or a receiver on the token’s blacklist, or a token that is paused, makes the simulation fail', async () => {
+test('a payer or a receiver on the token’s blacklist, or a paused token, makes the simulation fail', async () => {
   const simulationFailed = refusal('invalid_exact_evm_transaction_simulation_failed')
   const barred = await aPayer(chain)
   await blacklist('blacklist', barred.account.address)
@@ -343,7 +343,7 @@ test('a payer or a receiver on the token’s blacklist, or a token that is pause
   expect((await pay()).status).toBe(200)
 })
 
-test('a payment on another network than the wallet’s, or in a token that it does not take, is refused', async () => {
+test('a payment on another network than the wallet’s, or in a token that it does not accept, is refused', async () => {
   const credential = await payer.credential(await challenge())
   expect(await outcomeOf(() => verify(credential, { network: 'eip155:8453' }))).toBe(
     refusal('invalid_exact_evm_network_mismatch'),
@@ -360,7 +360,7 @@ test('a payment on another network than the wallet’s, or in a token that it do
   expect((await verify(credential, { network: 'eip155:84532' })).status).toBe(200)
 })
 
-test('one authorisation buys once even when two organisations receive at the same address', async () => {
+test('one authorization buys once even when two organizations receive at the same address', async () => {
   const other = await world.organisation()
   const made = await world.call(other.testKey, 'POST', '/wallet-infra/byo-wallets', {
     address: wallet.address,

@@ -1,6 +1,7 @@
 import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
 import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
 
 let chain: DevChain
@@ -47,7 +48,7 @@ function transfer(org: Org, fromWalletId: string, toAddress: string, amount = '1
   return world.call(org.testKey, 'POST', '/wallet-infra/transfer', body)
 }
 
-test('a retired wallet leaves the plan, and its account is never given again', async () => {
+test('a retired wallet does not count in the plan, and its account is never assigned again', async () => {
   const org = await world.organisation('hobby')
   const first = await aMaster(org)
   expect((await world.call(org.testKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })).status).toBe(
@@ -73,7 +74,7 @@ test('a retired wallet leaves the plan, and its account is never given again', a
   expect(await usedOf(org)).toEqual({ used: 1, limit: 1 })
 })
 
-test('a wallet is retired once and restored once, however many ask at the same time', async () => {
+test('a wallet is retired once and restored once, in however many concurrent requests', async () => {
   const org = await world.organisation('pro')
   const master = await aMaster(org)
   const retired = await Promise.all(Array.from({ length: 6 }, () => retire(org, master)))
@@ -84,7 +85,7 @@ test('a wallet is retired once and restored once, however many ask at the same t
   expect(await usedOf(org)).toEqual({ used: 1, limit: 5 })
 })
 
-test('what holds money is not retired: coin, one unit of a token, or what a child has', async () => {
+test('a wallet with money is not retired: coin, one unit of a token, or a child’s balance', async () => {
   const org = await world.organisation()
   const [withCoin, withToken, withChild] = [await aMaster(org), await aMaster(org), await aMaster(org)]
   const child = await aChild(org, withChild)
@@ -109,7 +110,21 @@ test('what holds money is not retired: coin, one unit of a token, or what a chil
   expect((await retire(org, dusty)).status).toBe(204)
 })
 
-test('a retired wallet takes no payment, sends nothing and derives nothing, reports what arrives, and moves it once restored', async () => {
+test('a wallet is not retired while money of a child is reserved, though all balances are zero', async () => {
+  const org = await world.organisation()
+  const master = await aMaster(org)
+  const child = await aChild(org, master)
+  const { db } = world.database
+  await db.run(sql`
+    insert into reservations (organisation_id, environment, network, owner, asset, reason, subject_id, part, raw_amount)
+    select organisation_id, environment, 'base-sepolia', address, 'USDC', 'sweep', 'swp_open', 0, 5 from child_addresses where id = ${child.id}`)
+  const refused = await retire(org, master)
+  expect([refused.status, codeOf(refused), refused.body.holdings]).toEqual([409, 'wallet-not-empty', []])
+  await db.run(sql`update reservations set ended_at = now() where subject_id = 'swp_open'`)
+  expect((await retire(org, master)).status).toBe(204)
+})
+
+test('a retired wallet accepts no payment, sends nothing and derives nothing, reports deposits, and moves them once restored', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)
   const child = await aChild(org, master)
@@ -139,7 +154,7 @@ test('a retired wallet takes no payment, sends nothing and derives nothing, repo
   await expect.poll(async () => (await transfer(org, child.id, master.address)).status, { timeout: 60_000 }).toBe(201)
 })
 
-test('nobody else’s wallet is retired or restored', async () => {
+test('another tenant’s wallet can be neither retired nor restored', async () => {
   const [org, other] = [await world.organisation(), await world.organisation()]
   const master = await aMaster(org)
   for (const [owner, key] of [
@@ -157,8 +172,8 @@ test('nobody else’s wallet is retired or restored', async () => {
 })
 
 test.each([
-  ['a token that no list has', true, 422],
-  ['a contract that is somebody’s account', false, 201],
+  ['an unlisted token', true, 422],
+  ['a contract account', false, 201],
 ])('%s is registered as a wallet only if it can spend money', async (_, isToken, status) => {
   const org = await world.organisation()
   const address = `0x${isToken ? 'a1' : 'a2'}${'5e'.repeat(19)}`
@@ -170,7 +185,10 @@ test.each([
   expect([again.status, again.body]).toEqual([made.status, { ...made.body, ...(status === 422 && again.body) }])
 })
 
-/** The code of the chain's own USDC at another address, or code that refuses every call, as an account does that knows no token's calls. */
+/**
+ * Places the code of the chain's own USDC at another address, or code that refuses every call, as an account without a
+ * token's functions does.
+ */
 async function placeContract(address: Address, isToken: boolean): Promise<void> {
   const rpc = async (method: string, params: readonly unknown[]): Promise<unknown> => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })

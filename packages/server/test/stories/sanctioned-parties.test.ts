@@ -95,7 +95,7 @@ test('the facilitator refuses a sanctioned payer at verify and at settle, and no
   expect([await paymentsBy(address), await tokenBalance(base, 'USDC', wallet.address)]).toEqual([0n, 0n])
 })
 
-test('the facilitator does not settle for a payer who was listed after verify', async () => {
+test('the facilitator does not settle for a payer who was sanctioned after verify', async () => {
   const payer = await aPayer(base)
   const body = await aPaymentBody(world, org, { payer, wallet })
   expect((await facilitator.verify(body)).body.isValid).toBe(true)
@@ -105,7 +105,7 @@ test('the facilitator does not settle for a payer who was listed after verify', 
 })
 
 test.each(['payer', 'receiver'] as const)(
-  'a payment whose %s is listed after verify is not settled: it fails, moves no money and counts for nothing',
+  'a payment whose %s is sanctioned after verify is not settled: it fails, moves no money and is not counted',
   async (party) => {
     const [payer, receiver] = [await aPayer(base), await world.wallet(org)]
     const credential = await payer.credential(await challenge('0.01', receiver.id))
@@ -176,13 +176,13 @@ test('Tempo payments of a sanctioned payer are refused: a signed transaction is 
   expect(await paymentsBy(payer.account.address)).toBe(0n)
 })
 
-test('a payment whose payer nobody can judge is accepted', async () => {
+test('a payment whose payer cannot be screened is accepted', async () => {
   const payer = await aPayer(base)
   screening.say(payer.account.address, nobodyKnows)
   expect((await verify('x402', await payer.credential(await challenge()))).status).toBe(200)
 })
 
-test('a sandbox refuses its flagged address and accepts its pending one, from the moment it starts', async () => {
+test('a sandbox refuses its flagged address and accepts its pending one, from the start', async () => {
   const sandbox = await aWorld({ chains: [base] })
   try {
     const { screening: own } = sandbox.server.deps
@@ -195,7 +195,7 @@ test('a sandbox refuses its flagged address and accepts its pending one, from th
   }
 })
 
-test('a transfer with live keys is 503 while the list is stale and the oracle fails, and a listed recipient is refused all the same', async () => {
+test('a transfer with live keys is 503 while the list is stale and the oracle fails, and a listed recipient is always refused', async () => {
   const live = await aWorld({ rpcUrls: unreachableMain, config: { role: 'api' } })
   try {
     const { liveKey } = await live.organisation()

@@ -24,7 +24,7 @@ let org: Org
 let clock: ShiftedClock
 const directory = mkdtempSync(path.join(tmpdir(), 'purser-lists-'))
 
-/** A deployment with the list that ships and one mainnet node, whose oracle is a real contract. */
+/** A deployment with the bundled list and one mainnet node, whose oracle is a real contract. */
 beforeAll(async () => {
   clock = new ShiftedClock()
   chain = await startChain({ network: 'ethereum' })
@@ -92,12 +92,12 @@ test('while the list is stale a live deposit is on hold until the oracle has ans
   expect(list).toMatchObject([{ amlStatus: 'pending' }])
 })
 
-test('from a fresh deployment to a flag that goes again', async () => {
+test('from a fresh deployment to a flag that is removed', async () => {
   const wallet = await world.wallet(org)
   const live = await world.wallet(org, { key: org.liveKey, chain: 'ethereum' })
   const sanctioned = await register(bundledList.addresses[7].toUpperCase().replace('0X', '0x'))
 
-  // The list that ships is old: it flags, and it clears nobody.
+  // The bundled list is old: it flags, and it clears nobody.
   await screenWhatIsDue()
   expect([await statusOf(wallet.id), await statusOf(live.id, org.liveKey), await statusOf(sanctioned)]).toEqual([
     'pending',
@@ -108,13 +108,13 @@ test('from a fresh deployment to a flag that goes again', async () => {
   expect(ready.status).toBe(200)
   expect(await ready.json()).toMatchObject({ screening: { list: 'stale', listDate: '2024-09-27' } })
 
-  // The operator brings today's, and whoever was pending is screened at once.
+  // The operator loads today's, and pending accounts are screened at once.
   expect(await refresh(bundledList.addresses)).toContain('156 addresses')
   await screenWhatIsDue()
   expect([await statusOf(wallet.id), await statusOf(live.id, org.liveKey)]).toEqual(['clear', 'clear'])
   expect(await (await fetch(`${world.base}/readyz`)).json()).toMatchObject({ screening: { list: 'fresh' } })
 
-  // A designation of the next hour is on the next list.
+  // A later designation is on the next list.
   await refresh([...bundledList.addresses, wallet.address])
   await screenWhatIsDue()
   expect(await statusOf(wallet.id)).toBe('flagged')
@@ -125,13 +125,13 @@ test('from a fresh deployment to a flag that goes again', async () => {
   })
   expect([refused.status, codeOf(refused)]).toEqual([422, 'wallet-flagged'])
 
-  // It is taken off again.
+  // The designation is removed.
   await refresh(bundledList.addresses)
   await screenWhatIsDue()
   expect(await statusOf(wallet.id)).toBe('clear')
 })
 
-test('one chain’s oracle is asked for wallets of every chain, and flags whom no list names yet', async () => {
+test('one chain’s oracle is queried for wallets of every chain, and flags accounts that are not on the list yet', async () => {
   await refresh(bundledList.addresses)
   const [onBase, onArbitrum] = [await world.wallet(org), await world.wallet(org, { chain: 'arbitrum' })]
   await addSanctioned(chain, onEthereum, [onArbitrum.address])
@@ -139,7 +139,7 @@ test('one chain’s oracle is asked for wallets of every chain, and flags whom n
   expect([await statusOf(onBase.id), await statusOf(onArbitrum.id)]).toEqual(['clear', 'flagged'])
 })
 
-test('a deployment whose list was not refreshed for a week goes back to pending by itself', async () => {
+test('a deployment whose list was not refreshed for a week becomes pending by itself', async () => {
   await refresh(bundledList.addresses)
   clock.forward(8 * 24 * hourMs)
   const wallet = await world.wallet(org)

@@ -30,9 +30,9 @@ function post(path: string, body: unknown): Promise<Answer> {
 }
 
 async function verified(payer: Payer): Promise<Answer> {
-  const asked = { walletId: wallet.id, resource, price: '0.01' }
-  const credential = await payer.credential(await post('/payments/challenge', { ...asked, intent: 'session' }))
-  const answer = await post('/payments/verify', { protocol: 'x402', credential, ...asked })
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
+  const credential = await payer.credential(await post('/payments/challenge', { ...requested, intent: 'session' }))
+  const answer = await post('/payments/verify', { protocol: 'x402', credential, ...requested })
   expect(answer.status).toBe(200)
   return answer
 }
@@ -62,14 +62,14 @@ async function runJob(): Promise<void> {
   for (const { run } of sessionRecurring) await run(systemCtx(world.server.deps))
 }
 
-/** Whether the database still has something to compare a token with, and when the session was revoked. */
+/** Whether the database still has a token hash, and when the session was revoked. */
 function stored(sessionId: unknown): Promise<{ hasHash: boolean; revokedAt: Date | null }> {
   const row = z.object({ hasHash: z.boolean(), revokedAt: z.date().nullable() })
   const statement = sql`select token_hash is not null as has_hash, revoked_at from sessions where id = ${String(sessionId)}`
   return world.database.db.one(row, statement)
 }
 
-test('a session is opened before its payment settles, and lives on when it has', async () => {
+test('a session is opened before its payment settles, and continues after it', async () => {
   const payment = await verified(await aPayer(chain))
   const opened = await open(payment)
   expect([opened.status, (await verify(opened)).status]).toEqual([201, 200])
@@ -78,7 +78,7 @@ test('a session is opened before its payment settles, and lives on when it has',
   expect((await verify(opened)).status).toBe(200)
 })
 
-test('a payment whose settlement fails ends its session at once and for good, and then its vault', async () => {
+test('a payment whose settlement fails ends its session at once and for ever, and then its vault', async () => {
   const payer = await aPayer(chain)
   const payment = await verified(payer)
   const opened = await open(payment)
@@ -107,7 +107,7 @@ test('a payment whose settlement fails ends its session at once and for good, an
   expect(codeOf(await world.call(org.testKey, 'GET', `/vaults/${vaultId}`))).toBe('vault-not-found')
 })
 
-test('a payment that failed, and one that lapsed, open no session', async () => {
+test('a payment that failed, and one that expired, open no session', async () => {
   for (const [status, code] of [
     ['settlement_failed', 'settlement-failed'],
     ['voided', 'payment-voided'],

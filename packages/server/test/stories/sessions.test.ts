@@ -7,7 +7,7 @@ let world: World
 let other: string
 let org: Org
 let wallet: string
-/** How far the clock of both processes stands from the machine's. */
+/** How far the clock of both processes is ahead of the machine's. */
 let aheadMs = 0
 const clock = { now: () => new Date(Date.now() + aheadMs) }
 
@@ -45,7 +45,7 @@ function countOf(table: 'sessions' | 'vaults', paymentId: string): Promise<numbe
   return world.database.db.one(z.object({ count: z.bigint() }), statement).then(({ count }) => Number(count))
 }
 
-test('a payment opens a session with a vault, and both stand in its log', async () => {
+test('a payment opens a session with a vault, and both are in its log', async () => {
   const paymentId = await paid()
   const opened = await open(paymentId, { expiresIn: 600 })
   const { sessionId, vaultId, sessionToken, ...rest } = opened.body
@@ -64,7 +64,7 @@ test('a payment opens a session with a vault, and both stand in its log', async 
   expect(vault.body).toMatchObject({ id: vaultId, sessionId, status: 'active' })
 })
 
-test('what is not said is a day, and times outside of a minute to a week are refused', async () => {
+test('the default is a day, and less than a minute or more than a week is refused', async () => {
   const opened = await open(await paid())
   const seconds = (Date.parse(String(opened.body.expiresAt)) - clock.now().getTime()) / 1_000
   expect(Math.round(seconds / 60)).toBe(24 * 60)
@@ -75,7 +75,7 @@ test('what is not said is a day, and times outside of a minute to a week are ref
   for (const expiresIn of [60, 604_800]) expect((await open(await paid(), { expiresIn })).status).toBe(201)
 })
 
-test('twenty requests at once for one payment, over two processes, make one session, one vault and one live token', async () => {
+test('twenty requests at once for one payment, at two processes, make one session, one vault and one valid token', async () => {
   const paymentId = await paid()
   const ask = (base: string) =>
     request(base, { key: org.testKey, method: 'POST', path: '/sessions', body: { paymentId } })
@@ -88,7 +88,7 @@ test('twenty requests at once for one payment, over two processes, make one sess
   expect([await countOf('sessions', paymentId), await countOf('vaults', paymentId)]).toEqual([1, 1])
 })
 
-test('asking again gives a new token to the same session, and the token before it opens nothing from then on', async () => {
+test('another request returns a new token of the same session, and the earlier token becomes invalid', async () => {
   const paymentId = await paid()
   const first = await open(paymentId, { expiresIn: 600 })
   const again = await open(paymentId, { expiresIn: 60_000 })
@@ -98,7 +98,7 @@ test('asking again gives a new token to the same session, and the token before i
   expect([(await verify(first)).status, (await verify(again)).status]).toEqual([402, 200])
 })
 
-test('the same Idempotency-Key gives the same token, which is sealed in the database', async () => {
+test('the same Idempotency-Key returns the same token, which is sealed in the database', async () => {
   const paymentId = await paid()
   const headers = { 'idempotency-key': `session-${paymentId}` }
   const [first, again] = [
@@ -117,7 +117,7 @@ test('the same Idempotency-Key gives the same token, which is sealed in the data
   expect(found.filter(({ row }) => row.includes(secret))).toEqual([])
 })
 
-test('a session opens its host and its wallet and nothing else, and a leaked id alone opens nothing', async () => {
+test('a session grants access to its host and its wallet alone, and a leaked id alone grants none', async () => {
   const opened = await open(await paid())
   const { id: wallet2 } = await world.wallet(org)
   const { sessionId, sessionToken } = opened.body
@@ -136,18 +136,18 @@ test('a session opens its host and its wallet and nothing else, and a leaked id 
     await verify(opened, {}, org.liveKey),
     await verify(opened, {}, stranger.testKey),
   ]
-  const told = refusals.map(({ status, body: { requestId: _, ...body } }) =>
+  const reported = refusals.map(({ status, body: { requestId: _, ...body } }) =>
     JSON.stringify({ httpStatus: status, ...body }),
   )
   expect(refusals.map((answer) => [answer.status, codeOf(answer)])).toEqual(
     refusals.map(() => [402, 'session-not-found']),
   )
-  expect(new Set(told).size).toBe(1)
+  expect(new Set(reported).size).toBe(1)
   expect((await verify(opened, { host: 'API.example.COM' })).status).toBe(200)
   expect((await verify(opened, { walletId: wallet2, otherWalletIds: [wallet] })).status).toBe(200)
 })
 
-test('a payment that says no address binds its session to none: it has a vault and opens no route', async () => {
+test('a payment without an address binds its session to none: it has a vault and grants access to no route', async () => {
   const body = { protocol: 'x402', credential: 'stub_payment_accepted', price: '0.01', walletId: wallet }
   const { paymentId } = (await world.call(org.testKey, 'POST', '/payments/verify', body)).body
   const opened = await open(String(paymentId))
@@ -155,7 +155,7 @@ test('a payment that says no address binds its session to none: it has a vault a
   expect((await verify(opened)).status).toBe(402)
 })
 
-test('a session ends at its time to the millisecond, and its vault lives on', async () => {
+test('a session ends at its time to the millisecond, and its vault remains', async () => {
   const paymentId = await paid()
   const opened = await open(paymentId, { expiresIn: 60 })
   const { sessionId, vaultId } = opened.body
@@ -174,7 +174,7 @@ test('a session ends at its time to the millisecond, and its vault lives on', as
   }
 })
 
-test('nobody else’s payment opens a session, and none that is not there', async () => {
+test('a payment of another tenant, or one that does not exist, opens no session', async () => {
   const paymentId = await paid()
   const stranger = await world.organisation()
   for (const answer of [
@@ -206,7 +206,7 @@ test('session, vault, counter and payment change together or not at all', async 
   expect([await countOf('sessions', paymentId), await countOf('vaults', paymentId)]).toEqual([1, 1])
 })
 
-test('a session that finds no room for its vault is not made, and is when there is room again', async () => {
+test('a session without quota for its vault is not made, and is once there is quota again', async () => {
   const small = await world.organisation('hobby')
   const { id: walletId } = await world.wallet(small)
   const body = { protocol: 'x402', credential: 'stub_payment_accepted', price: '0.01', walletId, resource }

@@ -8,7 +8,7 @@ let world: World
 let org: Org
 let wallet: { id: string }
 
-/** A network on which a block is not enough: what is in one stays unsettled until four more are on it, and here none comes. */
+/** A network on which a payment stays unsettled until four more blocks are on its own, and none is mined here. */
 beforeAll(async () => {
   chain = await startChain({ network: 'base' })
   world = await aWorld({ chains: [chain], config: { settleWaitMs: 1_500 } })
@@ -29,10 +29,14 @@ function anvil() {
 }
 
 async function verified(payer: Payer, nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))): Promise<Answer> {
-  const asked = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
-  const challenge = await world.call(org.liveKey, 'POST', '/payments/challenge', asked)
+  const requested = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
+  const challenge = await world.call(org.liveKey, 'POST', '/payments/challenge', requested)
   const credential = await payer.credential(challenge, { sign: { nonce } })
-  const answer = await world.call(org.liveKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...asked })
+  const answer = await world.call(org.liveKey, 'POST', '/payments/verify', {
+    protocol: 'x402',
+    credential,
+    ...requested,
+  })
   expect(answer.status).toBe(200)
   return answer
 }
@@ -48,7 +52,7 @@ async function hashOf({ body: { paymentId } }: Answer): Promise<unknown> {
 
 const hash = expect.stringMatching(/^0x[0-9a-f]{64}$/)
 
-test('a settlement that is under way has a hash once a block shows the money moving, and none before', async () => {
+test('a pending settlement has a hash once a block shows the money moving, and none before', async () => {
   const payment = await verified(await aPayer(chain))
   await anvil().setAutomine(false)
   expect(await settled(payment)).toEqual([202, null])
@@ -57,7 +61,7 @@ test('a settlement that is under way has a hash once a block shows the money mov
   await expect.poll(() => settled(payment)).toEqual([202, hash])
 })
 
-test('a payment that its payer took back is not told as under way with a hash, though a block has its transaction', async () => {
+test('a payment that its payer canceled is not reported as pending with a hash, though a block has its transaction', async () => {
   const payer = await aPayer(chain)
   const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
   const payment = await verified(payer, nonce)
@@ -68,7 +72,7 @@ test('a payment that its payer took back is not told as under way with a hash, t
   await expect.poll(async () => (await settled(payment))[0]).toBe(409)
 })
 
-/** The payer signs, and anybody may bring it to the chain. */
+/** The payer signs, and anybody may send it. */
 async function cancel({ account }: Payer, nonce: `0x${string}`): Promise<void> {
   const usdc = chain.tokens.USDC ?? '0x'
   const signature = await account.signTypedData({

@@ -58,15 +58,19 @@ interface Signed {
 }
 
 async function verified({ org, wallet }: Seller, payer: Payer, changes: CredentialChanges = {}): Promise<Signed> {
-  const asked = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
-  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', asked)
+  const requested = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', requested)
   let payload: V2Payload | undefined
   const after = (made: V2Payload): void => {
     changes.after?.(made)
     payload = made
   }
   const credential = await payer.credential(challenge, { ...changes, after })
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...asked })
+  const answer = await world.call(org.testKey, 'POST', '/payments/verify', {
+    protocol: 'x402',
+    credential,
+    ...requested,
+  })
   if (answer.status !== 200 || payload === undefined) throw new Error(`not verified: ${JSON.stringify(answer.body)}`)
   return { answer, payload }
 }
@@ -76,7 +80,7 @@ function settle({ org }: Seller, { answer: { body } }: Signed, headers: Record<s
   return world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken }, headers)
 }
 
-/** Asks for settlement and does not wait for it. */
+/** Requests settlement without waiting for it. */
 const startSettling = (seller: Seller, signed: Signed) => settle(seller, signed, { prefer: 'respond-async' })
 
 async function statusesOf(signed: readonly Signed[]): Promise<Record<string, number>> {
@@ -96,10 +100,10 @@ async function timed<T>(work: Promise<T>): Promise<{ readonly ms: number; readon
 
 /** Blocks come every two seconds, as on Base. */
 const slowBlocks = () => anvil().setIntervalMining({ interval: 2 })
-/** One turn over those that wait and one batch, at these blocks; a loaded machine has half of it. */
+/** One turn of all waiting organizations and one batch, at these blocks; doubled for a loaded machine. */
 const turnMs = 6_000
 
-test('ninety payments without money delay another organisation’s payment by one turn at most', async () => {
+test('ninety payments without money delay another organization’s payment by one turn at most', async () => {
   const payer = await aPayer(chain)
   const planted = await Promise.all(Array.from({ length: 90 }, () => verified(hostile, payer)))
   const [control, paying] = [await verified(honest, await aPayer(chain)), await verified(honest, await aPayer(chain))]
@@ -116,7 +120,7 @@ test('ninety payments without money delay another organisation’s payment by on
   await expect.poll(() => statusesOf(planted), { timeout: 180_000 }).toEqual({ [failed]: 90 })
 }, 540_000)
 
-test('payments whose nonces another authorization spent end by that reason, and delay no other outcome', async () => {
+test('payments whose nonces another authorization used fail with that reason, and delay no other outcome', async () => {
   const payer = await aPayer(chain)
   const planted = await Promise.all(Array.from({ length: 40 }, () => verified(hostile, payer)))
   for (const { payload } of planted) await spendNonce(payer, payload)
@@ -130,7 +134,7 @@ test('payments whose nonces another authorization spent end by that reason, and 
   await expect.poll(() => statusesOf(planted), { timeout: 180_000 }).toEqual({ [`settlement_failed ${nonceUsed}`]: 40 })
 }, 540_000)
 
-test('more canceled payments than one transaction carries all end, and delay neither a payment nor the end of another', async () => {
+test('more canceled payments than fit into one transaction all end, and delay neither a payment nor another’s end', async () => {
   const payers = [await aPayer(chain), await aPayer(chain)]
   const planted: Signed[] = []
   for (const payer of payers) {
@@ -151,7 +155,7 @@ test('more canceled payments than one transaction carries all end, and delay nei
     .toEqual({ [`settlement_failed ${nonceUsed}`]: 130 })
 }, 540_000)
 
-/** The payer takes an authorization back, which anybody may bring to the chain. */
+/** The payer cancels an authorization, which anybody may send. */
 async function cancel({ account }: Payer, { payload }: V2Payload): Promise<void> {
   const { nonce } = z.object({ nonce: z.templateLiteral(['0x', z.string()]) }).parse(payload.authorization)
   const signature = await account.signTypedData({
@@ -170,7 +174,7 @@ async function cancel({ account }: Payer, { payload }: V2Payload): Promise<void>
   await sendFromDevAccount(chain, usdc, encodeFunctionData({ abi, functionName: 'cancelAuthorization', args }))
 }
 
-/** A transfer of nothing to oneself under the same nonce: the authorization that was sold can never be used. */
+/** A transfer of zero to oneself under the same nonce: the sold authorization can never be used. */
 async function spendNonce({ account }: Payer, { payload }: V2Payload): Promise<void> {
   const signed = { ...payload.authorization, to: account.address, value: '0' }
   const { from, to, validAfter, validBefore, nonce } = z
@@ -235,10 +239,10 @@ test('a node that fails for one nonce delays that payment alone', async () => {
   await expect.poll(() => statusesOf([stuck]), { timeout: 180_000 }).toEqual({ [`settlement_failed ${nonceUsed}`]: 1 })
 }, 360_000)
 
-/** Says yes to every signature where gas costs nothing, and burns all that it is given where it costs something. */
+/** Accepts every signature where gas is free, and burns all of its gas where it has a price. */
 const burnsForReal = '0x3a60145763' + '1626ba7e' + '60e01b60005260206000f35b601456'
 
-test('a contract that behaves in a call and burns in a transaction is not sent: it burns nothing', async () => {
+test('a contract that accepts a call and burns in a transaction is not sent: it burns nothing', async () => {
   const owner = await aPayer(chain)
   const address = '0x00000000000000000000000000000000b0bb1e55'
   await anvil().setCode({ address, bytecode: burnsForReal as Hex })
@@ -279,7 +283,7 @@ test('forty payments by contract accounts delay an ordinary one by one turn at m
   await expect.poll(() => statusesOf(planted), { timeout: 180_000 }).toEqual({ settled: 40 })
 }, 720_000)
 
-/** The owner's signature is the account's (EIP-1271): the test wallet takes its owner's signature as it is, in the form of bytes. */
+/** The owner's signature is the account's (EIP-1271): the test wallet accepts its owner's signature unchanged, as bytes. */
 function contractPayer(owner: Payer, account: Hex): { readonly payer: Payer } {
   return { payer: { account: { ...owner.account, address: account }, credential: owner.credential } }
 }

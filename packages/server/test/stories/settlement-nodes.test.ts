@@ -28,7 +28,7 @@ import {
   type World,
 } from '../world.ts'
 
-// Two nodes of one chain, and each lies as a test says. The first is the one that is asked where one suffices.
+// Two nodes of one chain, and each lies as a test says. The first is used where one suffices.
 let chain: DevChain
 let first: LyingNode
 let second: LyingNode
@@ -95,19 +95,23 @@ interface Verified {
 
 async function verified(payer?: Payer): Promise<Verified> {
   let payload: V2Payload | undefined
-  const asked = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
-  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', asked)
+  const requested = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', requested)
   const validBefore = String(Math.floor(clock.now().getTime() / 1_000) + 60)
   const after = (made: V2Payload): void => {
     payload = made
   }
   const credential = await (payer ?? (await aPayer(chain))).credential(challenge, { sign: { validBefore }, after })
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...asked })
+  const answer = await world.call(org.testKey, 'POST', '/payments/verify', {
+    protocol: 'x402',
+    credential,
+    ...requested,
+  })
   expect(answer.status).toBe(200)
   return { answer, signed: Signed.parse(payload?.payload) }
 }
 
-/** Somebody else brings the payment to the chain. */
+/** Another sender broadcasts the payment. */
 function bring({ signed: { authorization: a, signature } }: Verified): Promise<Hex> {
   const args = [a.from, a.to, BigInt(a.value), BigInt(a.validAfter), BigInt(a.validBefore), a.nonce, signature] as const
   const data = encodeFunctionData({ abi: transferWithAuthorization, functionName: 'transferWithAuthorization', args })
@@ -133,20 +137,20 @@ async function eventsOf({ answer: { body } }: Verified): Promise<string[]> {
   return rows.map(({ type }) => type)
 }
 
-/** Moves the chain's time and the service's clock on together. */
+/** Moves the chain's time and the service's clock forward together. */
 async function passSeconds(seconds: number): Promise<void> {
   await dev().increaseTime({ seconds })
   await dev().mine({ blocks: 2 })
   clock.forward(seconds * 1_000)
 }
 
-/** Waits until the service has asked the node so often more. */
-async function askedMore(node: LyingNode, method: string, times: number): Promise<void> {
-  const before = node.asked(method)
-  await expect.poll(() => node.asked(method), patient).toBeGreaterThanOrEqual(before + times)
+/** Waits until the service has sent the node this many more requests. */
+async function requestedMore(node: LyingNode, method: string, times: number): Promise<void> {
+  const before = node.requested(method)
+  await expect.poll(() => node.requested(method), patient).toBeGreaterThanOrEqual(before + times)
 }
 
-/** A node that takes transactions, keeps them, and shows them in a block of the future that only it knows. */
+/** A node that accepts transactions, does not forward them, and shows them in an invented future block. */
 function inventsBlocks(node: LyingNode, moved: Verified): () => number {
   const kept: Hex[] = []
   const ahead = 2_000n
@@ -189,7 +193,7 @@ function inventsBlocks(node: LyingNode, moved: Verified): () => number {
   return () => kept.length
 }
 
-/** The logs that the payment leaves when its money moves. */
+/** The logs of the payment's money moving. */
 function logsOf({ signed: { authorization: a } }: Verified) {
   const signature = (text: string) => keccak256(toHex(text))
   return [
@@ -206,7 +210,7 @@ function logsOf({ signed: { authorization: a } }: Verified) {
   ]
 }
 
-/** A node that calls contracts at a block that is long past, with the answers of that time. */
+/** A node that answers contract calls at a past block. */
 function behindOnCalls(node: LyingNode, block: bigint): void {
   const past: Lie = async ({ params }) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params: [params[0], toHex(block)] })
@@ -225,14 +229,14 @@ async function blockNumber(): Promise<bigint> {
   return BigInt(String(await dev().request({ method: 'eth_blockNumber' } as never)))
 }
 
-test('a receipt in a block of the future, which one of two nodes invents, settles nothing and publishes nothing', async () => {
+test('a receipt in a future block, which one of two nodes invents, settles nothing and publishes nothing', async () => {
   const paid = await verified()
   const before = await balance()
   const kept = inventsBlocks(first, paid)
   second.lie('eth_sendRawTransaction', ({ params }) => ({ result: keccak256(Hexadecimal.parse(params[0])) }))
   const answer = settle(paid)
   await expect.poll(kept, patient).toBeGreaterThan(0)
-  await askedMore(first, 'eth_getTransactionReceipt', 6)
+  await requestedMore(first, 'eth_getTransactionReceipt', 6)
   expect([await eventsOf(paid), (await payment(paid)).status]).toEqual([['payment.received'], 'settling'])
   expect((await answer).status).toBe(202)
   expect([await balance(), await eventsOf(paid)]).toEqual([before, ['payment.received']])
@@ -242,18 +246,18 @@ test('a receipt in a block of the future, which one of two nodes invents, settle
   expect([(await balance()) - before, await eventsOf(paid)]).toEqual([price, ['payment.received', 'payment.settled']])
 })
 
-test('money that moved before one of two nodes knew is not voided after the end of its time, and is settled in the end', async () => {
+test('money that moved before one of two nodes had the block is not voided after its expiry, and is settled in the end', async () => {
   const [unsettled, wanted, unpaid] = [await verified(), await verified(), await verified()]
   const block = await blockNumber()
   const hashes = [await bring(unsettled), await bring(wanted)]
   await dev().mine({ blocks: 2 })
   behindOnCalls(first, block)
   expect((await settle(wanted, soon)).status).toBe(202)
-  // What nobody paid is voided meanwhile: the chain was read about all three.
+  // An unpaid payment is voided meanwhile: the chain was read for all three.
   await passSeconds(150)
   await expect.poll(async () => (await payment(unpaid)).status, patient).toBe('voided')
   await passSeconds(60)
-  await askedMore(first, 'eth_call', 2)
+  await requestedMore(first, 'eth_call', 2)
   for (const one of [unsettled, wanted]) {
     expect(['verified', 'settling']).toContain((await payment(one)).status)
     expect(await eventsOf(one)).toEqual(['payment.received'])
@@ -266,7 +270,7 @@ test('money that moved before one of two nodes knew is not voided after the end 
   }
 })
 
-test('a process whose clock is ahead by more than an authorization lasts does not void a payment that another process is sending', async () => {
+test('a process whose clock is ahead by more than an authorization’s validity does not void a payment that another process is sending', async () => {
   const [paid, control] = [await verified(), await verified()]
   const before = await balance()
   await dev().setAutomine(false)
@@ -275,11 +279,11 @@ test('a process whose clock is ahead by more than an authorization lasts does no
   const log = createLog({ level: 'silent' })
   const options = { clock: ahead, log, gasPrices: oneNanoUsdPerGas, metricsOnMainPort: true }
   expect((await settle(paid, soon)).status).toBe(202)
-  await askedMore(first, 'eth_sendRawTransaction', 1)
+  await requestedMore(first, 'eth_sendRawTransaction', 1)
   const other = await bootServer({ ...world.config, role: 'work' }, options)
   try {
     await expect.poll(async () => (await payment(control)).status, patient).toBe('voided')
-    await askedMore(first, 'eth_getBlockByNumber', 12)
+    await requestedMore(first, 'eth_getBlockByNumber', 12)
     expect([(await payment(paid)).status, await eventsOf(paid)]).toEqual(['settling', ['payment.received']])
     await dev().setAutomine(true)
     await dev().mine({ blocks: 2 })
@@ -291,7 +295,7 @@ test('a process whose clock is ahead by more than an authorization lasts does no
   }
 })
 
-test('where nodes refuse to search more than 200 blocks for a transaction, the payment that it settled is settled within seconds', async () => {
+test('where nodes refuse to search more than 200 blocks for a transaction, its payment is settled within seconds', async () => {
   const refuse: Lie = ({ params, truth }) => {
     const { fromBlock, toBlock } = Object(params[0])
     const blocks = Number(toBlock) - Number(fromBlock) + 1
@@ -306,7 +310,7 @@ test('where nodes refuse to search more than 200 blocks for a transaction, the p
   expect([settled.status, settled.body.txHash]).toEqual([200, hash])
 })
 
-test('a payment of which the nodes tell nothing keeps no other waiting, and is settled when they tell', async () => {
+test('a payment for which the nodes answer nothing delays no other, and is settled when they answer', async () => {
   const sick = [await verified(), await verified(), await verified()]
   const [sound, ordinary] = [await verified(), await verified()]
   const hashes = []

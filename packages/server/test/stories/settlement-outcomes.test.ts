@@ -42,17 +42,21 @@ const Signed = z.object({
   }),
 })
 
-/** A verified payment, and what its payer signed. */
+/** A verified payment, and its signed payload. */
 async function verified(payer: Payer): Promise<{ answer: Answer; signed: z.output<typeof Signed> }> {
   let payload: V2Payload | undefined
   const resource = 'https://api.example.com/weather'
-  const asked = { walletId: wallet.id, resource, price: '0.01' }
-  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', asked)
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', requested)
   const after = (made: V2Payload): void => {
     payload = made
   }
   const credential = await payer.credential(challenge, { after })
-  const answer = await world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...asked })
+  const answer = await world.call(org.testKey, 'POST', '/payments/verify', {
+    protocol: 'x402',
+    credential,
+    ...requested,
+  })
   expect(answer.status).toBe(200)
   return { answer, signed: Signed.parse(payload?.payload) }
 }
@@ -73,7 +77,7 @@ function send(data: Hex): Promise<Hex> {
   return sendFromDevAccount(chain, usdc, data)
 }
 
-test('a payment that somebody else brings to the chain after it was verified is settled, by his transaction', async () => {
+test('a payment that somebody else broadcasts after it was verified is settled, by their transaction', async () => {
   const { answer, signed } = await verified(await aPayer(chain))
   const { from, to, value, validAfter, validBefore, nonce } = signed.authorization
   const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signed.signature] as const
@@ -86,7 +90,7 @@ test('a payment that somebody else brings to the chain after it was verified is 
   expect(await eventsOf(answer)).toEqual(['payment.received', 'payment.settled'])
 })
 
-test('a payment that its payer cancels after it was verified fails, says so, and stays failed', async () => {
+test('a payment that its payer cancels after verify fails with that reason, and stays failed', async () => {
   const payer = await aPayer(chain)
   const { answer, signed } = await verified(payer)
   const { from, nonce } = signed.authorization

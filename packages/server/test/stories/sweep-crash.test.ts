@@ -25,7 +25,7 @@ import { relayPartsOf } from '../relay-stage.ts'
 import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
-/** A process that only answers: what works is started by hand, and dies where it is told to. */
+/** A process that only answers. A test starts the workers, and each dies where the test says. */
 let chain: DevChain
 let world: World
 let org: Org
@@ -51,27 +51,27 @@ const usdc = (address: `0x${string}`) => tokenBalance(chain, 'USDC', address)
 async function aWorker(deps: Deps) {
   const signer = await aSigner()
   await fundNative(chain, signer.address, 10n ** 20n)
-  const held = await takeAllLeases(deps.db, network.name)
-  return { signer, held, lane: { network: network.name, sender: signer.address }, deps: withLanes(deps, signer) }
+  const leased = await takeAllLeases(deps.db, network.name)
+  return { signer, leased, lane: { network: network.name, sender: signer.address }, deps: withLanes(deps, signer) }
 }
 
 type Worker = typeof worker
 
-/** With the lane of this signer for the relayer's. */
+/** Uses the lane of this signer for the relayer's. */
 function withLanes(deps: Deps, signer: Signer): Deps {
   const lanes = createLanes({ deps, chains: deps.chains, signerOf: async () => signer })
   return { ...deps, lanes, settlerAddress: signer.address }
 }
 
-/** What a process does from its start until nothing of a sweep is under way. */
-async function work({ deps, signer, lane, held }: Worker): Promise<void> {
+/** Runs a process's work from its start until nothing of a sweep is open. */
+async function work({ deps, signer, lane, leased }: Worker): Promise<void> {
   const relaying = relayPartsOf(deps)
   const parts: LaneParts = {
     deps,
     chain: deps.chains.on(network),
     signerOf: () => signer,
     handlers: new Map([[relayPurpose, relayHandler(relaying)]]),
-    held,
+    leased,
     usedSince: new Map(),
   }
   await resumeLanes(parts, [lane.sender])
@@ -81,7 +81,7 @@ async function work({ deps, signer, lane, held }: Worker): Promise<void> {
     const open = await passLane(parts, lane)
     if (open === 0 && (await countOpen(deps)) === 0n) return
   }
-  throw new Error('the sweep did not come to rest')
+  throw new Error('the sweep did not end')
 }
 
 async function countOpen(deps: Deps): Promise<bigint> {
@@ -89,7 +89,7 @@ async function countOpen(deps: Deps): Promise<bigint> {
   return (await deps.db.one(z.object({ count: z.bigint() }), statement)).count
 }
 
-/** The same worker, at whose n-th step everything fails and goes on failing, as for a process that is gone. */
+/** A worker whose n-th step and every later one fail, as for a process that has died. */
 function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDead(): boolean } {
   const life = lifeOf(lifetime)
   const { around } = life
@@ -98,9 +98,9 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
   const dying = {
     ...real,
     send: (raws: Parameters<typeof real.send>[0]) => around(() => real.send(raws)),
-    watch: (...asked: Parameters<typeof real.watch>) => around(() => real.watch(...asked)),
-    authorizationStates: (...asked: Parameters<typeof real.authorizationStates>) =>
-      around(() => real.authorizationStates(...asked)),
+    watch: (...requested: Parameters<typeof real.watch>) => around(() => real.watch(...requested)),
+    authorizationStates: (...requested: Parameters<typeof real.authorizationStates>) =>
+      around(() => real.authorizationStates(...requested)),
   }
   const deps: Deps = {
     ...own.deps,
@@ -142,14 +142,14 @@ async function expectSwept(family: Swept, sweepId: unknown, each: bigint): Promi
   expect((await world.database.db.one(z.object({ count: z.bigint() }), audited)).count).toBe(1n)
 }
 
-test('a process may die before or after any step of a sweep, and the next one brings the money to the master exactly once', async () => {
+test('a process may die before or after any step of a sweep, and the next one moves the money to the master exactly once', async () => {
   let deaths = 0
   for (let lifetime = 1; lifetime <= 200; lifetime++) {
     const family = await aFamily(world, org, chain, { count: 2 })
-    const asked = await sweep(world, org, family)
+    const requested = await sweep(world, org, family)
     const died = await dieAt(lifetime)
     await work(worker)
-    await expectSwept(family, asked.body.id, 1_000_000n)
+    await expectSwept(family, requested.body.id, 1_000_000n)
     if (!died) break
     deaths += 1
   }
@@ -160,29 +160,29 @@ test('a process may die before or after any step of a sweep, and the next one br
 test('a process dies in the middle of fifty children, and the next one finishes', async () => {
   for (const lifetime of [20, 60, 125]) {
     const family = await aFamily(world, org, chain, { count: 50, rawAmount: 2_000_000n })
-    const asked = await sweep(world, org, family)
+    const requested = await sweep(world, org, family)
     expect(await dieAt(lifetime)).toBe(true)
     const again = await sweep(world, org, family)
     expect(again.body.childCount).toBe(0)
     await work(worker)
-    await expectSwept(family, asked.body.id, 2_000_000n)
+    await expectSwept(family, requested.body.id, 2_000_000n)
   }
 }, 540_000)
 
-test('two workers at once carry each child in one transaction', async () => {
+test('two workers at once send each child in one transaction', async () => {
   const family = await aFamily(world, org, chain, { count: 20 })
-  const asked = await sweep(world, org, family)
+  const requested = await sweep(world, org, family)
   const other = await aWorker(world.server.deps)
-  worker = { ...worker, held: other.held }
+  worker = { ...worker, leased: other.leased }
   await Promise.all([work(worker), work(other)])
-  const { status, children } = await childrenOf(world, org, family, asked.body.id)
+  const { status, children } = await childrenOf(world, org, family, requested.body.id)
   expect([status, children.map((child) => child.status)]).toEqual(['completed', family.children.map(() => 'swept')])
   expect(await usdc(family.address)).toBe(20_000_000n)
 }, 180_000)
 
 const PayloadRow = z.object({ subjectId: z.string(), payload: StoredPayload })
 
-/** What the children of a sweep have signed, before any of it is sent. */
+/** The signed authorizations of a sweep, before any of them is sent. */
 async function signedFor(sweepId: string) {
   await signSweeps.run(systemCtx(worker.deps))
   return world.database.db.many(
@@ -192,7 +192,7 @@ async function signedFor(sweepId: string) {
   )
 }
 
-/** Has the signatures of a sweep expired for the service's database; the chain is asked what that means. */
+/** Expires the signatures of a sweep in the service's database; the chain must be read to decide on them. */
 async function expireInDatabase(sweepId: string): Promise<void> {
   await signedFor(sweepId)
   await world.database.db.run(sql`
@@ -205,12 +205,12 @@ function callDataOf(payload: AuthorizationPayload): `0x${string}` {
 
 test('a stranger who submits a child’s authorization first changes nothing: its money is at the master, by that transaction', async () => {
   const family = await aFamily(world, org, chain, { count: 5 })
-  const asked = await sweep(world, org, family)
-  const [first] = await signedFor(String(asked.body.id))
+  const requested = await sweep(world, org, family)
+  const [first] = await signedFor(String(requested.body.id))
   if (first === undefined) throw new Error('nothing was signed')
   const hash = await sendFromDevAccount(chain, first.payload.token, callDataOf(first.payload))
   await work(worker)
-  const { status, children } = await childrenOf(world, org, family, asked.body.id)
+  const { status, children } = await childrenOf(world, org, family, requested.body.id)
   expect(status).toBe('completed')
   expect(children.map((child) => child.status)).toEqual(family.children.map(() => 'swept'))
   expect(children.find(({ childAddressId }) => first.subjectId.endsWith(childAddressId))?.txHash).toBe(hash)
@@ -218,10 +218,10 @@ test('a stranger who submits a child’s authorization first changes nothing: it
   expect(await usdc(family.address)).toBe(5_000_000n)
 })
 
-test('a child that the token refuses fails by itself, says why, and its neighbours arrive', async () => {
+test('a child that the token refuses fails separately, with the reason, and the others arrive', async () => {
   const family = await aFamily(world, org, chain, { count: 3 })
   const [listed] = family.children
-  const asked = await sweep(world, org, family)
+  const requested = await sweep(world, org, family)
   const blacklist = parseAbi(['function blacklist(address)'])
   const args = [listed?.address ?? '0x'] as const
   await sendFromDevAccount(
@@ -230,7 +230,7 @@ test('a child that the token refuses fails by itself, says why, and its neighbou
     encodeFunctionData({ abi: blacklist, functionName: 'blacklist', args }),
   )
   await work(worker)
-  const { status, children } = await childrenOf(world, org, family, asked.body.id)
+  const { status, children } = await childrenOf(world, org, family, requested.body.id)
   expect(status).toBe('completed')
   expect(children.map((child) => [child.status, child.reason])).toEqual([
     ['failed', 'transfer-refused'],
@@ -242,7 +242,7 @@ test('a child that the token refuses fails by itself, says why, and its neighbou
 
 test('money that is frozen between the request and the sending stays', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
-  const asked = await sweep(world, org, family)
+  const requested = await sweep(world, org, family)
   const [frozen] = family.children
   await world.database.db.run(sql`
     insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status,
@@ -250,7 +250,7 @@ test('money that is frozen between the request and the sending stays', async () 
     values ('wtx_frozen', ${org.id}, 'test', ${frozen?.id}, 'base-sepolia', 'base', '0xaa', 0, 'in', 'transfer', 'confirmed',
       ${chain.tokens.USDC}, 'USDC', 6, 1000000, '0xbb', ${frozen?.address}, 1, '0xcc', now(), 'flagged', 1000000, now())`)
   await work(worker)
-  const { children } = await childrenOf(world, org, family, asked.body.id)
+  const { children } = await childrenOf(world, org, family, requested.body.id)
   expect(children.map((child) => [child.status, child.reason])).toEqual([
     ['failed', 'amount-frozen'],
     ['swept', null],
@@ -258,16 +258,16 @@ test('money that is frozen between the request and the sending stays', async () 
   expect(await usdc(frozen?.address ?? '0x')).toBe(1_000_000n)
 })
 
-test('a sweep is not ended by the clocks of the service: only the chain says that a signature has expired', async () => {
+test('the service’s clock does not end a sweep: only the chain decides that a signature has expired', async () => {
   const family = await aFamily(world, org, chain, { count: 1 })
-  const asked = await sweep(world, org, family)
-  await expireInDatabase(String(asked.body.id))
+  const requested = await sweep(world, org, family)
+  await expireInDatabase(String(requested.body.id))
   const relaying = relayPartsOf(worker.deps)
   for (let look = 0; look < 5; look++) await passRelays(relaying, network)
-  expect((await childrenOf(world, org, family, asked.body.id)).children).toMatchObject([{ status: 'pending' }])
-  await sendFromDevAccount(chain, chain.tokens.USDC ?? '0x', callDataOf(await onlyPayload(String(asked.body.id))))
+  expect((await childrenOf(world, org, family, requested.body.id)).children).toMatchObject([{ status: 'pending' }])
+  await sendFromDevAccount(chain, chain.tokens.USDC ?? '0x', callDataOf(await onlyPayload(String(requested.body.id))))
   await work(worker)
-  await expectSwept(family, asked.body.id, 1_000_000n)
+  await expectSwept(family, requested.body.id, 1_000_000n)
 })
 
 async function onlyPayload(sweepId: string): Promise<AuthorizationPayload> {
@@ -278,7 +278,7 @@ async function onlyPayload(sweepId: string): Promise<AuthorizationPayload> {
 
 test('a transfer whose key fails is tried behind all others, and ends once it has expired unsigned', async () => {
   const family = await aFamily(world, org, chain, { count: 3 })
-  const asked = await sweep(world, org, family)
+  const requested = await sweep(world, org, family)
   const [sick] = family.children
   const { walletKeys } = worker.deps
   const deps: Deps = {
@@ -291,37 +291,38 @@ test('a transfer whose key fails is tried behind all others, and ends once it ha
       },
     },
   }
-  const states = async () => (await childrenOf(world, org, family, asked.body.id)).children.map(({ status }) => status)
+  const states = async () =>
+    (await childrenOf(world, org, family, requested.body.id)).children.map(({ status }) => status)
   await signSweeps.run(systemCtx(deps))
   await signSweeps.run(systemCtx(deps))
   expect(await states()).toEqual(['pending', 'pending', 'pending'])
-  const open = sql`select status from sweep_transfers where sweep_id = ${String(asked.body.id)} order by status`
+  const open = sql`select status from sweep_transfers where sweep_id = ${String(requested.body.id)} order by status`
   expect(await world.database.db.many(z.object({ status: z.string() }), open)).toMatchObject([
     { status: 'planned' },
     { status: 'signed' },
     { status: 'signed' },
   ])
   await world.database.db.run(sql`
-    update sweep_transfers set valid_before = now() - interval '1 second' where sweep_id = ${String(asked.body.id)} and status = 'planned'`)
+    update sweep_transfers set valid_before = now() - interval '1 second' where sweep_id = ${String(requested.body.id)} and status = 'planned'`)
   await signSweeps.run(systemCtx(deps))
   await work(worker)
   expect(await states()).toEqual(['failed', 'swept', 'swept'])
 })
 
-test('a sweep gives back the gas that it reserved and is charged what it used', async () => {
+test('a sweep releases its reserved gas and is charged what it used', async () => {
   const taken = async () => {
     const statement = sql`select coalesce(sum(nano_usd), 0)::text as taken from gas_budgets where organisation_id = ${org.id}`
     return BigInt((await world.database.db.one(z.object({ taken: z.string() }), statement)).taken)
   }
   const before = await taken()
   const family = await aFamily(world, org, chain, { count: 2 })
-  const asked = await sweep(world, org, family)
-  const reserved = sql`select sum(gas_reserved_nano_usd)::text as reserved from sweep_transfers where sweep_id = ${String(asked.body.id)}`
+  const requested = await sweep(world, org, family)
+  const reserved = sql`select sum(gas_reserved_nano_usd)::text as reserved from sweep_transfers where sweep_id = ${String(requested.body.id)}`
   const Reserved = z.object({ reserved: z.string() })
   expect(await taken()).toBe(before + BigInt((await world.database.db.one(Reserved, reserved)).reserved))
   await work(worker)
   expect(await world.database.db.one(Reserved, reserved)).toEqual({ reserved: '0' })
-  const [transaction] = (await childrenOf(world, org, family, asked.body.id)).children
+  const [transaction] = (await childrenOf(world, org, family, requested.body.id)).children
   const receipt = await worker.deps.chains
     .on(network)
     .receipt(z.templateLiteral(['0x', z.string()]).parse(transaction?.txHash))

@@ -24,14 +24,14 @@ let clock: ShiftedClock
 beforeAll(async () => {
   tempo = await startChain({ network: 'tempo-moderato' })
   node = await startLyingNode(tempo.rpcUrl)
-  // Blocks without transactions bring the base fee to its floor, where it stays.
+  // Blocks without transactions bring the base fee to its minimum, where it stays.
   await createTestClient({ mode: 'anvil', transport: http(tempo.rpcUrl) }).mine({ blocks: 512 })
 })
 afterAll(async () => {
   await node?.stop()
   await tempo?.stop()
 })
-/** Here a test says when something is tried, and nothing is sent. */
+/** A test runs each attempt here, and nothing is sent. */
 beforeEach(async () => {
   clock = new ShiftedClock()
   world = await aWorld({
@@ -49,7 +49,7 @@ beforeEach(async () => {
 
 const turn = () => sweepOnTempo.run(systemCtx(world.server.deps))
 
-/** A family, the child whose turn comes first before the others. */
+/** A family, with the child that is tried first in front. */
 async function inTurn(count: number) {
   const family = await aFamily(world, org, tempo, { count, of })
   return { family, children: family.children.toSorted((left, right) => (left.address < right.address ? -1 : 1)) }
@@ -61,7 +61,7 @@ async function addressesIn(status: string): Promise<string[]> {
   return rows.map(({ fromAddress }) => fromAddress)
 }
 
-/** Money for so many fees of sweeps, and half of one. */
+/** Funds this many sweep fees, and half of another. */
 async function fundSponsor(fees: bigint): Promise<void> {
   const network = networkByName('tempo-moderato')
   if (network === undefined) throw new Error('no such network')
@@ -70,11 +70,11 @@ async function fundSponsor(fees: bigint): Promise<void> {
   await fundToken(tempo, 'pathUSD', world.server.settlerAddress as Address, cost * fees + cost / 2n)
 }
 
-test('a transfer that fails at every try lets the others be tried, also where the operator can pay for one at a time', async () => {
+test('a transfer that fails at every attempt lets the others be tried, also where the operator can pay for one at a time', async () => {
   const { family, children } = await inTurn(3)
   const [sick, ...healthy] = children.map(({ address }) => address)
   await fundSponsor(1n)
-  // Somebody else seems to have sent from the account: no lane begins before that is sure.
+  // Another sender seems to have used the account: no lane begins until that is settled.
   node.lie('eth_getTransactionCount', ({ params, truth }) =>
     String(params[0]).toLowerCase() === sick?.toLowerCase() ? { result: '0x1' } : truth(),
   )
@@ -89,10 +89,10 @@ test('a transfer that fails at every try lets the others be tried, also where th
   node.tellTheTruth()
   await fundSponsor(1n)
   await turn()
-  expect(await addressesIn('sent'), 'it is tried as long as it does not lapse').toEqual([sick, ...healthy])
+  expect(await addressesIn('sent'), 'it is tried until it expires').toEqual([sick, ...healthy])
 })
 
-test('a transfer that cannot be ended keeps those behind it neither from their end nor from being sent', async () => {
+test('a transfer that cannot be ended blocks neither the end nor the sending of those behind it', async () => {
   const { family, children } = await inTurn(2)
   const [sick, healthy] = children.map(({ address }) => address)
   await fundSponsor(5n)
@@ -102,13 +102,13 @@ test('a transfer that cannot be ended keeps those behind it neither from their e
     text: `create trigger refused before update of status on sweep_transfers for each row when (new.from_address = '${sick}') execute function refuse()`,
     values: [],
   })
-  const asked = await sweep(world, org, family, body)
+  const requested = await sweep(world, org, family, body)
   clock.forward(86_400_001)
   const late = await inTurn(1)
   await sweep(world, org, late.family, body)
   await turn()
-  const { children: told } = await childrenOf(world, org, family, asked.body.id)
-  expect(told.find(({ childAddressId }) => childAddressId === children[1]?.id)).toMatchObject({
+  const { children: reported } = await childrenOf(world, org, family, requested.body.id)
+  expect(reported.find(({ childAddressId }) => childAddressId === children[1]?.id)).toMatchObject({
     status: 'failed',
     reason: 'authorization-expired',
   })

@@ -45,15 +45,15 @@ function sendFrom(child: Swept['children'][number] | undefined, base = world.bas
   return request(base, { key: org.testKey, method: 'POST', path: '/wallet-infra/transfer', body: transfer })
 }
 
-async function sweptBy(asked: Answer): Promise<unknown[]> {
-  expect(asked.status).toBe(202)
+async function sweptBy(requested: Answer): Promise<unknown[]> {
+  expect(requested.status).toBe(202)
   return z
     .array(z.object({ childAddressId: z.string() }))
-    .parse(asked.body.children)
+    .parse(requested.body.children)
     .map((child) => child.childAddressId)
 }
 
-test('a child whose transfer no block shows yet is left to the next sweep, which takes what is left then', async () => {
+test('a child whose transfer is in no block yet is left to the next sweep, which takes the remaining balance', async () => {
   const family = await aFamily(world, org, tempo, { count: 2, of })
   const [paying, resting] = family.children
   const sent = await sendFrom(paying)
@@ -76,10 +76,10 @@ test('a child whose transfer no block shows yet is left to the next sweep, which
   expect(await tokenBalance(tempo, 'AlphaUSD', paying?.address ?? '0x')).toBe(0n)
 }, 180_000)
 
-test('a transfer that is made after a sweep read what a child holds, and before the sweep is stored, keeps the child out of it', async () => {
+test('a transfer that is made after a sweep read a child’s balance, and before the sweep is stored, excludes the child from it', async () => {
   const family = await aFamily(world, org, tempo, { count: 2, of })
   const [paying, resting] = family.children
-  // Callers of one process share what is read of a block, so the transfer is another process's.
+  // Callers of one process share the reads of a block, so the transfer is made at another process.
   const other = await world.another({ role: 'api' })
   let sending: Promise<Answer> | undefined
   node.lie('eth_call', async ({ truth }) => {
@@ -90,9 +90,9 @@ test('a transfer that is made after a sweep read what a child holds, and before 
     }
     return said
   })
-  const asked = await sweep(world, org, family, body)
+  const requested = await sweep(world, org, family, body)
   expect((await sending)?.status).toBe(201)
-  expect(await sweptBy(asked)).toEqual([resting?.id])
+  expect(await sweptBy(requested)).toEqual([resting?.id])
 })
 
 test('a sweep waits for a transfer that is reserving money of one of its children, and sees what it takes', async () => {

@@ -18,10 +18,10 @@ const body = { token: 'AlphaUSD' } as const
 const patience = { timeout: 90_000 }
 
 let tempo: DevChain
-/** Works by itself. */
+/** Has background work. */
 let world: World
 let org: Org
-/** Here a test says when something is sent. */
+/** Sends only when a test says so. */
 let still: World
 let own: Org
 let clock: ShiftedClock
@@ -58,17 +58,22 @@ async function completed(at: World, by: Org, family: Swept, sweepId: unknown) {
   return (await childrenOf(at, by, family, sweepId)).children
 }
 
-/** Transactions that a child of the family sent, as the chain counts them. */
+/** The number of transactions that a child of the family sent, from the chain. */
 function countOf(address: Address, chain = tempo): Promise<number> {
   return createPublicClient({ transport: http(chain.rpcUrl) }).getTransactionCount({ address })
 }
 
-test('children on Tempo are swept to the last unit, each by a transaction of its own that the operator pays for', async () => {
+test('children on Tempo are swept to the last unit, each by a separate transaction that the operator pays for', async () => {
   const family = await aFamily(world, org, tempo, { count: 5, of })
   const before = await tokenBalance(tempo, 'pathUSD', settlerOf(world.server))
-  const asked = await sweep(world, org, family, body)
-  expect([asked.status, asked.body.chain, asked.body.token, asked.body.amount]).toEqual([202, 'tempo', 'AlphaUSD', '5'])
-  const children = await completed(world, org, family, asked.body.id)
+  const requested = await sweep(world, org, family, body)
+  expect([requested.status, requested.body.chain, requested.body.token, requested.body.amount]).toEqual([
+    202,
+    'tempo',
+    'AlphaUSD',
+    '5',
+  ])
+  const children = await completed(world, org, family, requested.body.id)
   expect(children.map(({ status, amount, reason }) => [status, amount, reason])).toEqual(
     family.children.map(() => ['swept', '1', null]),
   )
@@ -86,15 +91,15 @@ test('two requests in the same instant, at two processes that both work, sweep e
   const family = await aFamily(world, org, tempo, { count: 6, of })
   const second = await world.another()
   const ask = (base: string) => request(base, { key: org.testKey, method: 'POST', path: `${family.path}/sweep`, body })
-  const asked = await Promise.all([ask(world.base), ask(second.base), ask(world.base), ask(second.base)])
-  expect(asked.map(({ status }) => status)).toEqual([202, 202, 202, 202])
-  const told = await Promise.all(asked.map(({ body: made }) => completed(world, org, family, made.id)))
-  expect(told.flat().map(({ status }) => status)).toEqual(family.children.map(() => 'swept'))
+  const requested = await Promise.all([ask(world.base), ask(second.base), ask(world.base), ask(second.base)])
+  expect(requested.map(({ status }) => status)).toEqual([202, 202, 202, 202])
+  const reported = await Promise.all(requested.map(({ body: made }) => completed(world, org, family, made.id)))
+  expect(reported.flat().map(({ status }) => status)).toEqual(family.children.map(() => 'swept'))
   expect(await Promise.all(family.children.map(({ address }) => countOf(address)))).toEqual([1, 1, 1, 1, 1, 1])
   expect(await alpha(family.address)).toBe(6_000_000n)
 }, 180_000)
 
-test('the process that works goes away after every step, and another goes on; each child is swept once', async () => {
+test('the working process dies after every step, and another continues; each child is swept once', async () => {
   const chain = await startChain({ network: 'tempo-moderato' })
   const orphaned = await aWorld({ chains: [chain], config: { role: 'api' } })
   const node = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) })
@@ -102,7 +107,7 @@ test('the process that works goes away after every step, and another goes on; ea
     await fundToken(chain, 'pathUSD', settlerOf(orphaned.server), 50_000_000n)
     const by = await orphaned.organisation()
     const family = await aFamily(orphaned, by, chain, { count: 4, of })
-    const asked = await sweep(orphaned, by, family, body)
+    const requested = await sweep(orphaned, by, family, body)
     const progressOf = async () => {
       const row = z.object({ seen: z.string() })
       const statement = sql`select concat((select string_agg(status, ',' order by from_address) from sweep_transfers), '/',
@@ -110,9 +115,9 @@ test('the process that works goes away after every step, and another goes on; ea
       return (await orphaned.database.db.one(row, statement)).seen
     }
     const stages = new Set<string>()
-    // The node mines by itself and at intervals, both of which this ends; for the rest of its life it mines when it is told to.
+    // The node mines at once and at intervals; both end here, and from now on it mines on request.
     await node.setIntervalMining({ interval: 0 })
-    // The first finds no block for what it sends, and cannot end what it began before it is seen.
+    // The first process finds no block for what it sends, and so cannot finish a step before it is seen.
     const nextProgress = async () => {
       if (stages.size > 1) await node.mine({ blocks: 1 })
       return progressOf()
@@ -124,7 +129,7 @@ test('the process that works goes away after every step, and another goes on; ea
       await worker.server.stop()
     }
     expect(stages.size, 'ends at as many stages').toBeGreaterThanOrEqual(2)
-    const { children } = await childrenOf(orphaned, by, family, asked.body.id)
+    const { children } = await childrenOf(orphaned, by, family, requested.body.id)
     expect(children.map(({ status }) => status)).toEqual(['swept', 'swept', 'swept', 'swept'])
     expect(await Promise.all(family.children.map(({ address }) => countOf(address, chain)))).toEqual([1, 1, 1, 1])
     expect(await tokenBalance(chain, 'AlphaUSD', family.address)).toBe(4_000_000n)
@@ -134,14 +139,14 @@ test('the process that works goes away after every step, and another goes on; ea
   }
 }, 180_000)
 
-test('a wallet on Tempo sweeps by itself once it is told to', async () => {
+test('a wallet on Tempo sweeps by itself once it is configured to', async () => {
   const family = await aFamily(world, org, tempo, { count: 2, of })
   const autoSweep = { token: 'AlphaUSD', minAmount: '0.5', everyMinutes: 1 }
   expect((await world.call(org.testKey, 'PATCH', family.path, { autoSweep })).status).toBe(200)
   await expect.poll(() => alpha(family.address), patience).toBe(2_000_000n)
 })
 
-/** A deposit of the family's token that the watcher has seen, with what screening said of it so far. */
+/** A deposit of the family's token that the watcher has seen, with its screening result so far. */
 async function aDeposit(childId: string | undefined, rawAmount: number, frozen: number, aml: string): Promise<void> {
   const now = clock.now()
   const hash = generatePrivateKey()
@@ -153,15 +158,15 @@ async function aDeposit(childId: string | undefined, rawAmount: number, frozen: 
       'confirmed', ${tempo.tokens.AlphaUSD}, 'AlphaUSD', 6, ${rawAmount}, '0xbb', '0xcc', 1, ${hash}, ${now}, ${aml}, ${frozen}, ${now})`)
 }
 
-test('what screening froze stays, and what it froze after the request ends the transfer with the money where it was', async () => {
+test('a frozen deposit is not swept, and one frozen after the request ends the transfer with the money left in place', async () => {
   const family = await aFamily(still, own, tempo, { count: 2, of })
   const [first, second] = family.children
   await aDeposit(first?.id, 400_000, 400_000, 'flagged')
-  const asked = await sweep(still, own, family, body)
-  expect(asked.body.children).toMatchObject([{ amount: '0.6' }, { amount: '1' }])
+  const requested = await sweep(still, own, family, body)
+  expect(requested.body.children).toMatchObject([{ amount: '0.6' }, { amount: '1' }])
   await aDeposit(second?.id, 300_000, 300_000, 'flagged')
   await turn()
-  const children = await completed(still, own, family, asked.body.id)
+  const children = await completed(still, own, family, requested.body.id)
   expect(children.map(({ status, reason }) => [status, reason])).toEqual([
     ['swept', null],
     ['failed', 'amount-frozen'],
@@ -171,63 +176,66 @@ test('what screening froze stays, and what it froze after the request ends the t
 
 test('money whose sender is not screened yet stops its transfer, and is swept once its sender is clear', async () => {
   const family = await aFamily(still, own, tempo, { count: 1, of })
-  const asked = await sweep(still, own, family, body)
+  const requested = await sweep(still, own, family, body)
   await aDeposit(family.children[0]?.id, 1_000_000, 0, 'pending')
   await turn()
-  expect((await childrenOf(still, own, family, asked.body.id)).children).toMatchObject([{ status: 'pending' }])
+  expect((await childrenOf(still, own, family, requested.body.id)).children).toMatchObject([{ status: 'pending' }])
   clock.forward(301_000)
   await turn()
-  expect((await childrenOf(still, own, family, asked.body.id)).children).toMatchObject([{ status: 'pending' }])
+  expect((await childrenOf(still, own, family, requested.body.id)).children).toMatchObject([{ status: 'pending' }])
   await still.database.db.run(
     sql`update wallet_transactions set aml_status = 'clear' where wallet_id = ${family.children[0]?.id}`,
   )
   await turn()
-  expect(await completed(still, own, family, asked.body.id)).toMatchObject([{ status: 'swept' }])
+  expect(await completed(still, own, family, requested.body.id)).toMatchObject([{ status: 'swept' }])
 })
 
-test('a child whose money went elsewhere meanwhile costs the operator nothing and is told as failed', async () => {
+test('a child whose money was moved meanwhile costs the operator nothing and is reported as failed', async () => {
   const family = await aFamily(still, own, tempo, { count: 1, of })
   const [child] = family.children
-  const asked = await sweep(still, own, family, body)
+  const requested = await sweep(still, own, family, body)
   await still.database.db.run(
     sql`update sweep_transfers set raw_amount = 1000001 where from_address = ${child?.address}`,
   )
   await turn()
-  expect(await completed(still, own, family, asked.body.id)).toMatchObject([
+  expect(await completed(still, own, family, requested.body.id)).toMatchObject([
     { status: 'failed', reason: 'insufficient-balance' },
   ])
   expect(await countOf(child?.address ?? '0x')).toBe(0)
 })
 
-test('what nobody could send for a day is given up unsent', async () => {
+test('a transfer that could not be sent for a day is given up unsent', async () => {
   const family = await aFamily(still, own, tempo, { count: 1, of })
-  const asked = await sweep(still, own, family, body)
+  const requested = await sweep(still, own, family, body)
   clock.forward(86_400_001)
   await turn()
-  expect(await completed(still, own, family, asked.body.id)).toMatchObject([
+  expect(await completed(still, own, family, requested.body.id)).toMatchObject([
     { status: 'failed', reason: 'authorization-expired' },
   ])
   expect(await alpha(family.children[0]?.address ?? '0x')).toBe(1_000_000n)
 })
 
-test('while the operator’s account cannot pay nothing is given a nonce, and all goes on once it can', async () => {
+test('while the operator’s account cannot pay no nonce is assigned, and work continues once it can', async () => {
   const poor = await aWorld({ chains: [tempo] })
   try {
     const by = await poor.organisation()
     const family = await aFamily(poor, by, tempo, { count: 2, of })
-    const asked = await sweep(poor, by, family, body)
+    const requested = await sweep(poor, by, family, body)
     const { deps, settlerAddress } = poor.server
     await sweepOnTempo.run(systemCtx(deps))
     const planned = sql`select count(*) as count from chain_transactions`
     expect((await poor.database.db.one(z.object({ count: z.bigint() }), planned)).count).toBe(0n)
     await fundToken(tempo, 'pathUSD', settlerAddress as Address, 50_000_000n)
-    expect(await completed(poor, by, family, asked.body.id)).toMatchObject([{ status: 'swept' }, { status: 'swept' }])
+    expect(await completed(poor, by, family, requested.body.id)).toMatchObject([
+      { status: 'swept' },
+      { status: 'swept' },
+    ])
   } finally {
     await poor.stop()
   }
 }, 180_000)
 
-test('the gas of a day bounds sweeps on Tempo too', async () => {
+test('the daily gas budget also limits sweeps on Tempo', async () => {
   const small = await aWorld({ chains: [tempo], config: { role: 'api', settleNanoUsdPerDayMax: 1_400_000n } })
   try {
     const by = await small.organisation()
@@ -241,7 +249,7 @@ test('the gas of a day bounds sweeps on Tempo too', async () => {
   }
 })
 
-test('a transfer out of a child does not count on what a sweep is taking, which would leave it without its fee', async () => {
+test('a transfer out of a child does not use what a sweep is taking, which would leave it without its fee', async () => {
   const family = await aFamily(still, own, tempo, { count: 1, of })
   const [child] = family.children
   await sweep(still, own, family, body)
@@ -255,7 +263,7 @@ test('a transfer out of a child does not count on what a sweep is taking, which 
   ])
 })
 
-test('transfers and sweeps of the same children at once leave no child with a transaction that it cannot pay for', async () => {
+test('concurrent transfers and sweeps of the same children leave no child with a transaction that it cannot pay for', async () => {
   const family = await aFamily(world, org, tempo, { count: 8, of })
   const to = { toAddress: stranger(), toChain: 'tempo', toToken: 'AlphaUSD' }
   const transferOf = ({ id }: { readonly id: string }) =>
@@ -265,8 +273,8 @@ test('transfers and sweeps of the same children at once leave no child with a tr
       amount: '0.5',
       ...to,
     })
-  const [asked, ...sent] = await Promise.all([sweep(world, org, family, body), ...family.children.map(transferOf)])
-  await completed(world, org, family, asked.body.id)
+  const [requested, ...sent] = await Promise.all([sweep(world, org, family, body), ...family.children.map(transferOf)])
+  await completed(world, org, family, requested.body.id)
   for (const answer of sent) expect([201, 422]).toContain(answer.status)
   const open = sql`select count(*) as count from chain_transactions where status <> 'final'`
   const counted = async () => (await world.database.db.one(z.object({ count: z.bigint() }), open)).count

@@ -18,7 +18,7 @@ import { aFamily, childrenOf, sweep } from '../sweep-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
-/** Nothing works by itself: a test says when screening and sending happen. */
+/** No background work: a test runs screening and sending. */
 let chain: DevChain
 let world: World
 let org: Org
@@ -78,7 +78,7 @@ function amountsOf(body: Record<string, unknown>) {
 
 const sender = (): `0x${string}` => `0x${randomBytes(20).toString('hex')}`
 
-test('a deposit is left out of a sweep until its sender is screened, and is then swept', async () => {
+test('a deposit is excluded from a sweep until its sender is screened, and is then swept', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
   await aDeposit(family.children[0]?.id, sender(), 400_000)
   expect(amountsOf((await sweep(world, org, family)).body)).toEqual([{ amount: '0.6' }, { amount: '1' }])
@@ -88,7 +88,7 @@ test('a deposit is left out of a sweep until its sender is screened, and is then
   expect(amountsOf((await sweep(world, org, other)).body)).toEqual([{ amount: '1' }])
 })
 
-test('money that nobody has screened is not swept, however long it waits and also while the list is stale', async () => {
+test('unscreened money is not swept, however long it waits and also while the list is stale', async () => {
   const [late, stale] = [await aFamily(world, org, chain, { count: 1 }), await aFamily(world, org, chain, { count: 1 })]
   await aDeposit(late.children[0]?.id, sender(), 400_000)
   clock.forward(24 * 60 * minuteMs)
@@ -98,15 +98,15 @@ test('money that nobody has screened is not swept, however long it waits and als
   expect(amountsOf((await sweep(world, org, stale)).body)).toEqual([{ amount: '0.6' }])
 })
 
-test('money of a flagged sender that was seen after the sweep was asked for is not sent, and money of a clear one is', async () => {
+test('money of a flagged sender that was seen after the sweep was requested is not sent, and money of a clear one is', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
-  const asked = await sweep(world, org, family)
+  const requested = await sweep(world, org, family)
   const [bad, good] = [sender(), sender()]
   screening.say(bad, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   await aDeposit(family.children[0]?.id, bad, 1_000_000)
   await aDeposit(family.children[1]?.id, good, 1_000_000)
   const states = async () =>
-    (await childrenOf(world, org, family, asked.body.id)).children.map(({ status, reason }) => [status, reason])
+    (await childrenOf(world, org, family, requested.body.id)).children.map(({ status, reason }) => [status, reason])
   await pass()
   expect(await states()).toEqual([
     ['pending', null],
@@ -115,19 +115,19 @@ test('money of a flagged sender that was seen after the sweep was asked for is n
   await screenWhatIsDue()
   await expect.poll(async () => pass().then(states)).toContainEqual(['failed', 'amount-frozen'])
   expect((await states())[0]).toEqual(['failed', 'amount-frozen'])
-  const sent = sql`select count(*) as count from relays where subject_id like ${`${asked.body.id} %`} and state = 'included'`
+  const sent = sql`select count(*) as count from relays where subject_id like ${`${requested.body.id} %`} and state = 'included'`
   expect((await world.database.db.one(z.object({ count: z.bigint() }), sent)).count).toBe(1n)
 })
 
-test('whoever ends a sweep at the moment in which another finds its money frozen locks nobody up', async () => {
+test('ending a sweep while another finds its money frozen causes no deadlock', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
-  const asked = await sweep(world, org, family)
+  const requested = await sweep(world, org, family)
   const bad = sender()
   screening.say(bad, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   await aDeposit(family.children[0]?.id, bad, 1_000_000)
   await screenWhatIsDue()
   const { db } = world.database
-  const sweepId = String(asked.body.id)
+  const sweepId = String(requested.body.id)
   const isBlocked = () =>
     db.one(
       z.object({ is: z.boolean() }),

@@ -26,12 +26,12 @@ afterAll(async () => {
 const usdc = (address: `0x${string}`) => tokenBalance(chain, 'USDC', address)
 const patience = { timeout: 90_000 }
 
-test('fifty children are swept to their master in one transaction, and none ever held gas', async () => {
+test('fifty children are swept to their master in one transaction, and none ever had gas', async () => {
   const family = await aFamily(world, org, chain, { count: 50 })
   const before = await sweepTransactions(world)
-  const asked = await sweep(world, org, family)
-  expect(asked.status).toBe(202)
-  expect(asked.body).toMatchObject({
+  const requested = await sweep(world, org, family)
+  expect(requested.status).toBe(202)
+  expect(requested.body).toMatchObject({
     id: expect.stringMatching(/^swp_[0-9a-z]{26}$/),
     masterWalletId: family.id,
     chain: 'base',
@@ -43,9 +43,9 @@ test('fifty children are swept to their master in one transaction, and none ever
     amount: '50',
   })
   await expect
-    .poll(async () => (await childrenOf(world, org, family, asked.body.id)).status, patience)
+    .poll(async () => (await childrenOf(world, org, family, requested.body.id)).status, patience)
     .toBe('completed')
-  const { children } = await childrenOf(world, org, family, asked.body.id)
+  const { children } = await childrenOf(world, org, family, requested.body.id)
   expect(children.map(({ childAddressId }) => childAddressId)).toEqual(family.children.map(({ id }) => id))
   expect(new Set(children.map(({ status, amount }) => `${status} ${amount}`))).toEqual(new Set(['swept 1']))
   expect(new Set(children.map(({ txHash }) => txHash)).size).toBe(1)
@@ -55,7 +55,7 @@ test('fifty children are swept to their master in one transaction, and none ever
     expect([await usdc(address), await ethOf(chain, address)]).toEqual([0n, 0n])
   }
   const { list } = await world.call(org.testKey, 'GET', `${family.path}/sweeps`)
-  expect(list).toMatchObject([{ id: asked.body.id, status: 'completed', childCount: 50, sweptAmount: '50' }])
+  expect(list).toMatchObject([{ id: requested.body.id, status: 'completed', childCount: 50, sweptAmount: '50' }])
   const log = await world.call(org.testKey, 'GET', '/organisations/current/audit-log?limit=5')
   expect(log.list.map((record) => record.action)).toEqual(
     expect.arrayContaining(['wallets.sweeps.create', 'wallets.sweeps.swept']),
@@ -67,18 +67,18 @@ test('two requests in the same instant, at two processes, sweep each child once'
   const second = await world.another()
   const ask = (base: string) =>
     request(base, { key: org.testKey, method: 'POST', path: `${family.path}/sweep`, body: { token: 'USDC' } })
-  const asked = await Promise.all([ask(world.base), ask(second.base), ask(world.base), ask(second.base)])
-  expect(asked.map(({ status }) => status)).toEqual([202, 202, 202, 202])
-  for (const { body } of asked)
+  const requested = await Promise.all([ask(world.base), ask(second.base), ask(world.base), ask(second.base)])
+  expect(requested.map(({ status }) => status)).toEqual([202, 202, 202, 202])
+  for (const { body } of requested)
     await expect.poll(async () => (await childrenOf(world, org, family, body.id)).status, patience).toBe('completed')
-  const told = await Promise.all(asked.map(({ body }) => childrenOf(world, org, family, body.id)))
-  const swept = told.flatMap(({ children }) => children.filter(({ status }) => status === 'swept'))
+  const reported = await Promise.all(requested.map(({ body }) => childrenOf(world, org, family, body.id)))
+  const swept = reported.flatMap(({ children }) => children.filter(({ status }) => status === 'swept'))
   expect(new Set(swept.map(({ childAddressId }) => childAddressId)).size).toBe(10)
   expect(swept).toHaveLength(10)
   expect(await usdc(family.address)).toBe(10_000_000n)
 }, 180_000)
 
-test('an Idempotency-Key begins one sweep, and a repeat is told how it stands', async () => {
+test('an Idempotency-Key begins one sweep, and a repeat gets its current status', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
   const key = { 'idempotency-key': `sweep-${family.id}` }
   const first = await sweep(world, org, family, {}, key)
@@ -90,7 +90,7 @@ test('an Idempotency-Key begins one sweep, and a repeat is told how it stands', 
   expect((await world.call(org.testKey, 'GET', `${family.path}/sweeps`)).list).toHaveLength(1)
 })
 
-test('named children alone are swept, those with less than the minimum are left, and dust always is', async () => {
+test('only the named children are swept; those with less than the minimum, and dust, are left', async () => {
   const family = await aFamily(world, org, chain, { count: 4, rawAmount: 0n })
   const [rich, poor, dusty, other] = family.children
   if (rich === undefined || poor === undefined || dusty === undefined || other === undefined)
@@ -117,7 +117,7 @@ test('named children alone are swept, those with less than the minimum are left,
   ])
 }, 180_000)
 
-test('what screening froze stays where it is', async () => {
+test('frozen money stays in place', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
   const [frozen] = family.children
   const { hash } = await createPublicClient({ transport: http(chain.rpcUrl) }).getBlock({ blockNumber: 1n })
@@ -126,18 +126,18 @@ test('what screening froze stays where it is', async () => {
       token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, aml_due_at, frozen_raw_amount, created_at)
     values ('wtx_frozen', ${org.id}, 'test', ${frozen?.id}, 'base-sepolia', 'base', '0xaa', 0, 'in', 'transfer', 'confirmed',
       ${chain.tokens.USDC}, 'USDC', 6, 400000, '0xbb', ${frozen?.address}, 1, ${hash}, now(), 'flagged', 'infinity', 400000, now())`)
-  const asked = await sweep(world, org, family)
-  expect(asked.body.children).toMatchObject([{ amount: '0.6' }, { amount: '1' }])
+  const requested = await sweep(world, org, family)
+  expect(requested.body.children).toMatchObject([{ amount: '0.6' }, { amount: '1' }])
   await expect
-    .poll(async () => (await childrenOf(world, org, family, asked.body.id)).status, patience)
+    .poll(async () => (await childrenOf(world, org, family, requested.body.id)).status, patience)
     .toBe('completed')
   expect([await usdc(family.address), await usdc(frozen?.address ?? '0x')]).toEqual([1_600_000n, 400_000n])
 })
 
 test.each([
-  ['a token without authorisations', 'ethereum', 'USDT', 'sweep-not-supported'],
+  ['a token without authorizations', 'ethereum', 'USDT', 'sweep-not-supported'],
   ['a token that the chain does not have', 'base', 'DOGE', 'token-not-supported'],
-])('%s is refused with what it is', async (_, chainName, token, code) => {
+])('%s is refused with the reason', async (_, chainName, token, code) => {
   const key = chainName === 'ethereum' ? org.liveKey : org.testKey
   const body = { chain: chainName, supportedTokens: ['USDC'] }
   const master = await world.call(key, 'POST', '/wallet-infra/master-wallets', body)
@@ -161,7 +161,7 @@ test('a child of another wallet is named, and an amount that the token cannot ex
   expect([fine.status, fine.body.errors]).toEqual([422, [{ path: '/minAmount', message: expect.any(String) }]])
 })
 
-test('while the node is ill no sweep is begun', async () => {
+test('while the node fails no sweep is begun', async () => {
   const family = await aFamily(world, org, chain, { count: 1 })
   node.set('garbage', ['eth_call'])
   const refused = await sweep(world, org, family)
@@ -170,7 +170,7 @@ test('while the node is ill no sweep is begun', async () => {
   expect((await world.call(org.testKey, 'GET', `${family.path}/sweeps`)).list).toEqual([])
 })
 
-test('the gas of a day bounds sweeps as it bounds settlements', async () => {
+test('the daily gas budget limits sweeps as it limits settlements', async () => {
   const small = await aWorld({ chains: [chain], config: { role: 'api', settleNanoUsdPerDayMax: 250_000n } })
   try {
     const poor = await small.organisation()
@@ -185,7 +185,7 @@ test('the gas of a day bounds sweeps as it bounds settlements', async () => {
   }
 })
 
-test('a wallet that sweeps by itself does so, again and again, until it is told not to', async () => {
+test('a wallet that sweeps by itself does so, again and again, until it is configured not to', async () => {
   const family = await aFamily(world, org, chain, { count: 3 })
   const set = await world.call(org.testKey, 'PATCH', family.path, {
     name: 'Sweeper',

@@ -17,7 +17,7 @@ import {
 } from '../tempo-payer.ts'
 import { type Answer, aWorld, type Org, request, type World } from '../world.ts'
 
-// Two processes of one deployment: one has a liar and a true node, the other has the liar alone.
+// Two processes of one deployment: one has a lying and an honest node, the other the liar alone.
 let chain: DevChain
 let liar: LyingNode
 let second: LyingNode
@@ -54,8 +54,8 @@ afterAll(async () => {
 })
 
 async function challenge(): Promise<MppChallenge> {
-  const asked = { walletId: wallet.id, resource, price: '0.01' }
-  return offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', asked))
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
+  return offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
 }
 
 function verify(credential: string, base = world.base): Promise<Answer> {
@@ -74,7 +74,7 @@ async function newestBlock(): Promise<Record<string, unknown>> {
   return Object(await nodeCall(chain, 'eth_getBlockByNumber', ['latest', false]))
 }
 
-/** A receipt of the transfer that the challenge asks for, in a block that there is. */
+/** A receipt of the challenge's transfer, in an existing block. */
 function receiptFor(offer: MppChallenge, hash: Hex, block: Record<string, unknown>) {
   const log = {
     address: pathUsd,
@@ -92,7 +92,7 @@ function receiptFor(offer: MppChallenge, hash: Hex, block: Record<string, unknow
   }
 }
 
-/** The node has an invented receipt, and in its block the transaction where the lie goes so far. */
+/** The node invents a receipt and, with `inBlock`, its transaction in the block. */
 async function invent(offer: MppChallenge, hash: Hex, { inBlock }: { readonly inBlock: boolean }): Promise<void> {
   const block = await newestBlock()
   const receipt = receiptFor(offer, hash, block)
@@ -120,7 +120,7 @@ test('a pushed hash that only one of two nodes has is not valid: the answer is 5
   expect((await verify(push(offer, await payer.broadcast(offer), payer))).status).toBe(200)
 })
 
-test('a pushed hash of which one of two nodes says something else is retried with the same credential, and pays once', async () => {
+test('a pushed hash about which two nodes disagree is retried with the same credential, and pays once', async () => {
   const offer = await challenge()
   const credential = push(offer, await payer.broadcast(offer), payer)
   const before = await countPayments()
@@ -137,7 +137,7 @@ test('a pushed hash of which one of two nodes says something else is retried wit
   expect((await verify(credential)).status).toBe(409)
 })
 
-test('a receipt without a transaction in its block is not believed where one node is configured', async () => {
+test('a receipt without a transaction in its block is rejected where one node is configured', async () => {
   const offer = await challenge()
   const hash: Hex = `0x${'cd'.repeat(32)}`
   const before = await countPayments()
@@ -146,7 +146,7 @@ test('a receipt without a transaction in its block is not believed where one nod
   expect(await countPayments()).toBe(before)
 })
 
-test('a signed transaction of which one of two nodes invents the receipt stays pending until its money has moved', async () => {
+test('a signed transaction whose receipt one of two nodes invents stays pending until its money has moved', async () => {
   const offer = await challenge()
   const before = await received()
   const kept: Hex[] = []

@@ -42,8 +42,8 @@ afterAll(async () => {
 })
 
 async function challenge(at = world): Promise<MppChallenge> {
-  const asked = { walletId: wallet.id, resource, price: '0.01' }
-  return offerOf(await at.call(org.testKey, 'POST', '/payments/challenge', asked))
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
+  return offerOf(await at.call(org.testKey, 'POST', '/payments/challenge', requested))
 }
 
 function verify(credential: string, base = world.base, headers: Record<string, string> = {}): Promise<Answer> {
@@ -87,7 +87,7 @@ const modes: readonly FaultMode[] = [
   { kind: 'rate-limit' },
 ]
 
-test.each(modes)('a node that does $kind makes pulling and pushing 503, and costs no credential', async (mode) => {
+test.each(modes)('a node that does $kind makes pulling and pushing 503, and uses up no credential', async (mode) => {
   const [first, second] = [await challenge(), await challenge()]
   const credentials = [await payer.pull(first), push(second, await payer.broadcast(second), payer)]
   const before = await countPayments()
@@ -128,7 +128,7 @@ test.each(modes)(
   },
 )
 
-test('a receipt that the node keeps back leaves the outcome open, and is read when it comes', async () => {
+test('a receipt that the node withholds leaves the outcome open, and is read when it comes', async () => {
   for (const mode of modes.filter(({ kind }) => ['hang', 'lose-answer', 'error500', 'wrong'].includes(kind))) {
     const before = await received()
     node.set(mode, ['eth_getTransactionReceipt'])
@@ -139,7 +139,7 @@ test('a receipt that the node keeps back leaves the outcome open, and is read wh
   }
 })
 
-test('a process that ends between recording and broadcasting leaves a payment that any other finishes, once', async () => {
+test('a process that dies between recording and broadcasting leaves a payment that any other finishes, once', async () => {
   const before = await received()
   const lost = await startFaultProxy(chain.rpcUrl)
   const api = await world.another({ role: 'api', rpcUrls: { 'tempo-moderato': [lost.url] } })
@@ -168,24 +168,24 @@ test('two followers at once record an outcome once', async () => {
   await other.server.stop()
 })
 
-test('of two payments that together are more than the payer has, the one that reverts is refused and failed', async () => {
+test('of two payments that together exceed the payer’s balance, the one that reverts is refused and failed', async () => {
   const waiting = await aWorld({ chains: [chain], config: { settleWaitMs: 15_000 } })
   const shop = await waiting.organisation()
   const till = await aTempoWallet(waiting, shop)
-  const asked = { walletId: till.id, resource, price: '0.01' }
+  const requested = { walletId: till.id, resource, price: '0.01' }
   const poor = await aTempoPayer(chain, { funded: false })
   await fundToken(chain, 'pathUSD', poor.account.address, price + price / 2n)
   await fundToken(chain, 'AlphaUSD', poor.account.address, 1_000_000n)
   const alphaUsd = chain.tokens.AlphaUSD ?? '0x'
   const offers = await Promise.all(
-    [0, 1].map(async () => offerOf(await waiting.call(shop.testKey, 'POST', '/payments/challenge', asked))),
+    [0, 1].map(async () => offerOf(await waiting.call(shop.testKey, 'POST', '/payments/challenge', requested))),
   )
   const credentials = await Promise.all(offers.map((offer) => poor.pull(offer, { feeToken: alphaUsd })))
   await nodeCall(chain, 'evm_setAutomine', [false])
   await nodeCall(chain, 'evm_setIntervalMining', [0])
   const verified = Promise.all(
     credentials.map((credential) =>
-      waiting.call(shop.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...asked }),
+      waiting.call(shop.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested }),
     ),
   )
   await expect
@@ -203,11 +203,11 @@ test('of two payments that together are more than the payer has, the one that re
   await waiting.stop()
 })
 
-test('a transaction that the node accepted and then dropped is failed when the chain is past its end, not before', async () => {
+test('a transaction that the node accepted and then dropped fails when the chain’s time is past its validity, not before', async () => {
   const before = await received()
   const headers = { 'idempotency-key': 'dropped' }
   const credential = await payer.pull(await challenge())
-  // A node that says yes and does nothing.
+  // A node that reports success and does nothing.
   node.set('wrong', ['eth_sendRawTransaction'])
   const answer = await verify(credential, world.base, headers)
   expect([answer.status, answer.body.settlementPending]).toEqual([200, true])
@@ -224,7 +224,7 @@ test('a transaction that the node accepted and then dropped is failed when the c
   expect((await verify(credential, world.base, headers)).body).toEqual(answer.body)
 })
 
-test('a transaction that a node refuses once it is recorded is 402, is not sent again, and ends when its time is over', async () => {
+test('a transaction that a node refuses once it is recorded is 402, is not sent again, and ends when its validity is over', async () => {
   // Two chains of one name: on the second the sponsor has no money, which no check before the broadcast can see.
   const [rich, bare] = await Promise.all([0, 1].map(() => startChain({ network: 'tempo-moderato' })))
   if (rich === undefined || bare === undefined) throw new Error('no chains')
@@ -232,12 +232,12 @@ test('a transaction that a node refuses once it is recorded is 402, is not sent 
   await fundSponsor(rich, promising.server.settlerAddress)
   const shop = await promising.organisation()
   const till = await aTempoWallet(promising, shop)
-  const asked = { walletId: till.id, resource, price: '0.01' }
-  const offer = offerOf(await promising.call(shop.testKey, 'POST', '/payments/challenge', asked))
+  const requested = { walletId: till.id, resource, price: '0.01' }
+  const offer = offerOf(await promising.call(shop.testKey, 'POST', '/payments/challenge', requested))
   const proxy = await startFaultProxy(bare.rpcUrl)
   const other = await promising.another({ rpcUrls: { 'tempo-moderato': [proxy.url] } })
   const customer = await aTempoPayer(bare)
-  const body = { protocol: 'mpp', credential: await customer.pull(offer, { sponsored: true }), ...asked }
+  const body = { protocol: 'mpp', credential: await customer.pull(offer, { sponsored: true }), ...requested }
   const headers = { 'idempotency-key': 'refused' }
   const ask = () => request(other.base, { key: shop.testKey, method: 'POST', path: '/payments/verify', body, headers })
   const answer = await ask()

@@ -43,8 +43,8 @@ afterAll(async () => {
 })
 
 async function challenge(more: object = {}): Promise<MppChallenge> {
-  const asked = { walletId: wallet.id, resource, price: '0.01', ...more }
-  return offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', asked))
+  const requested = { walletId: wallet.id, resource, price: '0.01', ...more }
+  return offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
 }
 
 function verify(credential: string, base = world.base, more: object = {}): Promise<Answer> {
@@ -106,7 +106,7 @@ test('a repeat with the same Idempotency-Key gets the first answer', async () =>
   expect((await ask()).body).toEqual(first.body)
 })
 
-test('a transaction that its payer broadcast is taken by its hash, once', async () => {
+test('a transaction that its payer broadcast is accepted by its hash, once', async () => {
   const offer = await challenge()
   const hash = await payer.broadcast(offer)
   const answer = await verify(push(offer, hash, payer))
@@ -116,7 +116,7 @@ test('a transaction that its payer broadcast is taken by its hash, once', async 
   expect(codeOf(await verify(push(offer, hash, payer)))).toBe('duplicate-payment')
 })
 
-test('a pushed transfer of more than the price is credited with what it moved', async () => {
+test('a pushed transfer of more than the price is credited with the amount moved', async () => {
   const offer = await challenge()
   const answer = await verify(push(offer, await payer.broadcast(offer, { amount: 10_001n }), payer))
   expect([answer.status, answer.body.amount]).toEqual([200, '0.010001'])
@@ -132,46 +132,40 @@ test.each([
   ['0.0101', { method: 'GET' }, { method: 'GET' }],
   ['3', { method: 'PUT' }, { method: 'PUT', reportsDelivery: true }],
   ['0', {}, { method: 'GET' }],
-])(
-  'money that was sent for a challenge of 0.01 buys at that price when the price is %s by now',
-  async (now, named, more) => {
-    const offer = await challenge(named)
-    const hash = await payer.broadcast(offer)
-    const answer = await verify(push(offer, hash, payer), world.base, { ...more, price: now })
-    expect([answer.status, answer.body.amount, answer.body.txHash]).toEqual([200, '0.01', hash])
-  },
-)
+])('money sent for a challenge of 0.01 buys at that price when the price is now %s', async (now, named, more) => {
+  const offer = await challenge(named)
+  const hash = await payer.broadcast(offer)
+  const answer = await verify(push(offer, hash, payer), world.base, { ...more, price: now })
+  expect([answer.status, answer.body.amount, answer.body.txHash]).toEqual([200, '0.01', hash])
+})
 
 test.each([
   ['for another method of the same address', { method: 'GET' }, { method: 'POST' }],
   ['without a method', {}, { method: 'GET' }],
-])(
-  'money that was sent for a cheaper challenge %s is credited, and buys nothing at a higher price',
-  async (_, named, more) => {
-    const offer = await challenge(named)
-    const hash = await payer.broadcast(offer)
-    const credential = push(offer, hash, payer)
-    const headers = { 'idempotency-key': `underpriced-${hash}` }
-    const body = {
-      protocol: 'mpp',
-      credential,
-      price: '0.02',
-      walletId: wallet.id,
-      resource,
-      reportsDelivery: true,
-      ...more,
-    }
-    const ask = () => world.call(org.testKey, 'POST', '/payments/verify', body, headers)
-    const [first, again] = [await ask(), await ask()]
-    expect([first.status, first.body.reason, again.status]).toEqual([402, 'payment-insufficient', 402])
-    expect(await logOf(hash)).toMatchObject({ status: 'settled', amount: '0.01' })
-    const { price: _price, walletId: _wallet, reportsDelivery: _reports, ...again2 } = body
-    expect((await world.call(org.testKey, 'POST', '/payments/redeem', again2)).status).toBe(409)
-    expect((await verify(credential, world.base, { ...more, price: '0.01' })).status).toBe(409)
-  },
-)
+])('money sent for a cheaper challenge %s is credited, and buys nothing at a higher price', async (_, named, more) => {
+  const offer = await challenge(named)
+  const hash = await payer.broadcast(offer)
+  const credential = push(offer, hash, payer)
+  const headers = { 'idempotency-key': `underpriced-${hash}` }
+  const body = {
+    protocol: 'mpp',
+    credential,
+    price: '0.02',
+    walletId: wallet.id,
+    resource,
+    reportsDelivery: true,
+    ...more,
+  }
+  const ask = () => world.call(org.testKey, 'POST', '/payments/verify', body, headers)
+  const [first, again] = [await ask(), await ask()]
+  expect([first.status, first.body.reason, again.status]).toEqual([402, 'payment-insufficient', 402])
+  expect(await logOf(hash)).toMatchObject({ status: 'settled', amount: '0.01' })
+  const { price: _price, walletId: _wallet, reportsDelivery: _reports, ...again2 } = body
+  expect((await world.call(org.testKey, 'POST', '/payments/redeem', again2)).status).toBe(409)
+  expect((await verify(credential, world.base, { ...more, price: '0.01' })).status).toBe(409)
+})
 
-test('a transaction that nobody has sent yet pays the price of now, whatever its challenge requested', async () => {
+test('a transaction that is not sent yet pays the current price, whatever its challenge requested', async () => {
   const cheap = await payer.pull(await challenge({ method: 'GET' }))
   const before = await received()
   const answer = await verify(cheap, world.base, { price: '0.02', method: 'GET' })
@@ -179,7 +173,7 @@ test('a transaction that nobody has sent yet pays the price of now, whatever its
   expect(await received()).toBe(before)
 })
 
-test('a plain EIP-1559 transaction with the memo is as good, and without a source the log says who paid', async () => {
+test('a plain EIP-1559 transaction with the memo is accepted too, and without a source the log names the payer', async () => {
   const offer = await challenge()
   const account = privateKeyToAccount(generatePrivateKey())
   await fundFees(chain, account.address)
@@ -200,7 +194,7 @@ test('a plain EIP-1559 transaction with the memo is as good, and without a sourc
   expect([answer.status, answer.body.payer]).toEqual([200, account.address])
 })
 
-test('a hash that has bought something buys nothing with another challenge, whichever way it was first shown', async () => {
+test('a hash that has paid once buys nothing with another challenge, in whichever form it came first', async () => {
   const first = await challenge()
   const hash = await payer.broadcast(first)
   expect((await verify(push(first, hash, payer))).status).toBe(200)
@@ -211,9 +205,9 @@ test('a hash that has bought something buys nothing with another challenge, whic
   expect(codeOf(await verify(push(await challenge(), pulledHash, payer)))).toBe('duplicate-payment')
 })
 
-test("the hash of somebody else's payment buys nothing, and he can still use it", async () => {
-  const his = await challenge()
-  const hash = await payer.broadcast(his)
+test("the hash of another payer's payment buys nothing, and they can still use it", async () => {
+  const theirs = await challenge()
+  const hash = await payer.broadcast(theirs)
   const thief = await aTempoPayer(chain, { funded: false })
   const mine = await challenge()
   for (const credential of [push(mine, hash), push(mine, hash, thief), push(mine, hash, payer)])
@@ -221,26 +215,26 @@ test("the hash of somebody else's payment buys nothing, and he can still use it"
   expect(await refusal(await verify(push(mine, hash)))).toBe(
     '402 payment-verification-failed: verification-failed: the memo is not bound to this challenge',
   )
-  expect((await verify(push(his, hash, payer))).status).toBe(200)
+  expect((await verify(push(theirs, hash, payer))).status).toBe(200)
 })
 
 const faults: readonly (readonly [string, Changes, string])[] = [
   ['on another chain', { chainId: 4217 }, 'the transaction is for another chain'],
   ['of another token', { token: '0x20C0000000000000000000000000000000000001' }, 'the call must go to'],
   ['of a lower amount', { amount: 9_999n }, 'the amount is too low'],
-  ['of a higher amount', { amount: 10_001n }, 'the amount is not the one'],
+  ['of a higher amount', { amount: 10_001n }, 'the amount is not the requested one'],
   ['to another account', { to: stranger }, 'the money goes to another account'],
   ['without a memo', { data: plainTransfer(stranger, price) }, 'the memo is not bound'],
   ['with another memo', { memo: `0x${'11'.repeat(32)}` }, 'the memo is not bound'],
   ['that is no transfer', { data: '0x095ea7b3' }, 'the call must be a transferWithMemo'],
-  ['that moves value too', { value: 1n }, 'the call must go to'],
+  ['that also moves value', { value: 1n }, 'the call must go to'],
   ['of two calls', { calls: 2 }, 'exactly one call'],
-  ['that has ended', { validSeconds: -5 }, 'has expired'],
-  ['that is about to end', { validSeconds: 2 }, 'has expired'],
+  ['that has expired', { validSeconds: -5 }, 'has expired'],
+  ['that is about to expire', { validSeconds: 2 }, 'has expired'],
   ['that lasts too long', { validSeconds: 120 }, 'valid for too long'],
   ['of an ordinary nonce that lasts too long', { validSeconds: 3_600, nonceKey: 0n }, 'valid for too long'],
   ['that is not valid yet', { validAfterSeconds: 20 }, 'not valid yet'],
-  ['that wants a sponsor whom nobody offered', { sponsored: true }, 'does not offer to pay the fee'],
+  ['that requests a sponsor where none is offered', { sponsored: true }, 'does not offer to pay the fee'],
   ['that leaves a gap in the nonces of its account', { nonceKey: 0n, nonce: 1_000 }, 'ahead of the account’s next one'],
   ['that leaves a gap in the nonces of a key', { nonceKey: 7n, nonce: 1 }, 'ahead of the account’s next one'],
   ['with an expiring nonce that is not zero', { nonce: 1 }, 'ahead of the account’s next one'],
@@ -270,7 +264,7 @@ test.each(faults)('a signed transaction %s is refused before it is recorded or s
   expect((await verify(await payer.pull(offer))).status).toBe(200)
 })
 
-test('a transaction of another sender than the source, and one that is damaged, are refused', async () => {
+test('a transaction of another sender than the source, and a damaged one, are refused', async () => {
   const offer = await challenge()
   const signed = await payer.sign(offer)
   const shown = (signature: string, source?: string) =>
@@ -293,7 +287,7 @@ const pushed: readonly (readonly [string, (offer: MppChallenge) => Promise<Hex>,
     "no transfer of the challenge's token with a memo",
   ],
   ['that reverted', (offer) => payer.broadcast(offer, { amount: 10n ** 15n }), 'the transaction reverted'],
-  ['of nothing on chain', async () => `0x${'ab'.repeat(32)}`, 'no such transaction is on chain yet'],
+  ['that is not on chain', async () => `0x${'ab'.repeat(32)}`, 'no such transaction is on chain yet'],
 ]
 
 test.each(pushed)(
@@ -309,14 +303,14 @@ test.each(pushed)(
   },
 )
 
-test('who paid must be the source: a dev account’s transfer with the right memo is not another’s payment', async () => {
+test('the source must be the payer: a dev account’s transfer with the right memo is not another’s payment', async () => {
   const offer = await challenge()
   const hash = await sendFromDevAccount(chain, pathUsd, encodeTransferWithMemo(wallet.address, price, memoFor(offer)))
   expect((await verify(push(offer, hash, payer))).status).toBe(402)
   expect((await verify(push(offer, hash))).status).toBe(200)
 })
 
-test('the same transaction in another spelling is the same payment', async () => {
+test('another encoding of the same transaction is the same payment', async () => {
   const offer = await challenge()
   const signed = await payer.sign(offer)
   const shown = (signature: string) =>
@@ -336,7 +330,7 @@ test('twenty copies of one credential at two processes at once are one payment',
   expect([await countPayments(), await received()]).toEqual([(before[0] ?? 0n) + 1n, (before[1] ?? 0n) + price])
 })
 
-test('one challenge buys once: of several transactions for it that are shown at once, one is taken and sent', async () => {
+test('one challenge buys once: of several transactions sent for it at once, one is accepted and broadcast', async () => {
   const before = [await countPayments(), await received()]
   const offer = await challenge()
   const credentials = await Promise.all([700_000n, 700_001n, 700_002n].map((gas) => payer.pull(offer, { gas })))
@@ -344,7 +338,7 @@ test('one challenge buys once: of several transactions for it that are shown at 
   expect([await countPayments(), await received()]).toEqual([(before[0] ?? 0n) + 1n, (before[1] ?? 0n) + price])
 })
 
-test('a payer without money is told so, and his credential is good once he has it', async () => {
+test('a payer without money gets that reason, and their credential is valid once they have it', async () => {
   const poor = await aTempoPayer(chain, { funded: false })
   await fundToken(chain, 'AlphaUSD', poor.account.address, 1_000_000n)
   const offer = await challenge()

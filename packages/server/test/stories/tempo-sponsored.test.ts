@@ -34,21 +34,21 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-/** An organisation of its own has a day's gas of its own. */
+/** A new organization with its own daily gas budget. */
 async function aShop() {
   const org = await world.organisation()
   const wallet = await aTempoWallet(world, org)
-  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
   return {
     org,
     wallet,
-    challenge: async () => offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', asked)),
+    challenge: async () => offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested)),
     verify: (credential: string): Promise<Answer> =>
-      world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...asked }),
+      world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested }),
   }
 }
 
-/** Holds exactly one payment and nothing for fees. */
+/** A payer with exactly the money for its payments and nothing for fees. */
 async function aPayerWithoutFees(payments = 1n): Promise<TempoPayer> {
   const payer = await aTempoPayer(chain, { funded: false })
   await fundToken(chain, 'pathUSD', payer.account.address, price * payments)
@@ -67,7 +67,7 @@ async function taken(org: Org): Promise<bigint> {
   return row === undefined ? 0n : BigInt(row.nanoUsd)
 }
 
-test('a payer who holds the price and nothing more pays it to the last unit, and the service pays the fee', async () => {
+test('a payer with exactly the price pays it to the last unit, and the service pays the fee', async () => {
   const { org, wallet, challenge, verify } = await aShop()
   const payer = await aPayerWithoutFees()
   const before = await tokenBalance(chain, 'pathUSD', settler)
@@ -83,7 +83,7 @@ test('a payer who holds the price and nothing more pays it to the last unit, and
   expect(((await taken(org)) + 999n) / 1_000n, 'the day is charged with the fee that was paid').toBe(fee)
 })
 
-test('a payer who pays his own fee although he need not costs the service nothing', async () => {
+test('a payer who pays their own fee without need costs the service nothing', async () => {
   const { org, challenge, verify } = await aShop()
   const before = await tokenBalance(chain, 'pathUSD', settler)
   const payer = await aTempoPayer(chain)
@@ -92,7 +92,7 @@ test('a payer who pays his own fee although he need not costs the service nothin
   expect(await taken(org)).toBe(0n)
 })
 
-test('a day’s budget that is used up ends sponsoring: 429 for a promise made before, and none is made after', async () => {
+test('a used up daily budget ends sponsoring: 429 for an earlier sponsored challenge, and no new one is sponsored', async () => {
   const { org, challenge, verify } = await aShop()
   const payer = await aPayerWithoutFees(2n)
   const [first, second] = [await challenge(), await challenge()]
@@ -106,13 +106,13 @@ test('a day’s budget that is used up ends sponsoring: 429 for a promise made b
 })
 
 const greedy = [
-  ['asks for more gas than a payment takes', { gas: 1_000_001n }, 'the gas limit is above'],
-  ['offers more for gas than it is worth', { maxFeePerGas: 100_000_000_001n }, 'maxFeePerGas is above'],
+  ['requests more gas than a payment uses', { gas: 1_000_001n }, 'the gas limit is above'],
+  ['offers more for gas than the limit', { maxFeePerGas: 100_000_000_001n }, 'maxFeePerGas is above'],
   ['runs out of gas', { gas: 60_000n }, 'the gas limit is too low'],
-  ['pays more than the payer has', { amount: price * 2n }, 'the amount is not the one'],
+  ['pays more than the payer has', { amount: price * 2n }, 'the amount is not the requested one'],
 ] as const
 
-test.each(greedy)('a sponsored transaction that %s is not signed for', async (_name, changes, words) => {
+test.each(greedy)('a sponsored transaction that %s is not signed', async (_name, changes, words) => {
   const { org, challenge, verify } = await aShop()
   const before = await tokenBalance(chain, 'pathUSD', settler)
   const payer = await aPayerWithoutFees()
@@ -123,7 +123,7 @@ test.each(greedy)('a sponsored transaction that %s is not signed for', async (_n
   expect(await taken(org)).toBe(0n)
 })
 
-test('a sponsored transaction that would fail is not signed for: its payer has no money', async () => {
+test('a sponsored transaction that would fail is not signed: its payer has no money', async () => {
   const { org, challenge, verify } = await aShop()
   const payer = await aTempoPayer(chain, { funded: false })
   const answer = await verify(await payer.pull(await challenge(), { gas }))
@@ -131,7 +131,7 @@ test('a sponsored transaction that would fail is not signed for: its payer has n
   expect(await taken(org)).toBe(0n)
 })
 
-test('a challenge that pays the fee asks for a transaction, and a hash that is bound to it is credited all the same', async () => {
+test('a sponsored challenge requests a transaction, and a hash that is bound to it is credited too', async () => {
   const { org, wallet, challenge, verify } = await aShop()
   const payer = await aTempoPayer(chain)
   const offer = await challenge()
@@ -150,20 +150,20 @@ test('a challenge that pays the fee asks for a transaction, and a hash that is b
   expect(codeOf(await verify(push(offer, hash, payer)))).toBe('duplicate-payment')
 })
 
-test('without sponsoring, or without money for it, no challenge promises a fee', async () => {
+test('without sponsoring, or without money for it, no challenge is sponsored', async () => {
   const off = await aWorld({ chains: [chain] })
   const poor = await aWorld({ chains: [chain], config: { sponsorTempoFees: true } })
   for (const other of [off, poor]) {
     const org = await other.organisation()
     const wallet = await aTempoWallet(other, org)
-    const asked = { walletId: wallet.id, resource, price: '0.01' }
-    const offer = offerOf(await other.call(org.testKey, 'POST', '/payments/challenge', asked))
+    const requested = { walletId: wallet.id, resource, price: '0.01' }
+    const offer = offerOf(await other.call(org.testKey, 'POST', '/payments/challenge', requested))
     expect(promisesFee(offer)).not.toBe(true)
     await other.stop()
   }
 })
 
-test('a node that fails is asked for the sponsor’s money once for many unpaid requests, and none of them is promised a fee', async () => {
+test('a failing node is queried for the sponsor’s balance once for many unpaid requests, and none of them is sponsored', async () => {
   const node = await startFaultProxy(chain.rpcUrl)
   const now = new Date()
   const other = await aWorld({
@@ -174,11 +174,11 @@ test('a node that fails is asked for the sponsor’s money once for many unpaid 
   try {
     const org = await other.organisation()
     const wallet = await aTempoWallet(other, org)
-    const asked = { walletId: wallet.id, resource, price: '0.01' }
+    const requested = { walletId: wallet.id, resource, price: '0.01' }
     node.set('error500')
     const before = node.requests
     for (let request = 0; request < 5; request += 1) {
-      const offer = offerOf(await other.call(org.testKey, 'POST', '/payments/challenge', asked))
+      const offer = offerOf(await other.call(org.testKey, 'POST', '/payments/challenge', requested))
       expect(promisesFee(offer)).not.toBe(true)
     }
     expect(node.requests - before).toBe(1)
@@ -188,24 +188,28 @@ test('a node that fails is asked for the sponsor’s money once for many unpaid 
   }
 })
 
-test('money that was pushed arrives in the log also where the month is full, and where the challenge has expired since', async () => {
+test('pushed money is in the log also where the quota is used up, and where the challenge has expired since', async () => {
   const hobby = await world.organisation('hobby')
   const wallet = await aTempoWallet(world, hobby)
-  const asked = { walletId: wallet.id, resource, price: '0.01' }
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
   const month = clock.now().toISOString().slice(0, 7)
   await world.database.db.run(sql`
     insert into usage_counters (organisation_id, environment, kind, period, used) values (${hobby.id}, 'test', 'payments', ${month}, 1000000)
     on conflict (organisation_id, environment, kind, period) do update set used = excluded.used`)
   const payer = await aTempoPayer(chain)
-  const offer = offerOf(await world.call(hobby.testKey, 'POST', '/payments/challenge', asked))
+  const offer = offerOf(await world.call(hobby.testKey, 'POST', '/payments/challenge', requested))
   const credential = push(offer, await payer.broadcast(offer), payer)
   clock.forward(400_000)
-  const answer = await world.call(hobby.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...asked })
+  const answer = await world.call(hobby.testKey, 'POST', '/payments/verify', {
+    protocol: 'mpp',
+    credential,
+    ...requested,
+  })
   expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
   expect((await world.call(hobby.testKey, 'GET', '/payments/logs')).list).toMatchObject([{ status: 'settled' }])
 })
 
-test('a challenge that was kept until the price rose is credited after its end, and buys nothing', async () => {
+test('a challenge that was paid after the price rose is credited after its expiry, and buys nothing', async () => {
   const own = await world.organisation()
   const wallet = await aTempoWallet(world, own)
   const route = { walletId: wallet.id, resource, price: '0.01', method: 'GET' }

@@ -30,7 +30,7 @@ afterAll(async () => {
 const deposit = (body: object, key = org.testKey, headers: Record<string, string> = {}): Promise<Answer> =>
   world.call(key, 'POST', '/test/deposits', { token: 'USDC', amount: '1.5', ...body }, headers)
 
-/** Amounts that were reported for a wallet, the oldest first. */
+/** Amounts of a wallet's deposit events, the oldest first. */
 async function reported(walletId: string): Promise<readonly unknown[]> {
   const { list } = await world.call(org.testKey, 'GET', '/events?limit=500')
   return list
@@ -45,7 +45,7 @@ async function aMaster(chain: string, token: string): Promise<{ readonly id: str
   return { id: String(made.body.id), address: made.body.address as Address }
 }
 
-test('a test deposit is real money on the test chain, and is reported like any other', async () => {
+test('a test deposit is real money on the test chain, and is published like any other', async () => {
   const byo = await world.wallet(org)
   const master = await aMaster('base', 'USDC')
   for (const { id, address } of [byo, master]) {
@@ -72,7 +72,7 @@ test('on Tempo too', async () => {
   await expect.poll(() => reported(master.id), { timeout: 60_000 }).toEqual([['2', 'pathUSD', faucet]])
 })
 
-test('a repeat under one key sends nothing more, and deposits at the same moment at two processes all arrive', async () => {
+test('a repeat under one key sends nothing more, and concurrent deposits at two processes all arrive', async () => {
   const master = await aMaster('base', 'USDC')
   const once = { 'idempotency-key': 'deposit-1' }
   const repeats = await Promise.all(
@@ -95,7 +95,7 @@ test('a repeat under one key sends nothing more, and deposits at the same moment
   await other.server.stop()
 })
 
-test('live keys, other organisations’ wallets, unknown tokens and amounts out of bounds are refused, and nothing is sent', async () => {
+test('live keys, other organizations’ wallets, unknown tokens and invalid amounts are refused, and nothing is sent', async () => {
   const { id: walletId } = await world.wallet(org)
   const before = await tokenBalance(base, 'USDC', faucet)
   const other = await world.organisation()

@@ -6,7 +6,7 @@ import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
 import type { Burnt } from '../iris.ts'
-import type { Told } from '../partner-double.ts'
+import type { PartnerResponse } from '../partner-double.ts'
 import { bridgeOf } from '../partner-stage.ts'
 import { untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf } from '../world.ts'
@@ -20,10 +20,10 @@ afterAll(() => stage?.stop())
 beforeEach(() => stage.renew())
 afterEach(() => stage.onBase.setAutomine(true))
 
-test('USDC is burnt here, attested, and minted there by our own claim; its end is told once', async () => {
+test('USDC is burned here, attested, and minted there by our own claim; its end is published once', async () => {
   const master = await stage.aTraveller()
   const body = bridgeOf(master)
-  const said: ((burnt: Burnt) => Told)[] = [
+  const said: ((burnt: Burnt) => PartnerResponse)[] = [
     () => ({ status: 404, json: { code: 404, error: 'Message not found' } }),
     (burnt) => burnt.pending(),
     (burnt) => burnt.pending('insufficient_fee'),
@@ -46,7 +46,7 @@ test('USDC is burnt here, attested, and minted there by our own claim; its end i
   ])
 })
 
-test('where Circle has no early fee the burn is the ordinary one, and everything arrives', async () => {
+test('where Circle has no fast transfer fee the burn is the standard one, and the whole amount arrives', async () => {
   stage.iris.fees = stage.iris.fees.slice(1)
   const thresholds: string[] = []
   stage.iris.says = (burnt) => {
@@ -60,11 +60,11 @@ test('where Circle has no early fee the burn is the ordinary one, and everything
   expect(thresholds[0]).toBe('000007d0')
 })
 
-test('without gas on the other chain the claim waits, and is made once there is some', async () => {
+test('without gas on the other chain the claim waits, and is sent once there is some', async () => {
   const master = await stage.aTraveller(0n)
   const body = bridgeOf(master)
   const sent = await stage.send(body)
-  await stage.untilSaid(sent, 'complete: no gas to claim')
+  await stage.untilPartnerStatus(sent, 'complete: no gas to claim')
   expect([(await stage.get(sent)).status, await stage.claimsOf(master)]).toEqual(['pending', 0])
   await fundNative(stage.ethereum, master.address, 10n ** 18n)
   await untilBooked(stage.world, stage.ethereum)
@@ -72,7 +72,7 @@ test('without gas on the other chain the claim waits, and is made once there is 
   expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
 })
 
-test('what somebody else delivers is complete without a claim of ours, once no reorganisation can undo it', async () => {
+test('a delivery by somebody else is complete without a claim of ours, once it is final', async () => {
   const master = await stage.aTraveller(0n)
   const body = bridgeOf(master)
   let burnt: Burnt | undefined
@@ -81,23 +81,23 @@ test('what somebody else delivers is complete without a claim of ours, once no r
     return one.complete(usualFee)
   }
   const sent = await stage.send(body)
-  await stage.untilSaid(sent, 'complete: no gas to claim')
-  if (burnt === undefined) throw new Error('nothing was asked')
+  await stage.untilPartnerStatus(sent, 'complete: no gas to claim')
+  if (burnt === undefined) throw new Error('no request came')
   const before = await stage.onEthereum.snapshot()
   await stage.claimAsStranger(burnt)
-  const asked = stage.iris.asked.length
-  await expect.poll(() => stage.iris.asked.length).toBeGreaterThan(asked + 1)
+  const requested = stage.iris.requested.length
+  await expect.poll(() => stage.iris.requested.length).toBeGreaterThan(requested + 1)
   expect((await stage.get(sent)).status, 'its block may still be undone').toBe('pending')
   await stage.onEthereum.revert({ id: before })
   expect(await stage.usdcOn(stage.ethereum, body.toAddress)).toBe(0n)
-  await stage.untilSaid(sent, 'complete: no gas to claim')
+  await stage.untilPartnerStatus(sent, 'complete: no gas to claim')
   await stage.claimAsStranger(burnt)
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
   expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 0])
   expect((await stage.eventsOf(sent)).map(({ type }) => type)).toEqual(['transfer.completed'])
 })
 
-test('nothing is burnt for a chain on which nobody of ours could claim', async () => {
+test('nothing is burned for a chain on which the service could not claim', async () => {
   const blind = await aWorld({
     chains: [stage.base],
     config: { partners: { cctp: { baseUrl: stage.iris.url } } },
@@ -119,7 +119,7 @@ test('nothing is burnt for a chain on which nobody of ours could claim', async (
   }
 })
 
-test('a burn that a reorganisation undoes is burnt again as the same bytes, and Circle is asked of none that may be undone', async () => {
+test('a burn that a reorganization undoes is sent again as the same bytes, and Circle is queried only for final burns', async () => {
   const master = await stage.aTraveller()
   const body = bridgeOf(master)
   const before = await stage.onBase.snapshot()
@@ -129,14 +129,14 @@ test('a burn that a reorganisation undoes is burnt again as the same bytes, and 
   await stage.onBase.revert({ id: before })
   await expect.poll(async () => leftAtOf(sent)).toBeNull()
   expect(await stage.usdcOn(stage.base, master.address)).toBe(100_000_000n)
-  expect(stage.iris.asked.filter(({ query }) => query.transactionHash === sent.body.txHash)).toEqual([])
+  expect(stage.iris.requested.filter(({ query }) => query.transactionHash === sent.body.txHash)).toEqual([])
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', txHash: sent.body.txHash })
   expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
   expect(await stage.countOf(master.address, 'base'), 'approval and burn').toBe(2)
   expect((await stage.eventsOf(sent)).map(({ type }) => type)).toEqual(['transfer.completed'])
 })
 
-test('an approval that a reorganisation undoes after its call was sent goes first again, and the money moves once', async () => {
+test('an approval that a reorganization undoes after its call was sent is sent again first, and the money moves once', async () => {
   const master = await stage.aTraveller()
   const body = bridgeOf(master)
   const before = await stage.onBase.snapshot()

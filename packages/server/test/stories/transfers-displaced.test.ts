@@ -22,7 +22,7 @@ import {
 } from '../transfer-stage.ts'
 import { codeOf } from '../world.ts'
 
-// Base is final five blocks deep, so what used the nonce can still be undone.
+// Base is final five blocks deep, so a transaction that used the nonce can still be undone.
 const token = 10n ** 18n
 let stage: TransferStage
 
@@ -44,7 +44,7 @@ async function aLimitedMaster(): Promise<Managed> {
   return master
 }
 
-/** The node takes what is sent, says so, and never tells anybody. */
+/** The node accepts what is sent, reports success, and does not forward it. */
 async function beginLost(body: unknown): Promise<string> {
   stage.node.lie('eth_sendRawTransaction', () => ({ result: `0x${'0'.repeat(64)}` }))
   const id = await begin(stage, body)
@@ -52,19 +52,19 @@ async function beginLost(body: unknown): Promise<string> {
   return id
 }
 
-/** Somebody else who holds the wallet's key sends the coin away, at the wallet's next nonce. */
+/** Another holder of the wallet's key sends the coin away, at the wallet's next nonce. */
 async function useNonceElsewhere({ address }: Managed): Promise<void> {
   await stage.chain.impersonateAccount({ address })
   await stage.chain.sendTransaction({ account: address, to: stranger(), value: 1n, chain: null, gas: 21_000n })
   await stage.chain.mine({ blocks: 1 })
 }
 
-/** Lets the time that a node may lag go by, and the lane look at it twice. */
+/** Passes the time that a node may lag, and lets the lane poll twice. */
 async function lookMuchLater(): Promise<void> {
   for (let look = 0; look < 2; look++) {
-    const before = stage.node.asked('eth_getTransactionCount')
+    const before = stage.node.requested('eth_getTransactionCount')
     stage.clock.forward(130_000)
-    await expect.poll(() => stage.node.asked('eth_getTransactionCount'), patient).toBeGreaterThan(before + 2)
+    await expect.poll(() => stage.node.requested('eth_getTransactionCount'), patient).toBeGreaterThan(before + 2)
   }
 }
 
@@ -79,7 +79,7 @@ async function unknownTransfers(): Promise<Record<string, unknown>[]> {
   return Listed.parse(await admin('unknown-transfers'))
 }
 
-test('a transfer whose nonce another transaction used fails not by that alone: its caller sees pending, nothing is released, and the operator ends it', async () => {
+test('a transfer does not fail merely because another transaction used its nonce: its caller sees pending, nothing is released, and the operator ends it', async () => {
   const master = await aLimitedMaster()
   const lost = bodyFrom(master)
   const id = await beginLost(lost)
@@ -116,7 +116,7 @@ test('a transfer whose nonce another transaction used fails not by that alone: i
   expect(await eventsOf(stage, id)).toEqual(['transfer.failed'])
 })
 
-test('an operator who found the transaction that moved the money ends the transfer as done, and its reservation stays', async () => {
+test('an operator who found the transaction that moved the money completes the transfer, and its reservation stays', async () => {
   const master = await aLimitedMaster()
   const id = await beginLost(bodyFrom(master))
   await useNonceElsewhere(master)
@@ -137,7 +137,7 @@ test('an operator who found the transaction that moved the money ends the transf
   ])
 })
 
-/** What the database lost: the wallet's key signs the transfer's call once more, in another form. */
+/** What the database lost: the wallet's key signs the transfer's call again, in another form. */
 async function sendCallElsewhere(
   { address }: Managed,
   body: { readonly toAddress: `0x${string}` },
@@ -147,14 +147,14 @@ async function sendCallElsewhere(
   const data = encodeTransfer(body.toAddress, 2_500_000n)
   const sent = { account: address, to: to ?? '0x', data, chain: null, gas: 120_000n, maxFeePerGas: 9n * 10n ** 9n }
   const hash = await stage.chain.sendTransaction(sent)
-  // The chain's time follows the clock that the test puts forward: what was mined before a transfer was made is not the transfer's.
+  // The chain's time follows the test's clock: a transaction mined before a transfer was created is not the transfer's.
   const timestamp = BigInt(Math.ceil(stage.clock.now().getTime() / 1_000)) + 1n
   await stage.chain.setNextBlockTimestamp({ timestamp })
   await stage.chain.mine({ blocks: 1 })
   return hash
 }
 
-/** The node answers no question about old state, as one that prunes. */
+/** The node answers no queries about old state, like a pruning node. */
 function forgetOldState(): void {
   stage.node.lie('eth_getTransactionCount', async ({ params, truth }) => {
     if (typeof params[1] !== 'string' || !params[1].startsWith('0x')) return truth()
@@ -167,7 +167,7 @@ test.each([
   ['at its own nonce, by a node without old state', async () => forgetOldState()],
   ['at the next nonce', (master: Managed) => useNonceElsewhere(master)],
 ])(
-  'a transfer that a lost transaction carried out %s ends as done by it, and nothing is paid again',
+  'a transfer that a lost transaction carried out %s is completed by it, and nothing is paid again',
   async (_, before) => {
     const master = await aLimitedMaster()
     const body = bodyFrom(master)
@@ -208,7 +208,7 @@ test('a lost transaction that is older than the transfer did not carry it out', 
   await admin('end-transfer', '--transfer', id, '--not-moved', 'yes')
 })
 
-test('a transfer whose nonce a block used that is then undone is not failed: it goes, once', async () => {
+test('a transfer whose nonce a block used that is then undone is not failed: it is sent, once', async () => {
   const master = await aLimitedMaster()
   const before = await stage.chain.snapshot()
   const body = bodyFrom(master)
@@ -224,7 +224,7 @@ test('a transfer whose nonce a block used that is then undone is not failed: it 
   expect(await reservedBy(stage, master)).toBe((5n * token) / 2n)
 })
 
-test('a node that counts a wallet’s transactions too high for a long time fails no transfer that a block then takes', async () => {
+test('a node that reports too high a transaction count for a long time fails no transfer that a block then includes', async () => {
   const master = await aLimitedMaster()
   const body = bodyFrom(master)
   const id = await beginLost(body)
@@ -240,7 +240,7 @@ test('a node that counts a wallet’s transactions too high for a long time fail
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 
-test('a chain that goes back behind transfers that were final gets them again, each once, before what is new', async () => {
+test('after a chain goes back behind final transfers they are sent again, each once, before anything new', async () => {
   const master = await aLimitedMaster()
   const before = await stage.chain.snapshot()
   const old = bodyFrom(master, { amount: '1' })

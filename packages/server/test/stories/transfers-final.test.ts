@@ -16,7 +16,7 @@ import {
   transferOf,
 } from '../transfer-stage.ts'
 
-// Base counts a payment five blocks deep; its blocks are final when they are safe, which anvil says of those 32 deep.
+// Base counts a payment five blocks deep; its blocks are final when they are safe, which on anvil is 32 deep.
 const token = 10n ** 18n
 const alwaysReverts = '0x60006000fd'
 let stage: TransferStage
@@ -46,11 +46,11 @@ async function mineUntilConfirmed(id: string): Promise<void> {
   await expect.poll(isConfirmed, patient).toBe(true)
 }
 
-/** At the payment depth and beyond, and far from being safe. */
+/** Mines to the payment depth and beyond, but not to the safe depth. */
 async function mineToDepth(): Promise<void> {
-  const before = stage.node.asked('eth_getBlockByNumber')
+  const before = stage.node.requested('eth_getBlockByNumber')
   await stage.chain.mine({ blocks: 10 })
-  await expect.poll(() => stage.node.asked('eth_getBlockByNumber'), patient).toBeGreaterThan(before + 20)
+  await expect.poll(() => stage.node.requested('eth_getBlockByNumber'), patient).toBeGreaterThan(before + 20)
 }
 
 test('a transfer at the payment depth is confirmed and open: its event comes once, when its block is safe', async () => {
@@ -71,7 +71,7 @@ test('a transfer at the payment depth is confirmed and open: its event comes onc
   expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
 })
 
-test('a transfer whose block is undone beyond the payment depth is pending again without another transfer, and goes again as the same bytes', async () => {
+test('a transfer whose block is undone beyond the payment depth is pending again without another transfer, and is sent again as the same bytes', async () => {
   const master = await aLimitedMaster()
   const before = await stage.chain.snapshot()
   const body = bodyFrom(master)
@@ -80,7 +80,7 @@ test('a transfer whose block is undone beyond the payment depth is pending again
   await mineToDepth()
   const { txHash } = await transferOf(stage, id)
   await stage.chain.revert({ id: before })
-  // As a reorganisation does: another branch, at least as long.
+  // Like a reorganization: another branch, at least as long.
   await stage.chain.mine({ blocks: 20 })
   const isPending = async (): Promise<unknown> => {
     stage.clock.forward(5_000)
@@ -100,7 +100,7 @@ test('a transfer whose block is undone beyond the payment depth is pending again
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 
-test('a transfer that reverted in a block that is undone beyond the payment depth is not failed: nothing is released, and it goes', async () => {
+test('a transfer that reverted in a block that is undone beyond the payment depth is not failed: nothing is released, and it is sent', async () => {
   const master = await aLimitedMaster()
   const usdc = networkByName('base')?.tokens.find(({ symbol }) => symbol === 'USDC')?.address ?? '0x'
   const before = await stage.chain.snapshot()
@@ -133,7 +133,7 @@ test('a transfer that reverted in a block that is undone beyond the payment dept
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 
-test('a transfer that reverted fails once its block is safe, and releases what it reserved', async () => {
+test('a transfer that reverted fails once its block is safe, and releases its reservation', async () => {
   const master = await aLimitedMaster()
   const usdc = networkByName('base')?.tokens.find(({ symbol }) => symbol === 'USDC')?.address ?? '0x'
   const code = await stage.chain.getCode({ address: usdc })

@@ -26,7 +26,7 @@ let base: DevChain
 let world: World
 let org: Org
 let relayer: BridgeRelayer
-/** The first quote that the sandbox gives is what it says from then on, while this is set. */
+/** While set, the sandbox repeats its first quote. */
 let remembered: { quoted?: Quoted } | undefined
 
 beforeAll(async () => {
@@ -93,7 +93,7 @@ async function node(method: string, ...params: readonly unknown[]): Promise<unkn
   return z.object({ result: z.unknown() }).parse(await answer.json()).result
 }
 
-test('one token of Tempo becomes another in one transaction, approval and all, its fee paid in the token that is let go', async () => {
+test('one token of Tempo is swapped for another in one transaction, including approval, its fee paid in the token sold', async () => {
   const master = await aMaster()
   await fundToken(tempo, 'AlphaUSD', master.address, 20_000_000n)
   const body = swapOf(master)
@@ -121,7 +121,7 @@ function rawOf(amount: unknown): bigint {
   return raw
 }
 
-test('a bridge out of Tempo is answered once it has left, arrives, and holds nothing against the wallet any more', async () => {
+test('a bridge out of Tempo is answered once it has left, arrives, and then reserves nothing of the wallet', async () => {
   const master = await aMaster()
   await fundToken(tempo, 'AlphaUSD', master.address, 60_000_000n)
   const body = swapOf(master, { toChain: 'base', toToken: 'USDC', amount: '25' })
@@ -132,7 +132,7 @@ test('a bridge out of Tempo is answered once it has left, arrives, and holds not
     'partner-bridge',
     '24.975',
   ])
-  expect((await send({ ...body, toAddress: stranger() })).status, 'the rest may go too').toBe(201)
+  expect((await send({ ...body, toAddress: stranger() })).status, 'the rest can be sent too').toBe(201)
   await relayer.pass()
   const state = async () => (await world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body
   await expect.poll(async () => (await state()).status, { timeout: 60_000 }).toBe('confirmed')
@@ -141,7 +141,7 @@ test('a bridge out of Tempo is answered once it has left, arrives, and holds not
   expect(await tokenBalance(base, 'USDC', body.toAddress)).toBe(24_975_000n)
 })
 
-test('a child on Tempo swaps by itself: nobody has to send it anything for its fee', async () => {
+test('a child on Tempo swaps by itself: it needs no top-up for its fee', async () => {
   const master = await aMaster()
   const made = await world.call(org.testKey, 'POST', `${masters}/${master.id}/child-addresses`, {})
   const child = { id: String(made.body.id), address: made.body.address as Address }
@@ -153,13 +153,13 @@ test('a child on Tempo swaps by itself: nobody has to send it anything for its f
   expect(await client().getTransactionCount({ address: master.address })).toBe(0)
 })
 
-test('the fee is weighed with the amount, to the unit', async () => {
+test('the fee is added to the amount, to the unit', async () => {
   const master = await aMaster()
   const body = swapOf(master)
   remembered = {}
-  // A unit more than the amount: a balance that comes to nothing would give gas back.
+  // One unit more than the amount: clearing a balance would refund gas.
   await fundToken(tempo, 'AlphaUSD', master.address, 10_000_001n)
-  // Blocks without transactions bring the base fee to its floor, where it stays.
+  // Blocks without transactions bring the base fee to its minimum, where it stays.
   await node('anvil_mine', '0x200')
   const short = await send(body)
   expect([short.status, codeOf(short)]).toEqual([422, 'insufficient-balance'])
@@ -180,7 +180,7 @@ test('the fee is weighed with the amount, to the unit', async () => {
   expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
 })
 
-test('a swap that another process sends after the market moved fails with its fee spent, its money there and no approval behind', async () => {
+test('a swap that another process sends after the market moved fails with its fee spent, its money in place and no allowance left', async () => {
   const planning = await aWorld({ chains: [tempo, base], config: { ...config, role: 'api', transferWaitMs: 0 } })
   try {
     const own = await planning.organisation()
@@ -203,7 +203,7 @@ test('a swap that another process sends after the market moved fails with its fe
   }
 })
 
-/** Somebody else swaps so much that the price is another. */
+/** Another swap moves the price. */
 async function moveMarket(): Promise<void> {
   const rawAmount = 1_000_000n * 1_000_000n
   const approve = encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [sandboxPoolAddress, rawAmount] })

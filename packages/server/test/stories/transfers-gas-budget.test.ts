@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { dayOf } from '../../src/features/plans/index.ts'
 import { planTransfer } from '../../src/features/transfers/plan.ts'
 import type { Outcome } from '../../src/features/transfers/record.ts'
-import { type OwnIntent, recordTransfer } from '../../src/features/transfers/rounds.ts'
+import { type OwnIntent, recordTransfer } from '../../src/features/transfers/record-batches.ts'
 import { NewTransfer } from '../../src/features/transfers/schema.ts'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import type { Ctx } from '../../src/platform/ctx.ts'
@@ -27,7 +27,7 @@ afterAll(async () => {
   await base?.stop()
 })
 
-/** What acts for an organisation, and how many transactions it has begun. */
+/** An organization's context, and the number of transactions that it has begun. */
 function counted({ id: organisationId }: Org): { readonly ctx: Ctx; readonly begun: () => number } {
   const { db, ...deps } = world.server.deps
   let count = 0
@@ -42,7 +42,7 @@ function counted({ id: organisationId }: Org): { readonly ctx: Ctx; readonly beg
   return { ctx, begun: () => count }
 }
 
-/** Transfers of children that have no gas, planned while there was gas in the day's budget. */
+/** Transfers of children without gas, planned while the day's budget had gas. */
 async function planned(ctx: Ctx, org: Org, count: number): Promise<readonly OwnIntent[]> {
   const { children } = await aFamily(world, org, base, { count })
   const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '1' }
@@ -51,7 +51,7 @@ async function planned(ctx: Ctx, org: Org, count: number): Promise<readonly OwnI
       const toAddress = privateKeyToAddress(generatePrivateKey())
       const request = NewTransfer.parse({ fromWalletId, ...usual, toAddress })
       const plan = await planTransfer(ctx, request)
-      expect(plan.steps, 'the settler is to bring it').toEqual([])
+      expect(plan.steps, 'the settler is to send it').toEqual([])
       return {
         ctx,
         request,
@@ -65,7 +65,7 @@ async function planned(ctx: Ctx, org: Org, count: number): Promise<readonly OwnI
   )
 }
 
-/** Lets others have used the budget of the day but for so many authorisations. */
+/** Uses up the day's budget except for this many authorizations. */
 async function useGas({ tenant, clock, settleNanoUsdPerDayMax }: Ctx, left: bigint): Promise<void> {
   await world.database.db.run(sql`
     insert into gas_budgets (organisation_id, environment, network, day, nano_usd) values
@@ -82,7 +82,7 @@ async function stored(org: Org): Promise<string[]> {
   return (await world.database.db.many(z.object({ id: z.string() }), statement)).map(({ id }) => id)
 }
 
-test('transfers for which the gas of the day does not last are left out of their round in one go, and the others are made', async () => {
+test('transfers beyond the daily gas budget are excluded from their batch in one step, and the others are made', async () => {
   const org = await world.organisation()
   const { ctx, begun } = counted(org)
   const intents = await planned(ctx, org, 6)
@@ -90,7 +90,7 @@ test('transfers for which the gas of the day does not last are left out of their
   const before = begun()
   const outcomes = await recordAll(intents)
   const made = outcomes.filter((outcome) => typeof outcome === 'string')
-  expect(outcomes.slice(0, 2), 'in the order in which they came').toEqual(made)
+  expect(outcomes.slice(0, 2), 'in the order of arrival').toEqual(made)
   expect(outcomes.slice(2).map((outcome) => isProblem(outcome, 'insufficient-balance'))).toEqual([
     true,
     true,
@@ -101,7 +101,7 @@ test('transfers for which the gas of the day does not last are left out of their
   expect(begun() - before, 'once with all of them, and once with those that are made').toBe(2)
 })
 
-test('where nothing is left of the gas of the day, a round of transfers that need it is one transaction', async () => {
+test('with the daily gas budget used up, a batch of transfers that need it is one transaction', async () => {
   const org = await world.organisation()
   const { ctx, begun } = counted(org)
   const intents = await planned(ctx, org, 6)

@@ -29,21 +29,21 @@ afterEach(async () => {
 })
 afterAll(() => stage?.stop())
 
-/** From here on there is a block where a test makes one. */
+/** From here on a test makes each block. */
 async function aMasterWithoutBlocks(): Promise<Managed> {
   const master = await aMaster(stage)
   await stage.chain.setAutomine(false)
   return master
 }
 
-/** From the next block on; it falls again with every block that is not full. */
+/** Applies from the next block on; it falls again with every block that is not full. */
 async function mineAtBaseFee(baseFee: bigint): Promise<void> {
   await stage.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFee })
   await stage.chain.mine({ blocks: 1 })
   expect((await stage.chain.getBlock()).baseFeePerGas).toBe(baseFee)
 }
 
-/** Longer than a transaction waits for a block before more is offered for it. */
+/** Passes more time than a transaction waits for a block before its fee is raised. */
 function waitTooLong(): void {
   stage.clock.forward(20_000)
 }
@@ -52,7 +52,7 @@ async function movedFrom({ address }: Managed, to: `0x${string}`): Promise<bigin
   return [await tokenBalance(stage.dev, 'USDC', to), 100_000_000n - (await tokenBalance(stage.dev, 'USDC', address))]
 }
 
-/** What the wallet has paid in wei beside what it sent. */
+/** What the wallet has paid in wei beside the amounts it sent. */
 async function gasPaidBy({ address }: Managed): Promise<string> {
   return formatAmount(10n ** 18n - (await stage.chain.getBalance({ address })), 18)
 }
@@ -62,7 +62,7 @@ function expectRaised([before, after]: readonly (Attempt | undefined)[]): void {
     expect((after?.[fee] ?? 0n) * 8n, fee).toBeGreaterThanOrEqual((before?.[fee] ?? 0n) * 9n)
 }
 
-test('a base fee that jumps tenfold over a waiting transfer is met by an eighth more at least, and the transfer is the one that a block took, at the fee that it paid', async () => {
+test('when the base fee jumps tenfold the offer rises by at least an eighth, and the transfer is the form that a block included, at its fee', async () => {
   const master = await aMasterWithoutBlocks()
   await mineAtBaseFee(gwei)
   const body = bodyFrom(master)
@@ -84,7 +84,7 @@ test('a base fee that jumps tenfold over a waiting transfer is met by an eighth 
   expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
 })
 
-test('a replaced transfer of which a block takes the first form after all is that one, once, at its own fee', async () => {
+test('a replaced transfer whose first form a block includes after all has that hash, once, at its own fee', async () => {
   const master = await aMasterWithoutBlocks()
   const body = bodyFrom(master)
   const id = await begin(stage, body)
@@ -94,7 +94,7 @@ test('a replaced transfer of which a block takes the first form after all is tha
   waitTooLong()
   const attempts = await untilSent(stage, id, 3)
   expectRaised(attempts.slice(1))
-  // A builder who never heard of the later ones.
+  // The block builder never received the later ones.
   await stage.chain.dropTransaction({ hash: attempts[2]?.hash ?? '0x' })
   stage.node.lie('eth_sendRawTransaction', () => ({ result: attempts[2]?.hash }))
   await stage.chain.sendRawTransaction({ serializedTransaction: toHex(attempts[0]?.raw ?? new Uint8Array()) })
@@ -106,7 +106,7 @@ test('a replaced transfer of which a block takes the first form after all is tha
   expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
 })
 
-test('above the fee limit a transfer waits, offers no more and does not fail; it goes when gas falls', async () => {
+test('above the fee limit a transfer waits, offers no more and does not fail; it is sent when gas gets cheaper', async () => {
   const master = await aMasterWithoutBlocks()
   await mineAtBaseFee(gwei)
   const body = bodyFrom(master)
@@ -114,9 +114,9 @@ test('above the fee limit a transfer waits, offers no more and does not fail; it
   await untilSent(stage, id)
   await mineAtBaseFee(3_000n * gwei)
   for (let wait = 0; wait < 3; wait++) {
-    const before = stage.node.asked('eth_sendRawTransaction')
+    const before = stage.node.requested('eth_sendRawTransaction')
     waitTooLong()
-    await expect.poll(() => stage.node.asked('eth_sendRawTransaction')).toBeGreaterThan(before)
+    await expect.poll(() => stage.node.requested('eth_sendRawTransaction')).toBeGreaterThan(before)
   }
   const attempts = await attemptsOf(stage, id)
   expect(attempts.every(({ maxFee, priorityFee }) => maxFee <= 1_000n * gwei && priorityFee <= 20n * gwei)).toBe(true)
@@ -129,7 +129,7 @@ test('above the fee limit a transfer waits, offers no more and does not fail; it
   expect(ended.feeAmount).toBe(await gasPaidBy(master))
 })
 
-test('a higher offer that the wallet cannot pay for does not take the place of one that it can', async () => {
+test('a higher offer that the wallet cannot pay for does not replace one that it can', async () => {
   const master = await aMasterWithoutBlocks()
   await mineAtBaseFee(gwei)
   const body = bodyFrom(master)
@@ -140,7 +140,7 @@ test('a higher offer that the wallet cannot pay for does not take the place of o
   await mineAtBaseFee(500n * gwei)
   waitTooLong()
   await expect.poll(async () => (await attemptsOf(stage, id)).length).toBeGreaterThan(1)
-  // The node forgets what waits, as nodes do after hours or a restart.
+  // The node drops pending transactions, as nodes do after hours or a restart.
   await stage.chain.dropTransaction({ hash: first?.hash ?? '0x' })
   await mineAtBaseFee(gwei)
   waitTooLong()

@@ -29,7 +29,10 @@ import { untilBooked } from '../transfer-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
-/** A process that only answers: what works is started by hand, and dies where it is told to. The live Base is final five blocks deep. */
+/**
+ * A process that only answers. A test starts the workers, and each dies where the test says. The live Base is final five
+ * blocks deep.
+ */
 let chain: DevChain
 let world: World
 let org: Org
@@ -66,26 +69,26 @@ async function aWorker(deps: Deps) {
   const signer = await aSigner()
   await fundNative(chain, signer.address, 10n ** 20n)
   const lanes = createLanes({ deps, chains: deps.chains, signerOf: async () => signer })
-  const held = await takeAllLeases(deps.db, network.name)
+  const leased = await takeAllLeases(deps.db, network.name)
   const own = { ...deps, lanes, settlerAddress: signer.address }
-  return { signer, held, lane: { network: network.name, sender: signer.address }, deps: own }
+  return { signer, leased, lane: { network: network.name, sender: signer.address }, deps: own }
 }
 
 type Worker = typeof worker
 
-function partsOf({ deps, signer, held }: Worker): LaneParts {
+function partsOf({ deps, signer, leased }: Worker): LaneParts {
   const handlers = new Map([[relayPurpose, relayHandler(relayPartsOf(deps))]])
-  return { deps, chain: deps.chains.on(network), signerOf: () => signer, handlers, held, usedSince: new Map() }
+  return { deps, chain: deps.chains.on(network), signerOf: () => signer, handlers, leased, usedSince: new Map() }
 }
 
-/** One look at everything, as a worker has it again and again. */
+/** One pass over all queues, as a worker's. */
 async function turn(own: Worker, parts: LaneParts): Promise<void> {
   await signTransfers.run(systemCtx(own.deps))
   await passRelays(relayPartsOf(own.deps), network)
   await passLane(parts, own.lane)
 }
 
-/** What a process does from its start until nothing is under way, while blocks come. */
+/** Runs a process's work from its start until nothing is open, while blocks come. */
 async function work(own: Worker, isDone: () => Promise<boolean> = noneOpen): Promise<void> {
   const parts = partsOf(own)
   await resumeLanes(parts, [own.lane.sender])
@@ -95,7 +98,7 @@ async function work(own: Worker, isDone: () => Promise<boolean> = noneOpen): Pro
     await node.mine({ blocks: 1 })
     clock.forward(1_500)
   }
-  throw new Error('the transfers did not come to rest')
+  throw new Error('the transfers did not end')
 }
 
 async function noneOpen(): Promise<boolean> {
@@ -104,14 +107,14 @@ async function noneOpen(): Promise<boolean> {
   return (await world.database.db.one(z.object({ count: z.bigint() }), statement)).count === 0n
 }
 
-interface Asked {
+interface Requested {
   readonly id: string
   readonly to: Address
   readonly child: Address
 }
 
-/** A transfer of all that a child without gas has, of which nobody has done anything yet. */
-async function aTransfer(): Promise<Asked> {
+/** A transfer of the whole balance of a child without gas, not processed yet. */
+async function aTransfer(): Promise<Requested> {
   const masters = '/wallet-infra/master-wallets'
   const master = await world.call(org.liveKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
   const { body } = await world.call(org.liveKey, 'POST', `${masters}/${master.body.id}/child-addresses`, {})
@@ -119,18 +122,18 @@ async function aTransfer(): Promise<Asked> {
   await untilBooked(world, chain)
   const to = privateKeyToAddress(generatePrivateKey())
   const usual = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '2.5' }
-  const asked = { fromWalletId: body.id, toAddress: to, ...usual }
-  const sent = await world.call(org.liveKey, 'POST', '/wallet-infra/transfer', asked)
+  const requested = { fromWalletId: body.id, toAddress: to, ...usual }
+  const sent = await world.call(org.liveKey, 'POST', '/wallet-infra/transfer', requested)
   expect([sent.status, sent.body.status, sent.body.feeAmount]).toEqual([201, 'pending', '0'])
   return { id: String(sent.body.id), to, child: body.address as Address }
 }
 
-async function shown({ id: transferId }: Asked) {
+async function shown({ id: transferId }: Requested) {
   const { body } = await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${transferId}`)
   return { status: body.status, reason: body.reason, txHash: body.txHash }
 }
 
-async function eventsOf({ id: transferId }: Asked): Promise<string[]> {
+async function eventsOf({ id: transferId }: Requested): Promise<string[]> {
   const statement = sql`select type from events where payload ->> 'transactionId' = ${transferId} order by id`
   return (await world.database.db.many(z.object({ type: z.string() }), statement)).map(({ type }) => type)
 }
@@ -138,14 +141,14 @@ async function eventsOf({ id: transferId }: Asked): Promise<string[]> {
 const usdc = (address: Address) => tokenBalance(chain, 'USDC', address)
 const created = 'transfers.create api-key'
 
-async function expectArrived(transfer: Asked): Promise<void> {
+async function expectArrived(transfer: Requested): Promise<void> {
   expect((await shown(transfer)).status).toBe('confirmed')
   expect(await Promise.all([usdc(transfer.to), usdc(transfer.child)])).toEqual([2_500_000n, 0n])
   expect(await eventsOf(transfer)).toEqual(['transfer.completed'])
   expect(await auditedActions(world.database.db, transfer.id)).toEqual([created, 'transfers.confirmed system'])
 }
 
-async function rowOf(transfer: Asked) {
+async function rowOf(transfer: Requested) {
   const Row = z.object({ state: z.string(), attempts: z.number() })
   return world.database.db.one(
     Row,
@@ -153,18 +156,18 @@ async function rowOf(transfer: Asked) {
   )
 }
 
-/** Whether a transaction was over without it. */
-async function isLeft(transfer: Asked): Promise<boolean> {
+/** Whether a transaction ended without it. */
+async function isLeft(transfer: Requested): Promise<boolean> {
   const { state, attempts } = await rowOf(transfer)
   return state === 'waiting' && attempts > 0
 }
 
-/** Has the chain be read about all that wait, as when their time is over by the database's clock. */
+/** Makes every waiting transfer due for a chain read, as when its time is over by the database's clock. */
 async function readNow(): Promise<void> {
   await world.database.db.run(sql`update relays set check_at = now() where check_at is not null`)
 }
 
-/** The same worker, at whose n-th step everything fails and goes on failing, as for a process that is gone. */
+/** A worker whose n-th step and every later one fail, as for a process that has died. */
 function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDead(): boolean } {
   const life = lifeOf(lifetime)
   const { around } = life
@@ -173,7 +176,7 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
   const dying = {
     ...real,
     send: (raws: Parameters<typeof real.send>[0]) => around(() => real.send(raws)),
-    watch: (...asked: Parameters<typeof real.watch>) => around(() => real.watch(...asked)),
+    watch: (...requested: Parameters<typeof real.watch>) => around(() => real.watch(...requested)),
   }
   const deps: Deps = {
     ...own.deps,
@@ -194,7 +197,7 @@ function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDea
   return { isDead: life.isDead, worker: { ...own, deps } }
 }
 
-test('a process may die before or after any step, and the next one brings the money to its recipient exactly once', async () => {
+test('a process may die before or after any step, and the next one moves the money to its recipient exactly once', async () => {
   let deaths = 0
   for (let lifetime = 1; lifetime <= 200; lifetime++) {
     const transfer = await aTransfer()
@@ -211,7 +214,7 @@ test('a process may die before or after any step, and the next one brings the mo
   expect(deaths).toBeLessThan(200)
 }, 720_000)
 
-test('it costs the organization’s budget what its transaction cost, and no grant', async () => {
+test('it costs the organization’s budget what its transaction cost, and needs no top-up', async () => {
   const taken = async () => {
     const statement = sql`select coalesce(sum(nano_usd), 0)::text as taken from gas_budgets where organisation_id = ${org.id}`
     return BigInt((await world.database.db.one(z.object({ taken: z.string() }), statement)).taken)
@@ -225,10 +228,10 @@ test('it costs the organization’s budget what its transaction cost, and no gra
   expect((await taken()) - before).toBe(worker.deps.gasPrices.worthOf(network, gasUsed * effectiveGasPrice))
 })
 
-test('two workers at once carry each transfer in one transaction', async () => {
+test('two workers at once send each transfer in one transaction', async () => {
   const transfers = await Promise.all(Array.from({ length: 6 }, () => aTransfer()))
   const other = await aWorker(world.server.deps)
-  worker = { ...worker, held: other.held }
+  worker = { ...worker, leased: other.leased }
   await Promise.all([work(worker), work(other)])
   for (const transfer of transfers) {
     await expectArrived(transfer)
@@ -236,8 +239,8 @@ test('two workers at once carry each transfer in one transaction', async () => {
   }
 }, 180_000)
 
-/** Has the children sign, and stops there. */
-async function signed(transfer: Asked): Promise<AuthorizationPayload> {
+/** Lets the children sign, and stops there. */
+async function signed(transfer: Requested): Promise<AuthorizationPayload> {
   await signTransfers.run(systemCtx(worker.deps))
   const { payload } = await world.database.db.one(
     z.object({ payload: StoredPayload }),
@@ -252,10 +255,10 @@ const token = parseAbi([
   'function unBlacklist(address)',
 ])
 
-/** What anybody can do who has seen the authorisation on its way. */
+/** What any observer of the authorization can do. */
 function frontRun(payload: AuthorizationPayload): Promise<`0x${string}`> {
   const { from, to, value, validAfter, validBefore, nonce } = authorizationOf(payload)
-  if (payload.signature.kind !== 'ecdsa') throw new Error('a child signs by its key')
+  if (payload.signature.kind !== 'ecdsa') throw new Error('a child signs with its key')
   const { r, s, v } = payload.signature
   const signature = `${r}${s.slice(2)}${v.toString(16)}` as const
   const args = [from, to, value, validAfter, validBefore, nonce, signature] as const
@@ -263,7 +266,7 @@ function frontRun(payload: AuthorizationPayload): Promise<`0x${string}`> {
   return sendFromDevAccount(chain, payload.token, data)
 }
 
-test('a stranger who submits a child’s authorisation first changes nothing: the money is at its recipient once, by his transaction', async () => {
+test('a stranger who submits a child’s authorization first changes nothing: the money is at its recipient once, by their transaction', async () => {
   const transfer = await aTransfer()
   const hash = await frontRun(await signed(transfer))
   await work(worker)
@@ -279,7 +282,7 @@ async function listed(functionName: 'blacklist' | 'unBlacklist', address: Addres
   )
 }
 
-test('nothing is said of a stranger’s transaction until it is deep enough, and one that is undone is followed by our own', async () => {
+test('a stranger’s transaction is not reported until it is deep enough, and one that is undone is followed by our own', async () => {
   const transfer = await aTransfer()
   const row = await signed(transfer)
   await listed('blacklist', transfer.child)
@@ -298,7 +301,7 @@ test('nothing is said of a stranger’s transaction until it is deep enough, and
   expect((await shown(transfer)).txHash).not.toBe(hash)
 }, 90_000)
 
-test('a transfer that the token refuses in its block is not told as failed while anybody can still use it, and goes when it is let', async () => {
+test('a transfer that the token refuses in its block is not reported as failed while its authorization is valid, and is sent when the token allows it', async () => {
   const transfer = await aTransfer()
   await signed(transfer)
   await listed('blacklist', transfer.child)
@@ -314,14 +317,14 @@ test('a transfer that the token refuses in its block is not told as failed while
     fromWalletId: (await walletOf(transfer)).walletId,
     ...{ toAddress: transfer.to, fromToken: 'USDC', toToken: 'USDC', toChain: 'base', amount: '0.000001' },
   })
-  expect(refused.body.balances, 'it still holds its money').toMatchObject([{ token: 'USDC', available: '0' }])
+  expect(refused.body.balances, 'it still has its money').toMatchObject([{ token: 'USDC', available: '0' }])
   await listed('unBlacklist', transfer.child)
   await work(worker)
   await expectArrived(transfer)
   expect((await rowOf(transfer)).attempts).toBe(2)
 }, 180_000)
 
-function walletOf(transfer: Asked) {
+function walletOf(transfer: Requested) {
   return world.database.db.one(
     z.object({ walletId: z.string() }),
     sql`select wallet_id from transfers where id = ${transfer.id}`,
@@ -330,7 +333,7 @@ function walletOf(transfer: Asked) {
 
 const halfAnHourMs = 1_800_000
 
-test('one that expires unused fails only when a final block is past its end, whatever our own clock says, and its money is free again', async () => {
+test('one that expires unused fails only when a final block is past its expiry, whatever our own clock reads, and its money is available again', async () => {
   const transfer = await aTransfer()
   await signed(transfer)
   await listed('blacklist', transfer.child)
@@ -340,14 +343,14 @@ test('one that expires unused fails only when a final block is past its end, wha
     clock.forward(120_000)
     await readNow()
     await turn(worker, partsOf(worker))
-    expect((await shown(transfer)).status, 'no block is as late as its end').toBe('pending')
+    expect((await shown(transfer)).status, 'no block has reached its expiry').toBe('pending')
   }
   await node.increaseTime({ seconds: (halfAnHourMs * 3) / 1_000 })
   await node.mine({ blocks: network.confirmationDepth - 1 })
   clock.forward(120_000)
   await readNow()
   await turn(worker, partsOf(worker))
-  expect((await shown(transfer)).status, 'the first block past its end is not final').toBe('pending')
+  expect((await shown(transfer)).status, 'the first block past its expiry is not final').toBe('pending')
   await node.mine({ blocks: 1 })
   await readNow()
   await work(worker)
@@ -364,7 +367,7 @@ test('one that expires unused fails only when a final block is past its end, wha
   expect(await usdc(transfer.to)).toBe(2_500_000n)
 }, 180_000)
 
-test('one that nobody could sign or send before its end fails as soon as the chain is past it', async () => {
+test('one that was never signed or sent before its expiry fails as soon as the chain is past it', async () => {
   const transfer = await aTransfer()
   await node.increaseTime({ seconds: (halfAnHourMs * 2) / 1_000 })
   clock.forward(halfAnHourMs * 2)
@@ -374,7 +377,7 @@ test('one that nobody could sign or send before its end fails as soon as the cha
   expect(await usdc(transfer.child)).toBe(2_500_000n)
 })
 
-test('a block that is undone makes it pending again, the same bytes go again, and its end is told once', async () => {
+test('a block that is undone makes it pending again, the same bytes are sent again, and its end is published once', async () => {
   const transfer = await aTransfer()
   const before = await node.snapshot()
   await work(worker, async () => (await shown(transfer)).status === 'confirmed')
@@ -389,7 +392,7 @@ test('a block that is undone makes it pending again, the same bytes go again, an
   expect((await shown(transfer)).txHash).toBe(txHash)
 }, 90_000)
 
-test('a block that is undone and a stranger who is then faster leave one transfer, with his hash', async () => {
+test('an undone block and then a faster stranger leave one transfer, with the stranger’s hash', async () => {
   const transfer = await aTransfer()
   const row = await signed(transfer)
   const before = await node.snapshot()
@@ -403,7 +406,7 @@ test('a block that is undone and a stranger who is then faster leave one transfe
   expect((await shown(transfer)).txHash).toBe(hash)
 }, 90_000)
 
-test('of one transaction each transfer is judged by itself', async () => {
+test('each transfer in one transaction is decided separately', async () => {
   const refused = await aTransfer()
   const fine = await aTransfer()
   await listed('blacklist', refused.child)

@@ -53,7 +53,7 @@ function send(body: Record<string, unknown>, at = world.base): Promise<Answer> {
 const usdc = (address: Address) => tokenBalance(base, 'USDC', address)
 const wei = (address: Address) => createPublicClient({ transport: http(base.rpcUrl) }).getBalance({ address })
 
-/** How its steps were sent; empty for one that the settler brought. */
+/** The steps that it sent itself; empty for a gasless transfer. */
 async function stepsOf(transferId: unknown): Promise<string[]> {
   const rows = await world.database.db.many(
     z.object({ kind: z.string() }),
@@ -62,14 +62,14 @@ async function stepsOf(transferId: unknown): Promise<string[]> {
   return rows.map(({ kind }) => kind)
 }
 
-test('a child pays out its last unit without gas of its own or of its master, and is told that it costs nothing', async () => {
+test('a child pays out its last unit without gas of its own or of its master, and the answer says that it costs nothing', async () => {
   const child = await aPoorChild(2_500_000n)
   const body = bodyFrom(child)
   const quoted = await world.call(org.testKey, 'POST', `${path}/quote`, body)
   const sent = await send(body)
-  const told = { feeAmount: '0', feeToken: 'ETH', route: 'direct', amount: '2.5', toAmount: '2.5' }
-  expect([quoted.status, quoted.body]).toMatchObject([200, told])
-  expect([sent.status, sent.body]).toMatchObject([201, { ...told, status: 'confirmed' }])
+  const reported = { feeAmount: '0', feeToken: 'ETH', route: 'direct', amount: '2.5', toAmount: '2.5' }
+  expect([quoted.status, quoted.body]).toMatchObject([200, reported])
+  expect([sent.status, sent.body]).toMatchObject([201, { ...reported, status: 'confirmed' }])
   expect(sent.body.routeReason).toBe(quoted.body.routeReason)
   expect(sent.body.routeReason).toContain('The service pays the gas.')
   expect(await Promise.all([usdc(body.toAddress), usdc(child.address)])).toEqual([2_500_000n, 0n])
@@ -84,12 +84,10 @@ test('a child pays out its last unit without gas of its own or of its master, an
   }
   await expect.poll(ended).toBe(1n)
   const events = sql`select count(*) as count from events where payload ->> 'transactionId' = ${String(sent.body.id)}`
-  expect((await world.database.db.one(z.object({ count: z.bigint() }), events)).count, 'it ended as it was told').toBe(
-    0n,
-  )
+  expect((await world.database.db.one(z.object({ count: z.bigint() }), events)).count, 'it ended as reported').toBe(0n)
 })
 
-test('of two transfers of all that a child has, at once and at two processes, one goes and the other is refused', async () => {
+test('of two transfers of a child’s whole balance, at once and at two processes, one is sent and the other is refused', async () => {
   const second = await world.another({ role: 'api' })
   for (let round = 0; round < 5; round++) {
     const child = await aPoorChild(2_500_000n)
@@ -104,7 +102,7 @@ test('of two transfers of all that a child has, at once and at two processes, on
   }
 })
 
-test('twenty transfers at once out of a child that can pay eight are eight, and all of them arrive', async () => {
+test('of twenty transfers at once out of a child that can pay eight, eight are accepted, and all of them arrive', async () => {
   const child = await aPoorChild(20_000_000n)
   const bodies = Array.from({ length: 20 }, () => bodyFrom(child))
   const answers = await Promise.all(bodies.map((body) => send(body)))
@@ -113,7 +111,7 @@ test('twenty transfers at once out of a child that can pay eight are eight, and 
   expect(arrived).toEqual(answers.map(({ status }) => (status === 201 ? 2_500_000n : 0n)))
 })
 
-test('a child that has gas sends by itself, and one that sends the coin is still lent its gas by its master', async () => {
+test('a child that has gas sends by itself, and one that sends the coin is topped up by its master', async () => {
   const child = await aPoorChild(5_000_000n)
   await fundNative(base, child.address, 10n ** 17n)
   const own = await send(bodyFrom(child))
@@ -129,14 +127,14 @@ test('a child that has gas sends by itself, and one that sends the coin is still
   expect(await wei(body.toAddress)).toBe(10n ** 15n)
 })
 
-test('where the gas of the day is used up, a child is lent it by its master as before, and the quote says so', async () => {
+test('with the daily gas budget used up, a child is topped up by its master, and the quote says so', async () => {
   const one = await world.another({ role: 'api', settleNanoUsdPerDayMax: gasOfGasless })
   org = await world.organisation()
   const child = await aPoorChild(10_000_000n)
   const first = await send(bodyFrom(child), one.base)
   expect([first.status, await stepsOf(first.body.id)]).toEqual([201, []])
   const poor = await send(bodyFrom(child), one.base)
-  expect([poor.status, codeOf(poor)], 'its master has nothing to lend').toEqual([422, 'insufficient-balance'])
+  expect([poor.status, codeOf(poor)], 'its master has nothing to send').toEqual([422, 'insufficient-balance'])
   await fundNative(base, child.master, 10n ** 17n)
   const quoted = await request(one.base, {
     key: org.testKey,
@@ -149,7 +147,7 @@ test('where the gas of the day is used up, a child is lent it by its master as b
   expect([second.status, await stepsOf(second.body.id)]).toEqual([201, ['top-up', 'send']])
 })
 
-test('of many that want the last gas of the day at once one has it, and the others are lent theirs', async () => {
+test('of many that need the day’s last gas at once one gets it, and the others are topped up', async () => {
   const one = await world.another({ role: 'api', settleNanoUsdPerDayMax: gasOfGasless })
   org = await world.organisation()
   const children = await Promise.all(Array.from({ length: 5 }, () => aPoorChild(2_500_000n)))
@@ -161,7 +159,7 @@ test('of many that want the last gas of the day at once one has it, and the othe
   expect(ways.filter((steps) => steps.length === 2)).toHaveLength(4)
 })
 
-test('a settler without gas is left alone, and the child is lent its gas by its master', async () => {
+test('a settler without gas is not used, and the child is topped up by its master', async () => {
   const child = await aPoorChild(2_500_000n)
   await fundNative(base, child.master, 10n ** 17n)
   const node = createTestClient({ mode: 'anvil', transport: http(base.rpcUrl) })

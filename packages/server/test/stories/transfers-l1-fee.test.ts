@@ -20,8 +20,8 @@ import {
 } from '../transfer-stage.ts'
 import { codeOf } from '../world.ts'
 
-// The chain really takes a data fee, and keeps out of its blocks whoever cannot pay it; only its receipts do not tell of it, which the node
-// before it adds as op-geth does.
+// The chain charges a data fee, and excludes from its blocks whoever cannot pay it. Only its receipts omit the fee; the
+// proxy in front of the node adds it, as op-geth does.
 const gwei = 10n ** 9n
 const l1 = 3n * 10n ** 12n
 const operator = 10n ** 12n
@@ -41,10 +41,10 @@ async function fundToken(chain: DevChain, symbol: string, address: Managed['addr
 }
 
 beforeAll(async () => {
-  // An operator who pays no gas for anybody: a child's comes from its master.
+  // An operator without a gas budget: a child's gas comes from its master.
   stage = await aTransferStage({ takesL1Fee: true, config: { settleNanoUsdPerDayMax: 0n } })
   await setL1Fee(stage.dev, { l1, operator })
-  tellOfFees()
+  addDataFees()
 })
 afterEach(async () => {
   await stage.chain.setAutomine(true)
@@ -52,17 +52,17 @@ afterEach(async () => {
 })
 afterAll(() => stage?.stop())
 
-/** From the next block on; it falls again with every block that is not full. */
+/** Applies from the next block on; it falls again with every block that is not full. */
 async function mineAtBaseFee(baseFee: bigint): Promise<void> {
   await stage.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFee })
   await stage.chain.mine({ blocks: 1 })
 }
 
-function tellOfFees(): void {
-  const told = { l1Fee: hex(l1), operatorFeeScalar: '0x0', operatorFeeConstant: hex(operator) }
+function addDataFees(): void {
+  const reported = { l1Fee: hex(l1), operatorFeeScalar: '0x0', operatorFeeConstant: hex(operator) }
   stage.node.lie('eth_getTransactionReceipt', async ({ truth }) => {
     const said = await truth()
-    return 'result' in said && said.result !== null ? { result: { ...Object(said.result), ...told } } : said
+    return 'result' in said && said.result !== null ? { result: { ...Object(said.result), ...reported } } : said
   })
 }
 
@@ -74,7 +74,7 @@ function coinFrom(from: Managed, amount: bigint) {
   return bodyFrom(from, { fromToken: 'ETH', toToken: 'ETH', amount: formatAmount(amount, 18) })
 }
 
-/** The most wei that a transfer may cost now. */
+/** The maximum cost of a transfer now, in wei. */
 async function feeOf(body: unknown): Promise<bigint> {
   const quoted = await stage.world.call(stage.key, 'POST', `${path}/quote`, body)
   const raw = parseAmount(String(quoted.body.feeAmount), 18)
@@ -82,7 +82,7 @@ async function feeOf(body: unknown): Promise<bigint> {
   return raw
 }
 
-/** The same without what the network takes beside the gas. */
+/** The maximum cost without what the network charges beside the gas. */
 async function gasOf(body: unknown): Promise<bigint> {
   await setL1Fee(stage.dev, { l1: 0n })
   const fee = await feeOf(body)
@@ -102,7 +102,7 @@ async function expectRefused(body: unknown, required: bigint, available: bigint)
   ])
 }
 
-test('the chain of these tests keeps out who can pay for the gas and not for the data fee', async () => {
+test('the chain of these tests excludes senders who can pay for the gas and not for the data fee', async () => {
   const master = await aMaster(stage)
   const body = coinFrom(master, 10n ** 17n)
   const gas = await gasOf(body)
@@ -117,7 +117,7 @@ test('the chain of these tests keeps out who can pay for the gas and not for the
   await fundNative(stage.dev, master.address, 10n ** 18n)
 })
 
-test('a quote counts twice what the network takes for the bytes, which is more than the transfer then pays, and that is told to the wei', async () => {
+test('a quote counts the data fee twice, which is more than the transfer then pays, and the fee paid is reported to the wei', async () => {
   const master = await aMaster(stage)
   const body = bodyFrom(master)
   const [fee, gas] = [await feeOf(body), await gasOf(body)]
@@ -129,7 +129,7 @@ test('a quote counts twice what the network takes for the bytes, which is more t
   expect(parseAmount(String(sent.body.feeAmount), 18)).toBeLessThan(fee)
 })
 
-test('of the coin, all but the fee that is quoted goes, and one wei more is refused before anything is signed', async () => {
+test('the whole coin balance except the quoted fee can be sent, and one wei more is refused before anything is signed', async () => {
   const master = await aMaster(stage)
   const amount = 10n ** 17n + 1n
   const body = coinFrom(master, amount)
@@ -142,7 +142,7 @@ test('of the coin, all but the fee that is quoted goes, and one wei more is refu
   expect(sent.body.feeAmount).toBe(await paidBy(master, amount + fee, amount))
 })
 
-test('what transfers under way will pay for their bytes is not there for the next one', async () => {
+test('the data fees of pending transfers are not available for the next one', async () => {
   const master = await aMaster(stage)
   const amount = 10n ** 16n
   const fee = await feeOf(coinFrom(master, amount))
@@ -158,8 +158,8 @@ test('what transfers under way will pay for their bytes is not there for the nex
 })
 
 /**
- * A child without enough for its gas. This chain tries no call of an account that could not pay for the bytes of it, which op-geth and op-reth
- * do: so much it has.
+ * A child without enough for its gas. This chain simulates no call of an account that could not pay for its bytes, which
+ * op-geth and op-reth do: so it has enough for that.
  */
 async function aPoorChild(master: Managed): Promise<Managed> {
   const child = await aChild(stage, master)
@@ -168,7 +168,7 @@ async function aPoorChild(master: Managed): Promise<Managed> {
   return child
 }
 
-test('a child is sent what its call pays beside the gas too, and the transfer tells what both of them paid', async () => {
+test('a child’s top-up includes what its call pays beside the gas, and the transfer reports what both of them paid', async () => {
   const master = await aMaster(stage, { usdc: 0n })
   const child = await aPoorChild(master)
   const body = bodyFrom(child)
@@ -185,7 +185,7 @@ test('a child is sent what its call pays beside the gas too, and the transfer te
   expect(sent.body.feeAmount).toBe(await paidBy(master, topUp + plain + pittance, left))
 })
 
-test('a child whose data fee has risen above all that it has is sent more by its master, and the transfer goes', async () => {
+test('a child whose data fee has risen above its balance gets more from its master, and the transfer is sent', async () => {
   const master = await aMaster(stage, { usdc: 0n })
   const child = await aPoorChild(master)
   await stage.chain.setAutomine(false)
@@ -206,7 +206,7 @@ test('a child whose data fee has risen above all that it has is sent more by its
   expect((await attemptsOf(stage, id)).length, 'the top-up, the call, and the refill').toBeGreaterThan(2)
 })
 
-test('a child whose gas more than doubled after it was sent it offers what it has without its data fee, and the transfer goes', async () => {
+test('a child whose gas price more than doubled after its top-up offers its balance without its data fee, and the transfer is sent', async () => {
   const master = await aMaster(stage, { usdc: 0n })
   const child = await aPoorChild(master)
   await stage.chain.setAutomine(false)
@@ -214,11 +214,11 @@ test('a child whose gas more than doubled after it was sent it offers what it ha
   const body = bodyFrom(child)
   const id = await begin(stage, body)
   await untilSent(stage, id)
-  // Nobody sees that the top-up is there before fees have risen.
+  // Hides the top-up's receipt until fees have risen.
   stage.node.lie('eth_getTransactionReceipt', () => ({ result: null }))
   await mineAtBaseFee(gwei)
   await mineAtBaseFee(3n * gwei)
-  tellOfFees()
+  addDataFees()
   const ended = async (): Promise<boolean> => {
     stage.clock.forward(4_000)
     await mineAtBaseFee(3n * gwei)
@@ -233,7 +233,7 @@ test('a child whose gas more than doubled after it was sent it offers what it ha
   )
 })
 
-test('a node that tells an absurd data fee has it counted up to the limit, and no more is asked of a wallet', async () => {
+test('a node that reports an absurd data fee has it counted up to the limit, and no more is required of a wallet', async () => {
   const master = await aMaster(stage)
   const body = coinFrom(master, 1n)
   const gas = await gasOf(body)
@@ -244,7 +244,7 @@ test('a node that tells an absurd data fee has it counted up to the limit, and n
   expect(limited).toBeLessThanOrEqual(gas * 2n)
 })
 
-test('a network whose oracle does not say its data fee is no network without one: nothing is sent', async () => {
+test('a network whose oracle does not return its data fee is not treated as free of one: nothing is sent', async () => {
   const master = await aMaster(stage)
   const body = coinFrom(master, 1n)
   await stage.chain.setCode({ address: oracle, bytecode: '0x5f5ffd' })

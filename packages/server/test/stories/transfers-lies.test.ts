@@ -3,7 +3,7 @@ import { formatAmount } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import type { Said } from '../lying-node.ts'
+import type { NodeAnswer } from '../lying-node.ts'
 import {
   aMaster,
   aTransferStage,
@@ -40,16 +40,16 @@ function word(value: bigint): string {
   return value.toString(16).padStart(64, '0')
 }
 
-/** The node says that whoever has exactly this balance has that one. */
-function lieAboutBalance(real: bigint, told: bigint): void {
+/** The node reports this balance for whoever has exactly that one. */
+function lieAboutBalance(real: bigint, reported: bigint): void {
   stage.node.lie('eth_call', async ({ truth }) => {
     const said = await truth()
-    return 'result' in said ? { result: String(said.result).replaceAll(word(real), word(told)) } : said
+    return 'result' in said ? { result: String(said.result).replaceAll(word(real), word(reported)) } : said
   })
 }
 
-/** An answer that is a record, with some of it changed. */
-function changed(said: Said, changes: Record<string, unknown>): Said {
+/** A record answer with changed members. */
+function changed(said: NodeAnswer, changes: Record<string, unknown>): NodeAnswer {
   return 'result' in said && said.result !== null ? { result: { ...Object(said.result), ...changes } } : said
 }
 
@@ -75,7 +75,7 @@ async function expectRefusedThenSent(from: Managed, refused: Answer, body: Retur
   expect(await arrived(body)).toBe(2_500_000n)
 }
 
-/** Waits for an end, putting the clock forward so that what is sent again is sent again. */
+/** Waits for the end, and moves the clock so that rebroadcasts are due. */
 async function untilConfirmed(id: string): Promise<void> {
   const ended = async (): Promise<boolean> => {
     stage.clock.forward(4_000)
@@ -85,7 +85,7 @@ async function untilConfirmed(id: string): Promise<void> {
   expect((await transferOf(stage, id)).status).toBe('confirmed')
 }
 
-test('a node that tells a higher balance than there is gets nothing sent, and the refusal says what the chain said', async () => {
+test('a node that reports too high a balance gets nothing sent, and the refusal has the chain’s message', async () => {
   const master = await aMaster(stage, { usdc: 1_234_567n })
   lieAboutBalance(1_234_567n, 9_000_000n)
   const body = bodyFrom(master)
@@ -99,7 +99,7 @@ test('a node that tells a higher balance than there is gets nothing sent, and th
   await expectRefusedThenSent(master, refused, body)
 })
 
-test('a transfer that only a node’s lies let through reverts cleanly: 422, the reservation back, and the wallet goes on', async () => {
+test('a transfer that only a node’s lies let through reverts cleanly: 422, the reservation released, and the wallet continues', async () => {
   const master = await aMaster(stage, { usdc: 1_234_568n })
   const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { perDay: '3' } } }
   await stage.world.call(stage.key, 'PUT', `/wallet-infra/master-wallets/${master.id}/policy`, policy)
@@ -109,12 +109,12 @@ test('a transfer that only a node’s lies let through reverts cleanly: 422, the
   const refused = await send(stage, body)
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'reverted'])
   expect([await arrived(body), await reservedBy(stage, master)]).toEqual([0n, 0n])
-  expect(await eventsOf(stage, String(refused.body.transferId)), 'its caller was told').toEqual([])
+  expect(await eventsOf(stage, String(refused.body.transferId)), 'its caller got the answer').toEqual([])
   stage.node.tellTheTruth()
   expect((await send(stage, bodyFrom(master, { amount: '1.234568' }))).body.status).toBe('confirmed')
 })
 
-test('a node that tells a lower balance than there is makes a refusal that names the amounts, and nothing else', async () => {
+test('a node that reports too low a balance causes a refusal with the amounts, and nothing else', async () => {
   const master = await aMaster(stage, { usdc: 7_654_321n })
   lieAboutBalance(7_654_321n, 17n)
   const body = bodyFrom(master)
@@ -124,7 +124,7 @@ test('a node that tells a lower balance than there is makes a refusal that names
   await expectRefusedThenSent(master, refused, body)
 })
 
-test('a gas price beyond all measure is offered up to the limit and no further, and the fee told is the fee paid', async () => {
+test('an absurd gas price is offered up to the limit and no further, and the reported fee is the fee paid', async () => {
   const master = await aMaster(stage)
   stage.node.lie('eth_getBlockByNumber', async ({ truth }) =>
     changed(await truth(), { baseFeePerGas: hex(10n ** 30n) }),
@@ -140,7 +140,7 @@ test('a gas price beyond all measure is offered up to the limit and no further, 
   expect(await arrived(body)).toBe(2_500_000n)
 })
 
-test('a gas price of nothing makes a transfer that no block takes wait, and it goes once the node tells the real one', async () => {
+test('a gas price of zero makes a transfer that no block includes wait, and it is sent once the node reports the real one', async () => {
   const master = await aMaster(stage)
   stage.node.lie('eth_getBlockByNumber', async ({ truth }) => changed(await truth(), { baseFeePerGas: '0x0' }))
   stage.node.lie('eth_maxPriorityFeePerGas', () => ({ result: '0x0' }))
@@ -158,47 +158,44 @@ test.each([
   ['more than one transaction may have', 30_000_000n],
   ['nothing', 0n],
   ['less than its bytes alone cost', 21_000n],
-])(
-  'a node that estimates gas at %s is not believed: 503, and nothing is signed that no block could take',
-  async (_what, gas) => {
-    const master = await aMaster(stage)
-    stage.node.lie('eth_estimateGas', () => ({ result: hex(gas) }))
-    const body = bodyFrom(master)
-    const refused = await send(stage, body)
-    expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-unavailable'])
-    await expectRefusedThenSent(master, refused, body)
-  },
-)
+])('a gas estimate of %s is rejected: 503, and nothing is signed that no block could include', async (_what, gas) => {
+  const master = await aMaster(stage)
+  stage.node.lie('eth_estimateGas', () => ({ result: hex(gas) }))
+  const body = bodyFrom(master)
+  const refused = await send(stage, body)
+  expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-unavailable'])
+  await expectRefusedThenSent(master, refused, body)
+})
 
 test.each([
   [
-    'an error though it took it',
-    async (truth: () => Promise<Said>) => {
+    'an error after accepting it',
+    async (truth: () => Promise<NodeAnswer>) => {
       await truth()
       return { error: { code: -32_000, message: 'internal error' } }
     },
   ],
   ['that it is known though it is not', async () => ({ error: { code: -32_000, message: 'already known' } })],
-  ['yes though it did not take it', async () => ({ result: `0x${'1'.repeat(64)}` })],
+  ['success without accepting it', async () => ({ result: `0x${'1'.repeat(64)}` })],
   ['that the nonce is used though it is not', async () => ({ error: { code: -32_000, message: 'nonce too low' } })],
   [
     'that there is no gas though there is',
     async () => ({ error: { code: -32_003, message: 'insufficient funds for gas' } }),
   ],
-])('a node that answers a sent transaction with %s makes it go once, and told once', async (_what, lie) => {
+])('a transaction to which a node answers %s is sent once, and published once', async (_what, lie) => {
   const master = await aMaster(stage)
   stage.node.lie('eth_sendRawTransaction', ({ truth }) => lie(truth))
   const body = bodyFrom(master)
-  const before = stage.node.asked('eth_sendRawTransaction')
+  const before = stage.node.requested('eth_sendRawTransaction')
   const id = await begin(stage, body)
-  await expect.poll(() => stage.node.asked('eth_sendRawTransaction'), patient).toBeGreaterThan(before)
+  await expect.poll(() => stage.node.requested('eth_sendRawTransaction'), patient).toBeGreaterThan(before)
   stage.node.tellTheTruth()
   await untilConfirmed(id)
   expect([await arrived(body), await eventsOf(stage, id)]).toEqual([2_500_000n, ['transfer.completed']])
   expect(await stage.chain.getTransactionCount({ address: master.address })).toBe(1)
 })
 
-/** A receipt that says all that a transfer's caller wants to hear, of a block that is there. */
+/** A receipt with everything that a transfer needs, of an existing block. */
 async function inventedReceipt(hash: unknown, from: Managed, to: string): Promise<Record<string, unknown>> {
   const { number, hash: blockHash } = await stage.chain.getBlock()
   const topic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
@@ -212,7 +209,7 @@ test.each([
   ['and counts it', true],
   ['and does not count it', false],
 ])(
-  'a receipt of a transaction that is in no block, of a node that lost it %s, confirms nothing; the transfer goes later, once',
+  'a receipt of a transaction in no block, from a node that lost it %s, confirms nothing; the transfer is sent later, once',
   async (_what, isCounted) => {
     const master = await aMaster(stage)
     const body = bodyFrom(master)
@@ -225,8 +222,8 @@ test.each([
         params[0] === master.address && params[1] === 'latest' ? { result: '0x1' } : truth(),
       )
     const id = await begin(stage, body)
-    const before = stage.node.asked('eth_getTransactionReceipt')
-    await expect.poll(() => stage.node.asked('eth_getTransactionReceipt'), patient).toBeGreaterThan(before + 3)
+    const before = stage.node.requested('eth_getTransactionReceipt')
+    await expect.poll(() => stage.node.requested('eth_getTransactionReceipt'), patient).toBeGreaterThan(before + 3)
     expect((await transferOf(stage, id)).status).toBe('pending')
     stage.node.tellTheTruth()
     await untilConfirmed(id)
@@ -234,7 +231,7 @@ test.each([
   },
 )
 
-test('a receipt of another transaction is none', async () => {
+test('a receipt of another transaction is rejected', async () => {
   const master = await aMaster(stage)
   const body = bodyFrom(master)
   stage.node.lie('eth_getTransactionReceipt', async ({ truth }) =>
@@ -249,10 +246,10 @@ test('a receipt of another transaction is none', async () => {
 })
 
 test.each([['0x7'], ['0xffffffff']])(
-  'a node that says a new wallet has sent %s transactions makes its first transfer 503 at most, and none wait for ever',
-  async (told) => {
+  'a node that reports %s transactions of a new wallet makes its first transfer 503 at most, and none waits for ever',
+  async (reported) => {
     const master = await aMaster(stage)
-    stage.node.lie('eth_getTransactionCount', () => ({ result: told }))
+    stage.node.lie('eth_getTransactionCount', () => ({ result: reported }))
     const body = bodyFrom(master)
     const refused = await send(stage, body)
     expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-unavailable'])
@@ -260,7 +257,7 @@ test.each([['0x7'], ['0xffffffff']])(
   },
 )
 
-test('a wallet whose rows were lost goes on where the chain is, once that has been so for two minutes', async () => {
+test('a wallet whose rows were lost continues at the chain’s nonce, once that has been stable for two minutes', async () => {
   const { database } = stage.world
   const master = await aMaster(stage)
   await stage.chain.setNonce({ address: master.address, nonce: 7 })
@@ -277,7 +274,7 @@ test('a wallet whose rows were lost goes on where the chain is, once that has be
   expect([nonces, await arrived(body)]).toEqual([[{ nonce: 7n }], 2_500_000n])
 })
 
-test('a node that counts a wallet’s transactions backwards while one waits does no harm', async () => {
+test('a node whose transaction count of a wallet goes back while one is pending does no harm', async () => {
   const master = await aMaster(stage)
   expect((await send(stage, bodyFrom(master))).status).toBe(201)
   stage.node.lie('eth_getTransactionCount', () => ({ result: '0x0' }))
@@ -289,7 +286,7 @@ test('a node that counts a wallet’s transactions backwards while one waits doe
   expect(await stage.chain.getTransactionCount({ address: master.address })).toBe(2)
 })
 
-test('a node that turns out to be of another chain is sent nothing, and is used again when it is of the right one', async () => {
+test('a node that turns out to be of another chain gets nothing, and is used again when it is of the right one', async () => {
   const master = await aMaster(stage)
   stage.node.lie('eth_chainId', () => ({ result: '0x1' }))
   const fresh = await stage.world.another({ role: 'api' })

@@ -6,7 +6,7 @@ import { lifiDiamond, spokePoolOn } from '../../src/partners/routing/lifi-contra
 import type { RouteRequest } from '../../src/partners/routing/port.ts'
 import { aLiveStage, type LiveStage, nodeOf } from '../live-stage.ts'
 import { aSwap, bridging, singleSwap, zeros } from '../partner-calls.ts'
-import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
+import { aPartner, type PartnerDouble, type PartnerRequest, type PartnerResponse } from '../partner-double.ts'
 import { bridgeOf, stranger, swapOf } from '../partner-stage.ts'
 import { codeOf } from '../world.ts'
 
@@ -17,9 +17,9 @@ const usdt = addressOf('ethereum', 'USDT')
 let base: DevChain
 let lifi: PartnerDouble
 let stage: LiveStage
-/** How the next quote differs from an honest one, and what is said of each transaction in turn; the last word stays. */
-let lie: (asked: Asked) => Lie | Told
-let words: Map<string, Told[]>
+/** How the next quote differs from an honest one, and the status answers in order; the last one repeats. */
+let lie: (requested: PartnerRequest) => Lie | PartnerResponse
+let words: Map<string, PartnerResponse[]>
 
 interface Lie {
   readonly to?: Address
@@ -27,9 +27,9 @@ interface Lie {
   readonly chainId?: number
   readonly value?: string
   readonly toAmountMin?: string
-  /** What the exchange gives in truth. */
+  /** The exchange's real output. */
   readonly paid?: bigint
-  /** The call in place of an honest one. */
+  /** Replaces an honest call. */
   readonly data?: (request: RouteRequest) => Hex
 }
 
@@ -54,17 +54,19 @@ function addressOf(network: string, symbol: string): Address {
   return (found && tokenBySymbol(found, symbol)?.address) ?? zeroAddress
 }
 
-function answered(asked: Asked): Told {
-  if (asked.path === '/v1/status') {
-    const said = words.get(asked.query.txHash ?? '') ?? []
+function answered(requested: PartnerRequest): PartnerResponse {
+  if (requested.path === '/v1/status') {
+    const said = words.get(requested.query.txHash ?? '') ?? []
     return (said.length > 1 ? said.shift() : said[0]) ?? { json: { status: 'NOT_FOUND' } }
   }
-  const told = lie(asked)
-  return typeof told === 'string' || 'json' in told || 'text' in told ? told : quoteOf(asked.query, told)
+  const reported = lie(requested)
+  return typeof reported === 'string' || 'json' in reported || 'text' in reported
+    ? reported
+    : quoteOf(requested.query, reported)
 }
 
-/** In the shape of `GET /v1/quote`: fifty dollars are 49.9 there, or 0.015 ETH here. */
-function quoteOf(query: Asked['query'], changes: Lie): Told {
+/** In the form of `GET /v1/quote`: fifty dollars are 49.9 there, or 0.015 ETH here. */
+function quoteOf(query: PartnerRequest['query'], changes: Lie): PartnerResponse {
   const isSwap = query.fromChain === query.toChain
   const [toAmount, toAmountMin] = isSwap ? ['15000000000000000', '14950000000000000'] : ['49900000', '49800000']
   const token = (side: 'from' | 'to') => ({
@@ -113,8 +115,8 @@ function quoteOf(query: Asked['query'], changes: Lie): Told {
   }
 }
 
-/** The request behind a question of ours. */
-function requestIn(query: Asked['query']): RouteRequest {
+/** The route request that our query stands for. */
+function requestIn(query: PartnerRequest['query']): RouteRequest {
   const end = (side: 'from' | 'to') => {
     const network = networkByName(query[`${side}Chain`] === '1' ? 'ethereum' : 'base')
     if (network === undefined) throw new Error('no network')
@@ -126,7 +128,7 @@ function requestIn(query: Asked['query']): RouteRequest {
   }
 }
 
-const said = (status: string, substatus?: string, receiving?: object): Told => ({
+const said = (status: string, substatus?: string, receiving?: object): PartnerResponse => ({
   json: {
     transactionId: zeros,
     status,
@@ -145,7 +147,7 @@ const toUsdt = { toToken: 'USDT' }
 const done = said('DONE', 'COMPLETED', arrived('49850000'))
 const huge = { text: `{"status":"DONE","pad":"${'x'.repeat(3_000_000)}"}` }
 
-const ends: readonly [string, Told[], object, string][] = [
+const ends: readonly [string, PartnerResponse[], object, string][] = [
   [
     'is not seen, waits and arrives',
     [said('NOT_FOUND'), { status: 404, json: { code: 1003 } }, said('PENDING', 'WAIT_DESTINATION_TRANSACTION'), done],
@@ -185,13 +187,13 @@ const ends: readonly [string, Told[], object, string][] = [
     'transfer.failed',
   ],
   [
-    'is in a state that nobody documented',
+    'is in an undocumented state',
     [said('MELTED'), said('PENDING', 'SIDEWAYS'), said('DONE', 'SIDEWAYS'), said('INVALID'), done],
     { status: 'confirmed', toAmount: '49.85' },
     'transfer.completed',
   ],
   [
-    'is told to be on another chain, of another token, of nothing and of less first',
+    'is first reported on another chain, in another token, with no amount and with less',
     [
       said('DONE', 'COMPLETED', arrived('49850000', { chainId: 137 })),
       said('DONE', 'COMPLETED', arrived('49850000', { address: zeroAddress })),
@@ -205,7 +207,7 @@ const ends: readonly [string, Told[], object, string][] = [
     'transfer.completed',
   ],
   [
-    'is told of by no usable answer',
+    'gets only unusable answers',
     [
       { status: 503, json: {} },
       { status: 429, json: { code: 1005 } },
@@ -220,23 +222,23 @@ const ends: readonly [string, Told[], object, string][] = [
   ],
 ]
 
-/** The same answers, with another transaction in the place of `hash`. */
-function naming(sequence: readonly Told[], refundTxHash: string): Told[] {
+/** Copies the responses with another transaction in place of `hash`. */
+function naming(sequence: readonly PartnerResponse[], refundTxHash: string): PartnerResponse[] {
   return sequence.map((one) =>
     typeof one === 'string' ? one : JSON.parse(JSON.stringify(one).replaceAll(hash, refundTxHash)),
   )
 }
 
-test('a bridge by LI.FI ends as it says, whatever it says, once', async () => {
+test('a bridge by LI.FI ends as reported, whatever its statuses, once', async () => {
   const sent = []
   for (const [which, sequence, end, event] of ends) {
     const master = await stage.aMaster()
     const answer = await stage.send(bridgeOf(master, toUsdt))
     expect([answer.status, answer.body.status, answer.body.toAmount], which).toEqual([201, 'pending', '49.9'])
     expect(await tokenBalance(base, 'USDC', master.address)).toBe(50_000_000n)
-    const told =
+    const reported =
       'reason' in end ? naming(sequence, await fundToken(base, 'USDC', master.address, 50_000_000n)) : sequence
-    words.set(String(answer.body.txHash), [...told])
+    words.set(String(answer.body.txHash), [...reported])
     sent.push({ which, answer, end, event })
   }
   for (const { which, answer, end, event } of sent) {
@@ -250,14 +252,14 @@ test('a bridge by LI.FI ends as it says, whatever it says, once', async () => {
   expect(await tokenBalance(base, 'USDC', spokePool)).toBe(50_000_000n * BigInt(ends.length))
 }, 180_000)
 
-test('dollars become the coin by one approval and one call, and it is told how many came', async () => {
+test('dollars are swapped for the coin by one approval and one call, and the amount received is reported', async () => {
   const master = await stage.aMaster()
   const body = swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '50' })
-  const asked = lifi.asked.length
+  const requested = lifi.requested.length
   const answer = stage.send(body)
   const sentHash = async () => {
     await stage.mine()
-    return lifi.asked.slice(asked).find(({ path }) => path === '/v1/status')?.query.txHash ?? ''
+    return lifi.requested.slice(requested).find(({ path }) => path === '/v1/status')?.query.txHash ?? ''
   }
   await expect.poll(sentHash).toMatch(/^0x/)
   words.set(await sentHash(), [
@@ -273,12 +275,12 @@ test('dollars become the coin by one approval and one call, and it is told how m
   expect(await nodeOf(base).getBalance({ address: body.toAddress })).toBe(15n * 10n ** 15n)
   expect(await stage.countOf(master.address, 'base')).toBe(2)
   expect(
-    lifi.asked.slice(asked).filter(({ path }) => path === '/v1/quote'),
-    'what was quoted is what is sent',
+    lifi.requested.slice(requested).filter(({ path }) => path === '/v1/quote'),
+    'the quoted amount is the one sent',
   ).toHaveLength(1)
 })
 
-test('a market that gives less than was promised by the time of the call is not called, and the money stays', async () => {
+test('a market that gives less than promised by the time of the call is not called, and the money stays', async () => {
   const master = await stage.aMaster()
   lie = () => ({ paid: 1n })
   const refused = await stage.send(swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '50' }))
@@ -287,16 +289,22 @@ test('a market that gives less than was promised by the time of the call is not 
   expect(await tokenBalance(base, 'USDC', master.address)).toBe(100_000_000n)
 })
 
-test.each<[string, Lie | Told]>([
+test.each<[string, Lie | PartnerResponse]>([
   ['another contract called', { to: stranger() }],
   ['the token itself called', { to: addressOf('base', 'USDC') }],
   ['another contract approved', { approvalAddress: stranger() }],
   ['a call on another chain', { chainId: 1 }],
   ['coin on top', { value: '0x1' }],
-  ['somebody else paid', { data: (asked) => bridging({ ...asked, toAddress: stranger() }) }],
-  ['a refund to somebody else', { data: (asked) => bridging({ ...asked, fromAddress: stranger() }) }],
-  ['another token delivered', { data: (asked) => bridging(asked, { across: { receivingAssetId: pad(stranger()) } }) }],
-  ['another chain delivered on', { data: (asked) => bridging(asked, { bridge: { destinationChainId: 137n } }) }],
+  ['somebody else paid', { data: (requested) => bridging({ ...requested, toAddress: stranger() }) }],
+  ['a refund to somebody else', { data: (requested) => bridging({ ...requested, fromAddress: stranger() }) }],
+  [
+    'another token delivered',
+    { data: (requested) => bridging(requested, { across: { receivingAssetId: pad(stranger()) } }) },
+  ],
+  [
+    'another chain delivered on',
+    { data: (requested) => bridging(requested, { bridge: { destinationChainId: 137n } }) },
+  ],
   ['less than the slippage', { toAmountMin: '49000000' }],
   ['a redirect followed', { status: 307, json: {}, headers: { location: 'http://127.0.0.1:9/' } }],
   ['an endless answer read', huge],
@@ -304,7 +312,7 @@ test.each<[string, Lie | Told]>([
   ['an empty answer read', { text: '' }],
   ['patience, with 500', { status: 500, json: { message: 'oops' } }],
   ['its key renewed, with 401', { status: 401, json: { message: 'Invalid API key' } }],
-])('a LI.FI that wants %s gets nothing signed', async (_, change) => {
+])('a LI.FI that requests %s gets nothing signed', async (_, change) => {
   const master = await stage.aMaster()
   lie = () => change
   const refused = await stage.send(bridgeOf(master, toUsdt))
@@ -322,11 +330,11 @@ const otherFacets = parseAbi([
   'function startBridgeTokensViaDeBridgeDln(Bridge bridge, DeBridge debridge) payable',
 ])
 
-/** A packed facet reads its own arguments; the struct behind them is for whoever looks for one. */
-function packedWithDecoy(asked: RouteRequest): Hex {
-  const args = [pad('0xe0'), stranger(), 1n, asked.from.token.address, asked.rawAmount, 1n, 5_000] as const
+/** A packed facet reads its own arguments; the struct after them is a decoy for a naive decoder. */
+function packedWithDecoy(requested: RouteRequest): Hex {
+  const args = [pad('0xe0'), stranger(), 1n, requested.from.token.address, requested.rawAmount, 1n, 5_000] as const
   const call = encodeFunctionData({ abi: otherFacets, functionName: 'startBridgeTokensViaCBridgeERC20Min', args })
-  return concat([call, `0x${bridging(asked).slice(10)}`])
+  return concat([call, `0x${bridging(requested).slice(10)}`])
 }
 
 function ownReceiver({ from, to, rawAmount, toAddress }: RouteRequest): Hex {
@@ -340,34 +348,36 @@ function ownReceiver({ from, to, rawAmount, toAddress }: RouteRequest): Hex {
 }
 
 test.each([
-  ['a packed facet with a decoy behind its arguments', packedWithDecoy],
-  ['a facet that pays a receiver of its own', ownReceiver],
-])('%s is no route: nothing is signed, and the operator reads which call it was', async (_, data) => {
+  ['a packed facet with a decoy after its arguments', packedWithDecoy],
+  ['a facet that pays another receiver', ownReceiver],
+])('%s is no route: nothing is signed, and the operator’s log has the call', async (_, data) => {
   const master = await stage.aMaster()
   lie = () => ({ data })
   const refused = await stage.send(bridgeOf(master, toUsdt))
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'no-route', 'no-route'])
   expect(await stage.countOf(master.address, 'base')).toBe(0)
-  expect(stage.lines.join('')).toContain('a partner offers a call that is not understood here')
+  expect(stage.lines.join('')).toContain('a partner offers a call that is not supported here')
 })
 
-test('a swap into a worthless token is not signed, however many of it there are', async () => {
+test('a swap into a worthless token is not signed, in whatever amount', async () => {
   const master = await stage.aMaster()
-  lie = () => ({ data: (asked) => singleSwap(asked, aSwap(asked, { receivingAssetId: asked.from.token.address })) })
+  lie = () => ({
+    data: (requested) => singleSwap(requested, aSwap(requested, { receivingAssetId: requested.from.token.address })),
+  })
   const refused = await stage.send(swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '50' }))
   expect([refused.status, codeOf(refused)]).toEqual([422, 'no-route'])
   expect(await stage.countOf(master.address, 'base')).toBe(0)
   expect(await tokenBalance(base, 'USDC', master.address)).toBe(100_000_000n)
 })
 
-test('a diamond that was changed, and pays somebody else by calls that read well, is found out before anything is signed', async () => {
+test('a changed diamond that pays somebody else by well-formed calls is detected before anything is signed', async () => {
   const thief = stranger()
-  const onSwap = (asked: RouteRequest) => {
+  const onSwap = (requested: RouteRequest) => {
     const callData = encodeAbiParameters([{ type: 'uint256' }], [15n * 10n ** 15n])
-    const swap = aSwap(asked, { callTo: lifiDiamond, approveTo: thief, callData })
-    return singleSwap(asked, swap, { to: asked.toAddress, least: 14_950_000_000_000_000n })
+    const swap = aSwap(requested, { callTo: lifiDiamond, approveTo: thief, callData })
+    return singleSwap(requested, swap, { to: requested.toAddress, least: 14_950_000_000_000_000n })
   }
-  const onBridge = (asked: RouteRequest) => bridging(asked, { bridge: { referrer: thief } })
+  const onBridge = (requested: RouteRequest) => bridging(requested, { bridge: { referrer: thief } })
   for (const [data, body] of [
     [onSwap, { fromToken: 'USDC', toToken: 'ETH', toChain: 'base', amount: '50', minToAmount: '0.01' }],
     [onBridge, toUsdt],
@@ -382,11 +392,11 @@ test('a diamond that was changed, and pays somebody else by calls that read well
     ])
   }
   expect([await tokenBalance(base, 'USDC', thief), await nodeOf(base).getBalance({ address: thief })]).toEqual([0n, 0n])
-  expect(stage.lines.join('')).toContain('does not change the balances that it must')
+  expect(stage.lines.join('')).toContain('does not make the expected balance changes')
 })
 
 test('LI.FI’s key is in every request and in no line that was logged', () => {
-  expect(new Set(lifi.asked.map(({ headers }) => headers['x-lifi-api-key']))).toEqual(new Set(['lifi-secret']))
+  expect(new Set(lifi.requested.map(({ headers }) => headers['x-lifi-api-key']))).toEqual(new Set(['lifi-secret']))
   expect(stage.lines.join('')).toMatch(/MELTED/)
   expect(stage.lines.join('')).not.toContain('lifi-secret')
 })

@@ -32,7 +32,7 @@ async function funds({ id }: Managed, coin: Coin) {
   return () => readFunds(ctx, network, [place])
 }
 
-test('code that a node never gets through makes nobody wait whose transfer is tried at the same time', async () => {
+test('a call that a node never completes delays no other transfer at the same time', async () => {
   const [from, endless] = [await aMaster(stage), stranger()]
   stage.node.lie('eth_estimateGas', ({ params: [call], truth }) =>
     JSON.stringify(call).toLowerCase().includes(endless.toLowerCase()) ? new Promise(() => undefined) : truth(),
@@ -44,7 +44,7 @@ test('code that a node never gets through makes nobody wait whose transfer is tr
   expect(isProblem(await hanging, 'chain-unavailable')).toBe(true)
 })
 
-test('a token that stops answering keeps nobody from sending who sends something else', async () => {
+test('a token that stops answering delays no transfer of another token', async () => {
   const [tokens, coins] = [await aMaster(stage), await aMaster(stage)]
   const reads = [await funds(tokens, usdc), await funds(coins, eth)]
   await stage.chain.setCode({ address: usdc.address, bytecode: '0x' })

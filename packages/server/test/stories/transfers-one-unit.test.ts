@@ -6,7 +6,7 @@ import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { type Managed, path, stranger, untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
-// USDT is paid for with gas by children too. No block comes between a quote and its transfer, so what the one says the other needs.
+// USDT is paid for with gas by children too. No block comes between a quote and its transfer, so their fees are equal.
 let ethereum: DevChain
 let tempo: DevChain
 let world: World
@@ -45,7 +45,7 @@ function usdtFrom({ id: fromWalletId }: Managed) {
   return { fromWalletId, toAddress: stranger(), amount: '2.5', ...token }
 }
 
-/** The most wei that a transfer may cost now. */
+/** The maximum cost of a transfer now, in wei. */
 async function feeOf(body: unknown): Promise<bigint> {
   const quoted = await world.call(org.liveKey, 'POST', `${path}/quote`, body)
   const raw = parseAmount(String(quoted.body.feeAmount), 18)
@@ -85,13 +85,13 @@ async function fundToken(chain: DevChain, symbol: string, address: Address, raw:
 
 const gasOfPlainPayment = 21_000n
 
-/** Wei per gas that costs are reckoned with now. */
+/** The wei per gas with which costs are computed now. */
 async function maxFeeOf(master: Managed): Promise<bigint> {
   const coin = { fromToken: 'ETH', toToken: 'ETH', toChain: 'ethereum', amount: '0.000000000000000001' }
   return (await feeOf({ fromWalletId: master.id, toAddress: stranger(), ...coin })) / gasOfPlainPayment
 }
 
-test('of the coin, the amount and its gas to the last wei go, and one wei less does not', async () => {
+test('exactly the amount and its gas are enough coin, and one wei less is refused', async () => {
   const master = await aMaster()
   await fundNative(ethereum, master.address, 10n ** 18n)
   const amount = 10n ** 17n + 1n
@@ -106,7 +106,7 @@ test('of the coin, the amount and its gas to the last wei go, and one wei less d
   await expectSent(body)
 })
 
-test('of the gas for a token, the last wei is enough, and one less is not', async () => {
+test('exactly the gas is enough for a token transfer, and one wei less is refused', async () => {
   const master = await aMaster()
   await fundNative(ethereum, master.address, 10n ** 18n)
   await fundToken(ethereum, 'USDT', master.address, 2_500_000n)
@@ -119,7 +119,7 @@ test('of the gas for a token, the last wei is enough, and one less is not', asyn
   expect(await tokenBalance(ethereum, 'USDT', body.toAddress)).toBe(2_500_000n)
 })
 
-test('a child one wei short of its gas is sent it by a master that has it and its own gas to the last wei; one wei less is refused', async () => {
+test('a child one wei short of its gas is topped up by a master with exactly that and its own gas; one wei less is refused', async () => {
   const master = await aMaster()
   const child = await made(`${masters}/${master.id}/child-addresses`, {})
   await fundToken(ethereum, 'USDT', child.address, 5_000_000n)
@@ -138,7 +138,7 @@ test('a child one wei short of its gas is sent it by a master that has it and it
   expect(await tokenBalance(ethereum, 'USDT', body.toAddress)).toBe(2_500_000n)
 })
 
-test('a child with its gas to the last wei needs no master', async () => {
+test('a child with exactly its gas needs no master', async () => {
   const master = await aMaster()
   const child = await made(`${masters}/${master.id}/child-addresses`, {})
   await fundToken(ethereum, 'USDT', child.address, 2_500_000n)
@@ -151,16 +151,16 @@ test('a child with its gas to the last wei needs no master', async () => {
 
 const baseFee = 20_000_000_000n
 const alphaDecimals = 6
-/** Gas counts the zero bytes of an address: of this one it is known that it has none. */
+/** Gas depends on the zero bytes of an address; this one has none. */
 const payee: Address = '0x1111111111111111111111111111111111111111'
 
-/** A wallet on Tempo, whose newest block has this base fee: what is asked until something is sent is asked of that block. */
+/** A wallet on Tempo, whose newest block has this base fee. Until something is sent, all reads are of that block. */
 async function aTempoMaster(raw: bigint): Promise<Managed> {
   const { body } = await world.call(org.testKey, 'POST', masters, { chain: 'tempo', supportedTokens: ['AlphaUSD'] })
   const master = { id: String(body.id), address: body.address as Address }
   await fundToken(tempo, 'AlphaUSD', master.address, raw)
   const node = createTestClient({ mode: 'anvil', transport: http(tempo.rpcUrl) })
-  // Otherwise a block a second, each with a base fee an eighth below the one before.
+  // Otherwise there is a block a second, each with a base fee an eighth lower.
   await node.setIntervalMining({ interval: 0 })
   await node.setAutomine(true)
   await node.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFee })
@@ -168,7 +168,7 @@ async function aTempoMaster(raw: bigint): Promise<Managed> {
   return master
 }
 
-/** The most of the token that a transfer on Tempo may cost, as of that block. */
+/** The maximum cost of a transfer on Tempo in the token, at that block. */
 async function feeInAlpha(body: unknown): Promise<bigint> {
   const quoted = await world.call(org.testKey, 'POST', `${path}/quote`, body)
   const raw = parseAmount(String(quoted.body.feeAmount), alphaDecimals)
@@ -176,18 +176,20 @@ async function feeInAlpha(body: unknown): Promise<bigint> {
   return raw
 }
 
-test('of a token of Tempo, the amount and its fee in it to the last unit go, and one unit less does not', async () => {
-  const held = 87_654_321n
-  const master = await aTempoMaster(held)
+test('on Tempo exactly the amount and its fee in the token are enough, and one unit less is refused', async () => {
+  const balance = 87_654_321n
+  const master = await aTempoMaster(balance)
   const alpha = { fromToken: 'AlphaUSD', toToken: 'AlphaUSD', toChain: 'tempo', toAddress: payee }
-  const told = (raw: bigint) => formatAmount(raw, alphaDecimals)
-  const bodyOf = (raw: bigint) => ({ fromWalletId: master.id, ...alpha, amount: told(raw) })
-  const fee = await feeInAlpha(bodyOf(held / 2n))
+  const reported = (raw: bigint) => formatAmount(raw, alphaDecimals)
+  const bodyOf = (raw: bigint) => ({ fromWalletId: master.id, ...alpha, amount: reported(raw) })
+  const fee = await feeInAlpha(bodyOf(balance / 2n))
   expect(fee).toBeGreaterThan(0n)
-  const refused = await world.call(org.testKey, 'POST', path, bodyOf(held - fee + 1n))
+  const refused = await world.call(org.testKey, 'POST', path, bodyOf(balance - fee + 1n))
   expect([refused.status, codeOf(refused)]).toEqual([422, 'insufficient-balance'])
-  expect(refused.body.balances).toEqual([{ token: 'AlphaUSD', required: told(held + 1n), available: told(held) }])
-  const sent = await world.call(org.testKey, 'POST', path, bodyOf(held - fee))
+  expect(refused.body.balances).toEqual([
+    { token: 'AlphaUSD', required: reported(balance + 1n), available: reported(balance) },
+  ])
+  const sent = await world.call(org.testKey, 'POST', path, bodyOf(balance - fee))
   expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
-  expect(await tokenBalance(tempo, 'AlphaUSD', payee)).toBe(held - fee)
+  expect(await tokenBalance(tempo, 'AlphaUSD', payee)).toBe(balance - fee)
 })

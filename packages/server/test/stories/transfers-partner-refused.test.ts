@@ -17,7 +17,7 @@ beforeEach(() => stage.renew())
 
 const usdc = () => stage.base.tokens.USDC
 
-/** The contracts that the wallet's transactions call, in their order. */
+/** The contracts that the wallet's transactions call, in order. */
 async function calledBy({ address }: Managed): Promise<string[]> {
   const rows = await stage.world.database.db.many(
     z.object({ to: z.string() }),
@@ -39,14 +39,14 @@ test.each<[string, (quote: RouteQuote) => RouteQuote]>([
     }),
   ],
   [
-    'a call to another contract than is approved',
+    'a call to another contract than the approved one',
     (quote) => ({ ...quote, calls: quote.calls.map((call, at) => (at === 1 ? { ...call, to: stranger() } : call)) }),
   ],
-  ['a call more', (quote) => ({ ...quote, calls: [...quote.calls, ...quote.calls] })],
+  ['an extra call', (quote) => ({ ...quote, calls: [...quote.calls, ...quote.calls] })],
   ['a call to the token itself', (quote) => ({ ...quote, calls: quote.calls.slice(0, 1) })],
   ['more than the slippage', (quote) => ({ ...quote, rawOutMin: quote.rawOut / 2n })],
-  ['a quote that is over', (quote) => ({ ...quote, expiresAt: new Date(0) })],
-])('a partner that asks for %s is refused before anything is signed', async (_, change) => {
+  ['an expired quote', (quote) => ({ ...quote, expiresAt: new Date(0) })],
+])('a partner that requests %s is refused before anything is signed', async (_, change) => {
   const master = await stage.aMaster()
   stage.conduct = { quote: (quote) => ({ ok: true, quote: change(quote) }) }
   const refused = await stage.send(bridgeOf(master))
@@ -54,7 +54,7 @@ test.each<[string, (quote: RouteQuote) => RouteQuote]>([
   expect(await stage.countOf(master)).toBe(0)
 })
 
-test('what no partner carries is no route, and what the guard refused is no partner', async () => {
+test('a route without a partner, and one that the guard refused, are different errors', async () => {
   const master = await stage.aMaster()
   const across = await stage.send(bridgeOf(master, { toToken: 'ETH', minToAmount: '0.001' }))
   expect([across.status, codeOf(across), across.body.reason]).toEqual([422, 'no-route', 'no-route'])
@@ -63,7 +63,7 @@ test('what no partner carries is no route, and what the guard refused is no part
   expect(await stage.countOf(master)).toBe(0)
 })
 
-test('a quote that ran out while its approval was mined is not signed: the transfer fails and the money stays', async () => {
+test('a quote that expired while its approval was mined is not signed: the transfer fails and the money stays', async () => {
   const master = await stage.aMaster()
   const node = nodeOf(stage.base)
   await node.setAutomine(false)
@@ -81,10 +81,10 @@ test('a quote that ran out while its approval was mined is not signed: the trans
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'quote-expired'])
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
   await expect.poll(() => stage.countOf(master), { timeout: 60_000 }).toBe(2)
-  expect(await calledBy(master), 'the approval, and that it is taken back').toEqual([usdc(), usdc()])
+  expect(await calledBy(master), 'the approval and its revocation').toEqual([usdc(), usdc()])
 })
 
-test('a call that is not the one of the request is not signed, and neither is its approval', async () => {
+test('a call that does not match the request is not signed, and neither is its approval', async () => {
   const master = await stage.aMaster()
   stage.conduct = {
     quote: (quote) => ({
@@ -102,7 +102,7 @@ test('a call that is not the one of the request is not signed, and neither is it
   expect(await stage.countOf(master)).toBe(0)
 })
 
-test('a contract that no longer takes what it must when its approval is there is not called', async () => {
+test('a contract that no longer takes the money when its approval is mined is not called', async () => {
   const master = await stage.aMaster()
   const node = nodeOf(stage.base)
   const code = await node.getCode({ address: sandboxBridgeAddress })
@@ -111,7 +111,7 @@ test('a contract that no longer takes what it must when its approval is there is
   const sending = stage.send(bridgeOf(master))
   try {
     await expect.poll(() => stage.countOf(master)).toBe(1)
-    // STOP: it takes any call, and no money.
+    // STOP: it accepts any call, and takes no money.
     await node.setCode({ address: sandboxBridgeAddress, bytecode: '0x00' })
   } finally {
     await node.setAutomine(true)
@@ -121,6 +121,6 @@ test('a contract that no longer takes what it must when its approval is there is
   await node.setCode({ address: sandboxBridgeAddress, bytecode: code })
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'transfer-reverted', 'call-refused'])
   await expect.poll(() => stage.countOf(master), { timeout: 60_000 }).toBe(2)
-  expect(await calledBy(master), 'the approval, and that it is taken back').toEqual([usdc(), usdc()])
+  expect(await calledBy(master), 'the approval and its revocation').toEqual([usdc(), usdc()])
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
 })

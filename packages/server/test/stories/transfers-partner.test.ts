@@ -31,18 +31,18 @@ function ethereumNode() {
   return createTestClient({ mode: 'anvil', transport: http(stage.ethereum.rpcUrl) })
 }
 
-test('the coin becomes dollars at whoever was named, and the answer says how many came', async () => {
+test('the coin is swapped for dollars at the named recipient, and the answer has the amount received', async () => {
   const body = swapOf(await stage.aMaster(0n))
   const sent = await stage.send(body)
   const arrived = await tokenBalance(stage.base, 'USDC', body.toAddress)
   expect([sent.status, sent.body.status, sent.body.route]).toEqual([201, 'confirmed', 'partner-swap'])
   expect(arrived).toBeGreaterThan(25_000_000n)
   expect(sent.body.toAmount).toBe((Number(arrived) / 1e6).toString())
-  expect(sent.body.routeReason).toMatch(/the sandbox does it/)
+  expect(sent.body.routeReason).toMatch(/the test environment uses the sandbox/)
   await expect.poll(async () => stage.eventsOf(sent.body.id)).toEqual([])
 })
 
-test('a token is let go of to the unit, swapped for the coin, and nothing stays allowed', async () => {
+test('a token is sold to the unit for the coin, and no allowance remains', async () => {
   const master = await stage.aMaster()
   const body = swapOf(master, { fromToken: 'USDC', toToken: 'ETH', amount: '30' })
   const sent = await stage.send(body)
@@ -69,7 +69,7 @@ test('a token is let go of to the unit, swapped for the coin, and nothing stays 
   expect(allowed).toBe(0n)
 })
 
-test('a bridge is pending in the answer, pays out on the other chain, and its end is told once', async () => {
+test('a bridge is pending in the answer, pays out on the other chain, and its end is published once', async () => {
   const master = await stage.aMaster()
   const body = bridgeOf(master)
   const sent = await stage.send(body)
@@ -81,7 +81,7 @@ test('a bridge is pending in the answer, pays out on the other chain, and its en
   ])
   expect(sent.body.txHash).toMatch(/^0x/)
   expect(sent.body.routeReason).toMatch(/Sandbox keeps 0\.05 USDC/)
-  // What has left the wallet is not counted as promised a second time.
+  // Money that has left the wallet is not counted as reserved as well.
   expect((await stage.send(bridgeOf(master))).status).toBe(201)
   await stage.relayer.pass()
   const end = await stage.ended(sent)
@@ -93,17 +93,17 @@ test('a bridge is pending in the answer, pays out on the other chain, and its en
     .toEqual([['transfer.completed', '49.95']])
 })
 
-test('a bridge that gives back is a failure with the money back, told once the refund is seen', async () => {
+test('a bridge that refunds is a failure with the money back, published once the refund is seen', async () => {
   const master = await stage.aMaster()
   const policy = { operations: { transfer: { recipients: 'any' } }, tokens: { USDC: { perDay: '50' } } }
   expect((await stage.world.call(stage.org.testKey, 'PUT', `${masters}/${master.id}/policy`, policy)).status).toBe(200)
   const sent = await stage.send(bridgeOf(master))
-  stage.relayer.tell('fail')
+  stage.relayer.setConduct('fail')
   await stage.relayer.pass()
   await expect.poll(() => stage.partnerStatusOf(sent)).toBe('failed')
   expect((await stage.get(sent)).status, 'the refund is waited for').toBe('pending')
   expect(await stage.eventsOf(sent.body.id)).toEqual([])
-  stage.relayer.tell('refund')
+  stage.relayer.setConduct('refund')
   await stage.relayer.pass()
   const refundTxHash = expect.stringMatching(/^0x[0-9a-f]{64}$/)
   expect(await stage.ended(sent)).toMatchObject({ status: 'failed', reason: 'refunded', refundTxHash })
@@ -112,21 +112,21 @@ test('a bridge that gives back is a failure with the money back, told once the r
     z.object({ isReleased: z.boolean() }),
     sql`select released_at is not null as is_released from policy_reservations where master_wallet_id = ${master.id} and operation <> 'gas'`,
   )
-  expect(reserved, 'the policy counts it no more').toEqual([{ isReleased: true }])
-  const [told, ...more] = await stage.eventsOf(sent.body.id)
-  expect([told?.type, told?.payload.reason, more]).toEqual(['transfer.failed', 'refunded', []])
-  expect(told?.payload.refundedAt).toEqual(expect.any(String))
+  expect(reserved, 'the policy no longer counts it').toEqual([{ isReleased: true }])
+  const [reported, ...more] = await stage.eventsOf(sent.body.id)
+  expect([reported?.type, reported?.payload.reason, more]).toEqual(['transfer.failed', 'refunded', []])
+  expect(reported?.payload.refundedAt).toEqual(expect.any(String))
 })
 
-test('a bridge that stalls is waited for, and one that delivers less says how much came', async () => {
+test('a bridge that stalls is waited for, and one that delivers less reports the amount received', async () => {
   const master = await stage.aMaster()
   const body = bridgeOf(master)
   const sent = await stage.send(body)
-  stage.relayer.tell('stall')
+  stage.relayer.setConduct('stall')
   await stage.relayer.pass()
   await expect.poll(() => stage.partnerStatusOf(sent)).toBe('deposited')
   expect((await stage.get(sent)).status).toBe('pending')
-  stage.relayer.tell('less')
+  stage.relayer.setConduct('less')
   await stage.relayer.pass()
   const end = await stage.ended(sent)
   const arrived = await tokenBalance(stage.ethereum, 'USDC', body.toAddress)
@@ -134,24 +134,24 @@ test('a bridge that stalls is waited for, and one that delivers less says how mu
   expect([end.status, Number(end.toAmount)]).toEqual(['confirmed', Number(arrived) / 1e6])
 })
 
-test('a partner that vanishes, or says what nobody documented, is waited for, and the end comes when it speaks again', async () => {
+test('a partner that vanishes, or answers an undocumented status, is waited for, and the end comes when it answers again', async () => {
   const master = await stage.aMaster()
-  let asked = 0
+  let requested = 0
   stage.conduct = {
     status: async (own) => {
-      asked += 1
-      if (asked < 3) throw partnerFails('partner-unavailable')
-      if (asked < 5) return { state: 'pending', partnerStatus: 'teleported', isUnknown: true }
+      requested += 1
+      if (requested < 3) throw partnerFails('partner-unavailable')
+      if (requested < 5) return { state: 'pending', partnerStatus: 'teleported', isUnknown: true }
       return own()
     },
   }
   const sent = await stage.send(bridgeOf(master))
   await stage.relayer.pass()
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
-  expect(asked).toBeGreaterThanOrEqual(5)
+  expect(requested).toBeGreaterThanOrEqual(5)
 })
 
-test('another token than was asked for is recorded and told', async () => {
+test('delivery of another token than requested is recorded and published', async () => {
   const master = await stage.aMaster()
   stage.conduct = {
     status: async () => ({
@@ -172,7 +172,7 @@ test('another token than was asked for is recorded and told', async () => {
   expect((await stage.eventsOf(sent.body.id))[0]).toMatchObject({ type: 'transfer.completed', payload: other })
 })
 
-test('what waits to be delivered is claimed once from the master, when it has gas there', async () => {
+test('a claimable delivery is claimed once from the master, when it has gas there', async () => {
   const master = await stage.aMaster()
   const claimed = stranger()
   let isDelivered = false
@@ -202,7 +202,7 @@ test('what waits to be delivered is claimed once from the master, when it has ga
   ).toBe(1)
 })
 
-test('a master with gas for one claim is not made to promise it to two that become due at once', async () => {
+test('a master with gas for one claim does not reserve it for two that are due at once', async () => {
   const master = await stage.aMaster()
   const call = { chainId: stage.ethereum.chainId, to: stranger(), value: 0n, data: '0x' } as const
   let isDelivered = false
@@ -223,7 +223,7 @@ test('a master with gas for one claim is not made to promise it to two that beco
   const { maxFee } = await stage.world.server.deps.chains.on(network).offeredFees()
   await node.setBalance({ address: master.address, value: (21_000n * maxFee * 3n) / 2n })
   await expect.poll(words).toEqual(['complete', unpaid])
-  // Each is looked at again some times more.
+  // Each is polled some more times.
   const looks = async () =>
     (await stage.world.database.db.many(z.object({ lookAt: z.date() }), looking)).map(({ lookAt }) => lookAt.getTime())
   const looking = sql`select look_at from transfers where from_address = ${master.address} order by id`
@@ -246,16 +246,16 @@ test('a child bridges with gas from its master', async () => {
   const { body } = await stage.world.call(stage.org.testKey, 'POST', `${masters}/${master.id}/child-addresses`, {})
   const child = { id: String(body.id), address: body.address as Address }
   await fundToken(stage.base, 'USDC', child.address, 20_000_000n)
-  const asked = bridgeOf(child, { amount: '20' })
-  const sent = await stage.send(asked)
+  const requested = bridgeOf(child, { amount: '20' })
+  const sent = await stage.send(requested)
   expect([sent.status, sent.body.status]).toEqual([201, 'pending'])
   await stage.relayer.pass()
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
-  expect(await tokenBalance(stage.ethereum, 'USDC', asked.toAddress)).toBe(19_980_000n)
+  expect(await tokenBalance(stage.ethereum, 'USDC', requested.toAddress)).toBe(19_980_000n)
   expect(await tokenBalance(stage.base, 'USDC', child.address)).toBe(0n)
 })
 
-test('the process that works dies after every step, and another goes on; the money moves once', async () => {
+test('the working process dies after every step, and another continues; the money moves once', async () => {
   const node = createTestClient({ mode: 'anvil', transport: http(stage.base.rpcUrl) })
   const orphaned = await aWorld({
     chains: [stage.base, stage.ethereum],
@@ -268,8 +268,8 @@ test('the process that works dies after every step, and another goes on; the mon
   try {
     const own = await orphaned.organisation()
     const master = await stage.aMaster(100_000_000n, { at: orphaned, key: own.testKey })
-    const asked = bridgeOf(master)
-    const sent = await orphaned.call(own.testKey, 'POST', path, asked)
+    const requested = bridgeOf(master)
+    const sent = await orphaned.call(own.testKey, 'POST', path, requested)
     expect([sent.status, sent.body.status]).toEqual([201, 'pending'])
     const { db } = orphaned.database
     const progressOf = async () =>
@@ -282,7 +282,7 @@ test('the process that works dies after every step, and another goes on; the mon
       ).seen
     const stages = new Set<string>()
     await node.setAutomine(false)
-    // One block at most between two looks, and none for the first process: no two steps are done before one is seen.
+    // At most one block between two passes, and none for the first process: each step is seen before the next one.
     const nextProgress = async () => {
       if (stages.size > 1) await node.mine({ blocks: 1 })
       return progressOf()
@@ -295,13 +295,13 @@ test('the process that works dies after every step, and another goes on; the mon
       await stage.relayer.pass()
     }
     expect(stages.size, 'deaths at as many stages').toBeGreaterThanOrEqual(3)
-    expect(await tokenBalance(stage.ethereum, 'USDC', asked.toAddress)).toBe(49_950_000n)
+    expect(await tokenBalance(stage.ethereum, 'USDC', requested.toAddress)).toBe(49_950_000n)
     expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(50_000_000n)
     const counted = await db.one(
-      z.object({ sent: z.bigint(), told: z.bigint() }),
-      sql`select (select count(*) from chain_transactions) as sent, (select count(*) from events where type = 'transfer.completed') as told`,
+      z.object({ sent: z.bigint(), reported: z.bigint() }),
+      sql`select (select count(*) from chain_transactions) as sent, (select count(*) from events where type = 'transfer.completed') as reported`,
     )
-    expect(counted).toEqual({ sent: 2n, told: 1n })
+    expect(counted).toEqual({ sent: 2n, reported: 1n })
     const audited = await auditedActions(db, sent.body.id)
     expect(audited).toEqual(['transfers.create api-key', 'transfers.confirmed system'])
   } finally {

@@ -25,7 +25,7 @@ beforeEach(() => stage.renew())
 
 const word = (value: bigint) => value.toString(16).padStart(64, '0')
 
-/** The same calls, but for so much: the last word of the deposit is the least that arrives. */
+/** Changes the amount of a quote's calls: the last word of the deposit is the minimum received. */
 const offering =
   (rawOut: bigint, rawOutMin = rawOut) =>
   (quote: RouteQuote) => {
@@ -38,7 +38,7 @@ const offering =
 const quoteOf = (body: Record<string, unknown>, key = stage.org.testKey) =>
   stage.world.call(key, 'POST', '/wallet-infra/transfer/quote', body)
 
-/** The least that the wallet's signed deposits name, in their order. */
+/** The minimums in the wallet's signed deposits, in order. */
 async function signedMinimums({ address }: Managed): Promise<bigint[]> {
   const rows = await stage.world.database.db.many(
     z.object({ least: z.string() }),
@@ -63,14 +63,14 @@ test.each<[string, bigint, string]>([
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
 })
 
-test('a price under par is paid by who names it as the minimum', async () => {
+test('a price below par is accepted with an explicit minimum', async () => {
   const master = await stage.aMaster()
   stage.conduct = { quote: offering(30_000_000n, 29_900_000n) }
   const sent = await stage.send(bridgeOf(master, { minToAmount: '29.9' }))
   expect([sent.status, sent.body.minToAmount]).toEqual([201, '29.9'])
 })
 
-test('the minimum of the caller is the minimum of the signed call: the partner is asked again with less slippage', async () => {
+test('the caller’s minimum is the signed call’s minimum: the partner is queried again with less slippage', async () => {
   const master = await stage.aMaster()
   const usual = await stage.send(bridgeOf(master, { amount: '10' }))
   expect([usual.status, usual.body.toAmount, usual.body.minToAmount]).toEqual([201, '9.99', '9.94005'])
@@ -85,7 +85,7 @@ test('the minimum of the caller is the minimum of the signed call: the partner i
   ])
 })
 
-test('a partner whose call promises less than the minimum is refused, whatever it says that it expects', async () => {
+test('a partner whose call guarantees less than the minimum is refused, whatever its estimate', async () => {
   const master = await stage.aMaster()
   stage.conduct = { quote: offering(49_100_000n, 48_900_000n) }
   const answer = await stage.send(bridgeOf(master))
@@ -93,19 +93,16 @@ test('a partner whose call promises less than the minimum is refused, whatever i
   expect(await stage.countOf(master)).toBe(0)
 })
 
-test.each([['0'], ['-1'], ['1.1234567'], ['many']])(
-  'a minimum of %s is a fault of the request',
-  async (minToAmount) => {
-    const answer = await stage.send(bridgeOf(await stage.aMaster(), { minToAmount }))
-    expect([answer.status, codeOf(answer), JSON.stringify(answer.body.errors)]).toEqual([
-      422,
-      'validation-error',
-      expect.stringContaining('/minToAmount'),
-    ])
-  },
-)
+test.each([['0'], ['-1'], ['1.1234567'], ['many']])('a minimum of %s is a validation error', async (minToAmount) => {
+  const answer = await stage.send(bridgeOf(await stage.aMaster(), { minToAmount }))
+  expect([answer.status, codeOf(answer), JSON.stringify(answer.body.errors)]).toEqual([
+    422,
+    'validation-error',
+    expect.stringContaining('/minToAmount'),
+  ])
+})
 
-test('a token that stays itself brings the amount, so that no higher minimum is taken', async () => {
+test('without a swap exactly the amount arrives, so a higher minimum is refused', async () => {
   const master = await stage.aMaster()
   const direct = bridgeOf(master, { toChain: 'base', amount: '5' })
   expect(refusal(await stage.send({ ...direct, minToAmount: '5.000001' }))).toEqual([
@@ -118,7 +115,7 @@ test('a token that stays itself brings the amount, so that no higher minimum is 
   expect([sent.status, sent.body.status, sent.body.minToAmount]).toEqual([201, 'confirmed', '5'])
 })
 
-test('between a coin and a token there is no par: a swap names a minimum or a quote', async () => {
+test('a coin and a token have no par: a swap needs a minimum or a quote', async () => {
   const master = await stage.aMaster()
   const { minToAmount: _, ...swap } = swapOf(master)
   const refused = await stage.send(swap)
@@ -129,7 +126,7 @@ test('between a coin and a token there is no par: a swap names a minimum or a qu
   expect(Number(sent.body.toAmount)).toBeGreaterThanOrEqual(Number(quote.body.minToAmount))
 })
 
-test('a quote answers what arrives at least and until when it holds, and a transfer uses it once', async () => {
+test('a quote has a minimum received and an expiry, and a transfer uses it once', async () => {
   const master = await stage.aMaster()
   const body = bridgeOf(master, { amount: '10' })
   const { body: quote } = await quoteOf(body)
@@ -142,7 +139,7 @@ test('a quote answers what arrives at least and until when it holds, and a trans
   expect([again.status, codeOf(again)]).toEqual([422, 'quote-not-found'])
 })
 
-test('of five transfers that name one quote at one instant, one is made', async () => {
+test('of five concurrent transfers with one quote, one is made', async () => {
   const master = await stage.aMaster()
   const body = bridgeOf(master, { amount: '10' })
   const { quoteId } = (await quoteOf(body)).body
@@ -152,11 +149,11 @@ test('of five transfers that name one quote at one instant, one is made', async 
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(90_000_000n)
 })
 
-test('a price that fell below what was quoted is refused and leaves the quote to be used', async () => {
+test('a price that fell below the quote is refused and leaves the quote unused', async () => {
   const master = await stage.aMaster()
   const body = bridgeOf(master)
   const { quoteId } = (await quoteOf(body)).body
-  // Within the 2 % of par, but under the minimum that was quoted.
+  // Within the 2 % of par, but under the quoted minimum.
   stage.conduct = { quote: offering(49_700_000n, 49_500_000n) }
   expect(refusal(await stage.send({ ...body, quoteId }))).toEqual([422, 'price-too-low', '49.7', '49.70025'])
   expect(await stage.countOf(master)).toBe(0)
@@ -182,7 +179,7 @@ test('a quote binds wallet, tokens, chains, recipient and amount', async () => {
   expect((await stage.send({ ...body, quoteId })).status, 'none of them used it up').toBe(201)
 })
 
-test('a quote of another organisation is as one that never was', async () => {
+test('a quote of another organization is like one that never existed', async () => {
   const master = await stage.aMaster()
   const { quoteId } = (await quoteOf(bridgeOf(master))).body
   const { testKey } = await stage.world.organisation()
@@ -195,7 +192,7 @@ test('a quote of another organisation is as one that never was', async () => {
   expect((await stage.world.call(testKey, 'GET', `${masters}/${master.id}`)).status).toBe(404)
 })
 
-test('a quote holds for 60 seconds; what expired an hour ago is deleted', async () => {
+test('a quote is valid for 60 seconds, and deleted an hour after its expiry', async () => {
   const master = await stage.aMaster()
   const body = bridgeOf(master)
   const { quoteId } = (await quoteOf(body)).body

@@ -27,7 +27,7 @@ const toAddress = '0x036cbd53842c5426634e7929541ec2318f3dcf7d'
 const moved = { fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '1', toAddress }
 const metadata = { order: 7, lines: [{ sku: 'é', price: 1.5 }], none: null }
 
-test('reference and metadata of a transfer are answered where it is made, read and listed', async () => {
+test('reference and metadata of a transfer are returned where it is created, read and listed', async () => {
   const reference = 'r'.repeat(80)
   const made = await call('POST', '/wallet-infra/transfer', { fromWalletId, ...moved, reference, metadata })
   expect([made.status, made.body]).toEqual([201, expect.objectContaining({ reference, metadata })])
@@ -38,7 +38,7 @@ test('reference and metadata of a transfer are answered where it is made, read a
   )
 })
 
-test('a transfer without them answers null and an empty object', async () => {
+test('a transfer without them returns null and an empty object', async () => {
   const made = await call('POST', '/wallet-infra/transfer', { fromWalletId, ...moved })
   expect(made.body).toMatchObject({ reference: null, metadata: {} })
 })
@@ -47,12 +47,12 @@ test.each([
   ['/reference', { reference: 'r'.repeat(81) }],
   ['/reference', { reference: '' }],
   ['/metadata', { metadata: { text: 'x'.repeat(16_385) } }],
-])('%s beyond its bounds is a fault of the request', async (path, fields) => {
+])('%s beyond its limits is a validation error', async (path, fields) => {
   const refused = await call('POST', '/wallet-infra/transfer', { fromWalletId, ...moved, ...fields })
   expect([refused.status, JSON.stringify(refused.body.errors)]).toEqual([422, expect.stringContaining(path)])
 })
 
-test('metadata of a withdrawal is answered where it is made, read and listed', async () => {
+test('metadata of a withdrawal is returned where it is created, read and listed', async () => {
   const gbp = { accountName: 'Acme Ltd', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' }
   const { body: account } = await call('POST', '/wallet-infra/bank-accounts', gbp)
   const paid = { token: 'USDC', chain: 'base', amount: '50', bankAccountId: account.id, reference: 'Invoice 7' }

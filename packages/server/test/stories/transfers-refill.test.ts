@@ -23,7 +23,7 @@ const gwei = 10n ** 9n
 let stage: TransferStage
 
 beforeAll(async () => {
-  // An operator who pays no gas for anybody: a child's comes from its master.
+  // An operator without a gas budget: a child's gas comes from its master.
   stage = await aTransferStage({ config: { settleNanoUsdPerDayMax: 0n } })
 })
 afterEach(async () => {
@@ -40,7 +40,7 @@ async function mineAtBaseFee(baseFee: bigint): Promise<void> {
 
 const Step = z.object({ kind: z.string(), hash: z.templateLiteral(['0x', z.string()]).nullable() })
 
-/** The steps of a transfer in their order, each with the hash that it was signed under last. */
+/** The steps of a transfer in order, each with the hash of its latest signature. */
 function stepsOf(id: string) {
   return stage.world.database.db.many(
     Step,
@@ -63,7 +63,7 @@ interface Begun {
   readonly master: Managed
 }
 
-/** A transfer whose child was sent its gas at one gwei, and signed when the base fee was this one. */
+/** A transfer whose child was topped up at one gwei, and signed when the base fee was this one. */
 async function aDearerTransfer(baseFee: bigint, masterWei = 10n ** 18n): Promise<Begun> {
   const master = await aMaster(stage, { wei: masterWei, usdc: 0n })
   const child = await aChild(stage, master)
@@ -75,7 +75,7 @@ async function aDearerTransfer(baseFee: bigint, masterWei = 10n ** 18n): Promise
   const id = await begin(stage, body)
   const topUp = await untilSigned(id, 'top-up')
   await expect.poll(() => isKnown(stage, topUp), patient).toBe(true)
-  // Nobody sees that the top-up is there before fees have risen.
+  // Hides the top-up's receipt until fees have risen.
   stage.node.lie('eth_getTransactionReceipt', () => ({ result: null }))
   await mineAtBaseFee(gwei)
   await mineAtBaseFee(baseFee)
@@ -91,7 +91,7 @@ async function expectMoved({ id, to, child }: Begun): Promise<void> {
   expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
 }
 
-/** Blocks at this base fee, while the clock goes on, until nothing more can become of a transfer. */
+/** Mines blocks at this base fee, while the clock advances, until the transfer has ended. */
 async function mineOnAt(baseFee: bigint, id: string): Promise<void> {
   const ended = async (): Promise<boolean> => {
     stage.clock.forward(4_000)
@@ -101,14 +101,14 @@ async function mineOnAt(baseFee: bigint, id: string): Promise<void> {
   await expect.poll(ended, patient).toBe(true)
 }
 
-test('a base fee that more than doubles after the top-up is offered what the child has, and the transfer goes', async () => {
+test('with a base fee that more than doubles after the top-up the child’s balance is offered, and the transfer is sent', async () => {
   const begun = await aDearerTransfer(3n * gwei)
   await mineOnAt(3n * gwei, begun.id)
   await expectMoved(begun)
   expect((await stepsOf(begun.id)).map(({ kind }) => kind)).toEqual(['top-up', 'send'])
 })
 
-test('a base fee that the child cannot pay at all brings it more from its master, once, and the transfer goes at that fee', async () => {
+test('with a base fee beyond the child’s balance its master sends more, once, and the transfer is sent at that fee', async () => {
   const begun = await aDearerTransfer(50n * gwei)
   stage.clock.forward(10_000)
   await untilSigned(begun.id, 'refill')
@@ -116,17 +116,19 @@ test('a base fee that the child cannot pay at all brings it more from its master
   await expectMoved(begun)
   expect((await stepsOf(begun.id)).map(({ kind }) => kind)).toEqual(['top-up', 'send', 'refill'])
   const { feeAmount } = await transferOf(stage, begun.id)
-  const held = await Promise.all([begun.child, begun.master].map(({ address }) => stage.chain.getBalance({ address })))
-  const paid = 10n ** 18n - held.reduce((sum, wei) => sum + wei, 0n)
+  const balances = await Promise.all(
+    [begun.child, begun.master].map(({ address }) => stage.chain.getBalance({ address })),
+  )
+  const paid = 10n ** 18n - balances.reduce((sum, wei) => sum + wei, 0n)
   expect(feeAmount, 'all that was paid for it').toBe(formatAmount(paid, 18))
 })
 
-test('where the master cannot pay either, the transfer waits and fails nobody, and goes when fees fall', async () => {
+test('where the master cannot pay either, the transfer waits without failing, and is sent when fees fall', async () => {
   const begun = await aDearerTransfer(50n * gwei, 10n ** 15n)
   for (let wait = 0; wait < 3; wait++) {
-    const before = stage.node.asked('eth_sendRawTransaction')
+    const before = stage.node.requested('eth_sendRawTransaction')
     stage.clock.forward(10_000)
-    await expect.poll(() => stage.node.asked('eth_sendRawTransaction'), patient).toBeGreaterThan(before)
+    await expect.poll(() => stage.node.requested('eth_sendRawTransaction'), patient).toBeGreaterThan(before)
   }
   expect(await transferOf(stage, begun.id)).toMatchObject({ status: 'pending', reason: null })
   await mineOnAt(gwei, begun.id)

@@ -9,7 +9,7 @@ import { aPartnerStage, bridgeOf, type Managed, masters, type PartnerStage, stra
 import type { Answer } from '../world.ts'
 
 const hourMs = 3_600_000
-/** As seldom as a transfer is ever looked at. */
+/** The longest interval between two polls of a transfer. */
 const lookMsMax = 60_000
 const hash = `0x${'ef'.repeat(32)}` as const
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => stage?.stop())
 beforeEach(() => stage.renew())
 
-/** What the partner says from now on. */
+/** Sets the partner's answer from now on. */
 function says(status: RouteStatus): void {
   stage.conduct = { status: async () => status }
 }
@@ -29,25 +29,25 @@ function says(status: RouteStatus): void {
 const failing = (refund: 'unknown' | 'pending'): RouteStatus => ({
   state: 'failed',
   partnerStatus: `fails, ${refund}`,
-  reason: 'The other side could not be paid.',
+  reason: 'The destination could not be paid.',
   refund,
 })
 const refundedBy = (refundTxHash?: Hex): RouteStatus => ({
-  ...{ state: 'failed', partnerStatus: 'refunded', reason: 'The other side could not be paid.', refund: 'done' },
+  ...{ state: 'failed', partnerStatus: 'refunded', reason: 'The destination could not be paid.', refund: 'done' },
   ...(refundTxHash === undefined ? {} : { refundTxHash }),
 })
 
-/** Pays 50 USDC on Base, as a partner that refunds does. */
+/** Pays 50 USDC on Base, like a partner that refunds. */
 const payBack = ({ address }: Pick<Managed, 'address'>, raw = 50_000_000n) =>
   fundToken(stage.base, 'USDC', address, raw)
 
-/** Puts the clock forward, and has the transfer looked at after that. */
+/** Moves the clock, and polls the transfer after that. */
 async function later(sent: Answer, hours: number): Promise<void> {
   stage.clock.forward(hours * hourMs)
   await expect.poll(() => lookAtOf(sent)).toBeGreaterThan(stage.clock.now().getTime())
 }
 
-/** When it is looked at next; 0 for never. */
+/** The time of its next poll; 0 for never. */
 async function lookAtOf({ body }: Answer): Promise<number> {
   const { at } = await stage.world.database.db.one(
     z.object({ at: z.date().nullable() }),
@@ -56,7 +56,7 @@ async function lookAtOf({ body }: Answer): Promise<number> {
   return Number(at)
 }
 
-/** As it is once it says so, while the clock goes on. */
+/** Returns the transfer once the member has this value, while the clock advances. */
 async function until(sent: Answer, member: string, value: unknown, stepMs: number): Promise<Record<string, unknown>> {
   const read = async () => {
     stage.clock.forward(stepMs)
@@ -77,13 +77,13 @@ const eventsOf = async ({ body }: Answer) => (await stage.eventsOf(body.id)).map
 const stillOpen = { status: 'pending', reason: null, refundTxHash: null, refundedAt: null, destinationTxHash: null }
 const isEnd = expect.stringMatching(/ed$/)
 
-/** Puts the clock forward until an event reports the refund as overdue. */
+/** Moves the clock until an event reports the refund as overdue. */
 async function untilOverdue(sent: Answer): Promise<void> {
-  const told = () => {
+  const reported = () => {
     stage.clock.forward(lookMsMax)
     return eventsOf(sent)
   }
-  await expect.poll(told, { interval: 500 }).toEqual(['transfer.refund_overdue'])
+  await expect.poll(reported, { interval: 500 }).toEqual(['transfer.refund_overdue'])
 }
 
 function lineOf(words: string, { body }: Answer): string | undefined {
@@ -139,7 +139,7 @@ test.each(['pending', 'unknown'] as const)(
   },
 )
 
-test('a refund that comes in time is the end, and nothing reports it as overdue', async () => {
+test('a refund in time is the end, and is not reported as overdue', async () => {
   const master = await stage.aMaster()
   const sent = await sentBy(master, failing('pending'))
   await later(sent, 71)
@@ -149,7 +149,7 @@ test('a refund that comes in time is the end, and nothing reports it as overdue'
   expect(await eventsOf(sent)).toEqual(['transfer.failed'])
 })
 
-test('what a partner delivers after its refund was overdue is a completed transfer', async () => {
+test('a delivery after an overdue refund completes the transfer', async () => {
   const sent = await sentBy(await stage.aMaster(), failing('unknown'))
   stage.clock.forward(73 * hourMs)
   await untilOverdue(sent)
@@ -159,7 +159,7 @@ test('what a partner delivers after its refund was overdue is a completed transf
   expect(await eventsOf(sent)).toEqual(['transfer.refund_overdue', 'transfer.completed'])
 })
 
-test('a partner that fails again after it went on is not given its days anew', async () => {
+test('a partner that fails again after a retry does not restart the days of its refund', async () => {
   const sent = await sentBy(await stage.aMaster(), failing('unknown'))
   says({ state: 'pending', partnerStatus: 'tries again' })
   await later(sent, 73)
@@ -168,7 +168,7 @@ test('a partner that fails again after it went on is not given its days anew', a
   await untilOverdue(sent)
 })
 
-/** A transfer whose partner says that this transaction has refunded it; looked at some times since. */
+/** A transfer whose partner reports this transaction as its refund; polled some times since. */
 async function sentAndClaimed(master: Managed, claim: (sent: Answer) => Promise<Hex | undefined>): Promise<Answer> {
   const sent = await sentBy(master, failing('pending'))
   says(refundedBy(await claim(sent)))
@@ -193,17 +193,17 @@ test.each<[string, (master: Managed, sent: Answer) => Promise<Hex | undefined>]>
       return String(own.body.txHash) as Hex
     },
   ],
-])('a partner that names %s as the refund has refunded nothing: the transfer waits for the money', async (_, claim) => {
+])('a partner that names %s as the refund has not refunded: the transfer waits for the money', async (_, claim) => {
   const master = await stage.aMaster()
   const sent = await sentAndClaimed(master, (one) => claim(master, one))
   expect([await stage.get(sent), await eventsOf(sent)]).toMatchObject([stillOpen, []])
-  expect(lineOf('a partner reports a refund that the chain does not show', sent)).toContain('"level":40')
+  expect(lineOf('a partner reports a refund that is not on the chain', sent)).toContain('"level":40')
   const refundTxHash = await payBack(master)
   says(refundedBy(refundTxHash))
   expect(await until(sent, 'status', isEnd, hourMs)).toMatchObject({ status: 'failed', refundTxHash })
 })
 
-test('money that came before the transfer was sent is no refund of it, and a lying partner is reported as overdue', async () => {
+test('money from before the transfer is no refund of it, and a lying partner is reported as overdue', async () => {
   const master = await stage.aMaster(50_000_000n)
   const earlier = await payBack(master)
   const sent = await sentAndClaimed(master, async () => earlier)
@@ -212,7 +212,7 @@ test('money that came before the transfer was sent is no refund of it, and a lyi
   await untilOverdue(sent)
 })
 
-test('one transaction refunds no more transfers than it brought money for', async () => {
+test('one transaction refunds no more transfers than its money covers', async () => {
   const master = await stage.aMaster()
   const one = await sentBy(master, failing('pending'))
   const two = await sentBy(master, failing('pending'))

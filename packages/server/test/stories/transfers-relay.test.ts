@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { relayDepository } from '../../src/partners/routing/relay.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { relayOrder } from '../partner-calls.ts'
-import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
+import { aPartner, type PartnerDouble, type PartnerRequest, type PartnerResponse } from '../partner-double.ts'
 import { masters, path, stranger } from '../partner-stage.ts'
 import { endOn } from '../routes.ts'
 import { untilBooked } from '../transfer-stage.ts'
@@ -21,7 +21,7 @@ let tempo: DevChain
 let relay: PartnerDouble
 let world: World
 let org: Org
-/** What Relay says of the deposit, and whether the contract that it wants paid is another. */
+/** Relay's status of the deposit, and whether its quote pays another contract. */
 let status: string
 let payTo: Address
 
@@ -48,8 +48,8 @@ beforeEach(() => {
 
 const Body = z.object({ user: z.string(), recipient: z.string(), amount: z.string() })
 
-function answered({ path: asked, body }: Asked): Told {
-  if (asked !== '/quote/v2') return { json: { status, txHashes: [`0x${'ab'.repeat(32)}`] } }
+function answered({ path: requested, body }: PartnerRequest): PartnerResponse {
+  if (requested !== '/quote/v2') return { json: { status, txHashes: [`0x${'ab'.repeat(32)}`] } }
   const { user, recipient, amount } = Body.parse(body)
   const rawAmount = BigInt(amount)
   const step = (name: string, to: Address, data: string) => ({
@@ -96,14 +96,14 @@ function bridgeOf({ id: fromWalletId }: { readonly id: string }) {
   return { fromWalletId, fromToken: 'pathUSD', amount: '30', ...to }
 }
 
-test('live money leaves Tempo by one deposit at Relay, and the transfer ends when Relay says that it is paid out', async () => {
+test('live money leaves Tempo by one deposit at Relay, and the transfer ends when Relay reports the payout', async () => {
   const master = await aMaster()
   const body = bridgeOf(master)
   const sent = await world.call(org.liveKey, 'POST', path, body)
   expect([sent.status, sent.body.status, sent.body.route]).toEqual([201, 'pending', 'partner-bridge'])
   expect(sent.body.routeReason).toMatch(/Relay serves Tempo\. Relay keeps 0\.01 USDC/)
-  const asked = relay.asked.find((one) => one.path === '/quote/v2')
-  expect(asked?.body).toMatchObject({ originChainId: 4_217, destinationChainId: 8_453, refundTo: master.address })
+  const requested = relay.requested.find((one) => one.path === '/quote/v2')
+  expect(requested?.body).toMatchObject({ originChainId: 4_217, destinationChainId: 8_453, refundTo: master.address })
   expect(await tokenBalance(tempo, 'pathUSD', relayDepository)).toBe(30_000_000n)
   const fee = parseAmount(String(sent.body.feeAmount), 6)
   const left = await tokenBalance(tempo, 'pathUSD', master.address)
@@ -112,10 +112,10 @@ test('live money leaves Tempo by one deposit at Relay, and the transfer ends whe
   const state = async () => (await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body
   await expect.poll(async () => (await state()).status, { timeout: 60_000 }).toBe('confirmed')
   expect(await state()).toMatchObject({ toAmount: formatAmount(29_990_000n, 6), txHash: sent.body.txHash })
-  expect(relay.asked.at(-1)).toMatchObject({ path: '/intents/status/v3', query: { requestId: id } })
+  expect(relay.requested.at(-1)).toMatchObject({ path: '/intents/status/v3', query: { requestId: id } })
 })
 
-test('a Relay that wants another contract paid on Tempo is refused, and nothing is signed', async () => {
+test('a Relay quote that pays another contract on Tempo is refused, and nothing is signed', async () => {
   const master = await aMaster()
   payTo = stranger()
   const refused = await world.call(org.liveKey, 'POST', path, bridgeOf(master))

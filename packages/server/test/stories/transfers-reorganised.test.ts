@@ -10,7 +10,7 @@ import { auditedActions, auditedOf } from '../audited.ts'
 import { countAtNode, untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf, type Org, request, type World } from '../world.ts'
 
-// The live Base is final five blocks deep, so a block that was told of can still be undone.
+// The live Base is final five blocks deep, so a reported block can still be undone.
 const alwaysReverts = '0x60006000fd'
 let base: DevChain
 let world: World
@@ -40,11 +40,11 @@ function nodeOf({ rpcUrl }: DevChain) {
 interface Paying {
   readonly body: Readonly<Record<string, string>>
   readonly to: Address
-  /** Of the chain on which the wallet has gas and no token yet. */
+  /** On the chain where the wallet has gas and no token yet. */
   readonly unfunded: `0x${string}`
 }
 
-/** A wallet with 2.5 USDC and the wish to send them all. */
+/** A wallet with 2.5 USDC and a request to send them all. */
 async function aPaying(): Promise<Paying & { readonly address: Address }> {
   const path = '/wallet-infra/master-wallets'
   const { body } = await world.call(org.liveKey, 'POST', path, { chain: 'base', supportedTokens: ['USDC'] })
@@ -86,12 +86,12 @@ async function untilEnded(id: unknown): Promise<void> {
   await expect.poll(ended, { timeout: 60_000, interval: 200 }).toBe(1n)
 }
 
-/** Until the node was given the transaction of a transfer. */
+/** Waits until the node has received a transfer's transaction. */
 async function untilSent(address: Address): Promise<void> {
   await expect.poll(() => countAtNode(world, base, address)).toBe(1)
 }
 
-test('a confirmed transfer whose block is undone is pending again, goes again as the same bytes, and nothing is told twice', async () => {
+test('a confirmed transfer whose block is undone is pending again, is sent again as the same bytes, and nothing is published twice', async () => {
   const paying = await aPaying()
   const before = await node.snapshot()
   const sent = await send(paying)
@@ -104,7 +104,7 @@ test('a confirmed transfer whose block is undone is pending again, goes again as
   const again = await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)
   expect([again.body.status, again.body.txHash]).toEqual(['confirmed', sent.body.txHash])
   expect(await tokenBalance(base, 'USDC', paying.to)).toBe(2_500_000n)
-  expect(await eventsOf(sent.body.id), 'it ended as its caller was told').toEqual([])
+  expect(await eventsOf(sent.body.id), 'it ended as its caller was informed').toEqual([])
   const [, end, ...more] = await auditedOf(world.database.db, sent.body.id)
   expect([end, more]).toEqual([
     {
@@ -116,7 +116,7 @@ test('a confirmed transfer whose block is undone is pending again, goes again as
   ])
 })
 
-test('a token that stops between plan and block is 422 within the wait; a reorganisation that then lets it through is told by an event', async () => {
+test('a token that is paused between plan and block is 422 within the wait; a reorganization that then lets it through is published as an event', async () => {
   const paying = await aPaying()
   const before = await node.snapshot()
   await node.setAutomine(false)
@@ -140,7 +140,7 @@ test('a token that stops between plan and block is 422 within the wait; a reorga
   expect(await tokenBalance(base, 'USDC', paying.to)).toBe(2_500_000n)
 })
 
-test('a transfer that reverts after its answer was pending ends failed, and that is told once', async () => {
+test('a transfer that reverts after its answer was pending ends failed, and that is published once', async () => {
   const hasty = await world.another({ transferWaitMs: 0 })
   const paying = await aPaying()
   await node.setAutomine(false)

@@ -32,7 +32,7 @@ function allowed({ address: owner }: Managed): Promise<bigint> {
   return client.readContract({ address, abi, functionName: 'allowance', args: [owner, sandboxBridgeAddress] })
 }
 
-/** How many transactions of the wallet its node has, in blocks and waiting for one. */
+/** The number of the wallet's transactions that its node has, in blocks or pending. */
 function broadcastBy({ address }: Managed): Promise<number> {
   return createPublicClient({ transport: http(stage.base.rpcUrl) }).getTransactionCount({
     address,
@@ -40,7 +40,7 @@ function broadcastBy({ address }: Managed): Promise<number> {
   })
 }
 
-/** What there is to look at of approvals that failed transfers left. */
+/** The number of open revocations for failed transfers. */
 async function leftToRevoke(): Promise<number> {
   const { count } = await stage.world.database.db.one(
     z.object({ count: z.bigint() }),
@@ -52,7 +52,7 @@ async function leftToRevoke(): Promise<number> {
 
 const untilAtRest = () => expect.poll(leftToRevoke, { timeout: 60_000 }).toBe(0)
 
-/** A call that changes what it must when it is planned, and no more once its approval is there. */
+/** A call that succeeds when it is planned, and no longer once its approval is mined. */
 function refusedOnceApproved(): Conduct {
   const planned = new Set<string>()
   return {
@@ -66,7 +66,7 @@ function refusedOnceApproved(): Conduct {
 
 const idOf = ({ body }: Answer) => body.transferId
 
-test('a call that is refused after its approval leaves nothing allowed, and the transfer is told as it was', async () => {
+test('a call that is refused after its approval leaves no allowance, and the transfer is reported as it ended', async () => {
   const master = await stage.aMaster()
   stage.conduct = refusedOnceApproved()
   const refused = await stage.send(bridgeOf(master))
@@ -85,7 +85,7 @@ test('a call that is refused after its approval leaves nothing allowed, and the 
   ])
 })
 
-test('a partner’s call that reverts in its block leaves nothing allowed', async () => {
+test('a partner’s call that reverts in its block leaves no allowance', async () => {
   const master = await stage.aMaster()
   const client = createPublicClient({ transport: http(stage.base.rpcUrl) })
   const bytecode = (await client.getCode({ address: sandboxBridgeAddress })) ?? '0x'
@@ -107,8 +107,8 @@ test('a partner’s call that reverts in its block leaves nothing allowed', asyn
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(100_000_000n)
 })
 
-/** Has failed transfers wait with their approvals until `look` is called. */
-async function held(work: (look: () => Promise<void>) => Promise<void>): Promise<void> {
+/** Delays the revocations of failed transfers until `look` is called. */
+async function whileRevocationsWait(work: (look: () => Promise<void>) => Promise<void>): Promise<void> {
   const { db } = stage.world.database
   const ddl = (text: string) => db.run({ text, values: [] })
   await ddl(`create function hold() returns trigger language plpgsql as
@@ -124,7 +124,7 @@ async function held(work: (look: () => Promise<void>) => Promise<void>): Promise
   }
 }
 
-/** Has the token revert in the next block, which takes the wallet's transaction of this number. */
+/** Makes the token revert in the next block, which includes the wallet's transaction of this number. */
 async function revertOne(master: Managed, number: number): Promise<void> {
   const address = stage.base.tokens.USDC ?? '0x'
   const bytecode = (await createPublicClient({ transport: http(stage.base.rpcUrl) }).getCode({ address })) ?? '0x'
@@ -136,13 +136,13 @@ async function revertOne(master: Managed, number: number): Promise<void> {
 
 test.each([
   [1, 'is sent again', { transactions: 3, allowed: 0n }],
-  [3, 'is left, and the wallet pays for no fourth', { transactions: 4, allowed: 50_000_000n }],
+  [3, 'is given up, and the wallet pays for no fourth', { transactions: 4, allowed: 50_000_000n }],
 ])(
-  'what takes an approval back and reverts, %i times, %s',
+  'a revocation that reverts, %i times, %s',
   async (reverts, _, { transactions, allowed: left }) => {
     const master = await stage.aMaster()
     stage.conduct = refusedOnceApproved()
-    await held(async (look) => {
+    await whileRevocationsWait(async (look) => {
       const refused = await stage.send(bridgeOf(master))
       expect(refused.status).toBe(422)
       await node.setAutomine(false)
@@ -158,10 +158,10 @@ test.each([
   60_000,
 )
 
-test('a wallet without the coin for it keeps its approval, of the amount to the unit, and nothing hangs', async () => {
+test('a wallet without the coin for it keeps its allowance, of exactly the amount, and nothing hangs', async () => {
   const master = await stage.aMaster()
   stage.conduct = refusedOnceApproved()
-  await held(async (look) => {
+  await whileRevocationsWait(async (look) => {
     expect((await stage.send(bridgeOf(master))).status).toBe(422)
     await node.setBalance({ address: master.address, value: 0n })
     await node.mine({ blocks: 1 })
@@ -172,10 +172,10 @@ test('a wallet without the coin for it keeps its approval, of the amount to the 
   expect([await allowed(master), await stage.countOf(master)]).toEqual([50_000_000n, 1])
 })
 
-test('a transfer waits until what a failed one had approved is taken back, and then goes', async () => {
+test('a transfer waits until a failed one’s allowance is revoked, and is then sent', async () => {
   const master = await stage.aMaster()
   stage.conduct = refusedOnceApproved()
-  await held(async (look) => {
+  await whileRevocationsWait(async (look) => {
     expect((await stage.send(bridgeOf(master))).status).toBe(422)
     stage.renew()
     const sending = stage.send(bridgeOf(master))
@@ -192,7 +192,7 @@ test('a transfer waits until what a failed one had approved is taken back, and t
   expect([await allowed(master), await stage.countOf(master)]).toEqual([0n, 4])
 })
 
-/** Transfers of the wallet that wait for another at the same contract. */
+/** The number of the wallet's transfers that wait for another at the same contract. */
 async function waitingOf({ address }: Managed): Promise<bigint> {
   const statement = sql`select count(*) as count from approvals where owner = ${address.toLowerCase()} and state = 'waiting'`
   return (await stage.world.database.db.one(z.object({ count: z.bigint() }), statement)).count

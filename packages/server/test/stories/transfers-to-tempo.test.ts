@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { relayDepository } from '../../src/partners/routing/relay.ts'
 import { aLiveStage, type LiveStage } from '../live-stage.ts'
 import { relayOrder } from '../partner-calls.ts'
-import { type Asked, aPartner, type PartnerDouble, type Told } from '../partner-double.ts'
+import { aPartner, type PartnerDouble, type PartnerRequest, type PartnerResponse } from '../partner-double.ts'
 import { bridgeOf, stranger } from '../partner-stage.ts'
 import { endOn } from '../routes.ts'
 import { codeOf } from '../world.ts'
@@ -18,8 +18,8 @@ const toTempo = { toChain: 'tempo', toToken: 'pathUSD' }
 let base: DevChain
 let relay: PartnerDouble
 let stage: LiveStage
-/** What it says of each recipient's deposit in turn; the last word stays. */
-let words: Map<string, Told[]>
+/** The statuses of each recipient's deposit in order; the last one repeats. */
+let words: Map<string, PartnerResponse[]>
 /** How a quote differs from an honest one. */
 let lie: Lie
 
@@ -55,14 +55,14 @@ beforeEach(() => {
 const Body = z.object({ user: z.templateLiteral(['0x', z.string()]), recipient: z.string(), amount: z.string() })
 const idOf = (recipient: string) => keccak256(toHex(recipient.toLowerCase()))
 
-function answered({ path, body, query }: Asked): Told {
+function answered({ path, body, query }: PartnerRequest): PartnerResponse {
   if (path === '/quote/v2') return quoteOf(Body.parse(body))
   const said = [...words].find(([recipient]) => idOf(recipient) === query.requestId)?.[1] ?? []
   return (said.length > 1 ? said.shift() : said[0]) ?? { json: { status: 'waiting' } }
 }
 
-/** In the shape of `POST /quote/v2`. */
-function quoteOf({ user, recipient, amount }: z.output<typeof Body>): Told {
+/** In the form of `POST /quote/v2`. */
+function quoteOf({ user, recipient, amount }: z.output<typeof Body>): PartnerResponse {
   const usdc = addressOf('base', 'USDC')
   const payTo = lie.payTo ?? relayDepository
   const requestId = idOf(recipient)
@@ -119,7 +119,7 @@ function addressOf(network: string, symbol: string): Address {
   return token.address
 }
 
-const said = (status: string, txHashes: readonly string[] = []): Told => ({
+const said = (status: string, txHashes: readonly string[] = []): PartnerResponse => ({
   json: {
     status,
     inTxHashes: [],
@@ -133,15 +133,15 @@ const paid = said('success', [hash])
 const arrived = { status: 'confirmed', toAmount: '49.98', destinationTxHash: hash }
 const back = { status: 'failed', reason: 'refunded', refundTxHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) }
 
-const ends: readonly [string, Told[], object, string][] = [
+const ends: readonly [string, PartnerResponse[], object, string][] = [
   [
-    'goes through every state that waits',
+    'goes through every pending state',
     ['waiting', 'depositing', 'pending', 'submitted', 'delayed'].map((one) => said(one)).concat(paid),
     arrived,
     'transfer.completed',
   ],
   ['is given back', [said('refund', [hash])], back, 'transfer.failed'],
-  ['is given back, in the word of their older tools', [said('refunded', [hash])], back, 'transfer.failed'],
+  ['is given back, with the status of their older tools', [said('refunded', [hash])], back, 'transfer.failed'],
   [
     'fails and is given back later',
     [said('failure'), said('failure'), said('refund', [hash])],
@@ -149,23 +149,23 @@ const ends: readonly [string, Told[], object, string][] = [
     'transfer.failed',
   ],
   ['fails and arrives all the same', [said('failure'), paid], arrived, 'transfer.completed'],
-  ['is in a state that nobody documented', [said('teleported'), paid], arrived, 'transfer.completed'],
+  ['is in an undocumented state', [said('teleported'), paid], arrived, 'transfer.completed'],
   [
-    'is told of by no usable answer',
+    'gets only unusable answers',
     [{ status: 500, json: {} }, { status: 404, json: {} }, { text: '' }, 'cut', paid],
     arrived,
     'transfer.completed',
   ],
 ]
 
-/** The same answers, with another transaction in the place of `hash`. */
-function naming(sequence: readonly Told[], refundTxHash: string): Told[] {
+/** Copies the responses with another transaction in place of `hash`. */
+function naming(sequence: readonly PartnerResponse[], refundTxHash: string): PartnerResponse[] {
   return sequence.map((one) =>
     typeof one === 'string' ? one : JSON.parse(JSON.stringify(one).replaceAll(hash, refundTxHash)),
   )
 }
 
-test('a bridge to Tempo by Relay ends as it says, whatever it says, once', async () => {
+test('a bridge to Tempo by Relay ends as reported, whatever its statuses, once', async () => {
   const sent = []
   for (const [which, sequence, end, event] of ends) {
     const master = await stage.aMaster()
@@ -174,9 +174,9 @@ test('a bridge to Tempo by Relay ends as it says, whatever it says, once', async
     const answer = await stage.send(body)
     expect([answer.status, answer.body.status, answer.body.toAmount], which).toEqual([201, 'pending', '49.98'])
     expect(await tokenBalance(base, 'USDC', master.address)).toBe(50_000_000n)
-    const told =
+    const reported =
       'reason' in end ? naming(sequence, await fundToken(base, 'USDC', master.address, 50_000_000n)) : sequence
-    words.set(body.toAddress, [...told])
+    words.set(body.toAddress, [...reported])
     sent.push({ which, answer, end, event, to: body.toAddress })
   }
   for (const { which, answer, end, event, to } of sent) {
@@ -201,7 +201,7 @@ test.each<[string, Lie]>([
   ['somebody else paid there', { recipient: stranger() }],
   ['to deliver less than the slippage', { minimum: '49000000' }],
   ['a signature', { kind: 'signature' }],
-])('a Relay that wants %s gets nothing signed', async (_, change) => {
+])('a Relay that requests %s gets nothing signed', async (_, change) => {
   const master = await stage.aMaster()
   lie = change
   const refused = await stage.send(bridgeOf(master, toTempo))
@@ -216,7 +216,7 @@ test.each<[string, Lie]>([
   ['the deposit to be somebody else’s', { depositor: stranger() }],
   ['a refund to somebody else', { ordered: { refundTo: stranger() } }],
   ['a call made over there', { ordered: { calls: ['0x12345678'] } }],
-])('a Relay that wants %s offers nothing that is understood: no route, and nothing signed', async (_, change) => {
+])('a Relay that requests %s offers no known route, and nothing is signed', async (_, change) => {
   const master = await stage.aMaster()
   lie = change
   const refused = await stage.send(bridgeOf(master, toTempo))
@@ -224,8 +224,8 @@ test.each<[string, Lie]>([
   expect(await stage.countOf(master.address, 'base')).toBe(0)
 })
 
-test('Relay’s key is in every request and in no line that was logged', () => {
-  expect(new Set(relay.asked.map(({ headers }) => headers['x-api-key']))).toEqual(new Set(['relay-secret']))
+test('Relay’s key is in every request and in no log line', () => {
+  expect(new Set(relay.requested.map(({ headers }) => headers['x-api-key']))).toEqual(new Set(['relay-secret']))
   expect(stage.lines.join('')).toMatch(/teleported/)
   expect(stage.lines.join('')).not.toContain('relay-secret')
 })

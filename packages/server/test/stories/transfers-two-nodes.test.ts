@@ -1,6 +1,6 @@
 import { tokenBalance } from '@purser/devnet'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { Said } from '../lying-node.ts'
+import type { NodeAnswer } from '../lying-node.ts'
 import {
   aMaster,
   aTransferStage,
@@ -16,7 +16,7 @@ import {
   transferOf,
 } from '../transfer-stage.ts'
 
-// The first node in the configuration lies; the second is the chain itself.
+// The first configured node lies; the second is the chain itself.
 let stage: TransferStage
 
 beforeAll(async () => {
@@ -25,9 +25,9 @@ beforeAll(async () => {
 afterEach(() => stage.node.tellTheTruth())
 afterAll(() => stage?.stop())
 
-/** A true receipt, with some of it changed. */
+/** A true receipt with changed members. */
 function lieAboutReceipts(changes: (receipt: Record<string, unknown>) => Record<string, unknown>): void {
-  stage.node.lie('eth_getTransactionReceipt', async ({ truth }): Promise<Said> => {
+  stage.node.lie('eth_getTransactionReceipt', async ({ truth }): Promise<NodeAnswer> => {
     const said = await truth()
     if (!('result' in said) || said.result === null) return said
     const receipt = { ...Object(said.result) }
@@ -37,13 +37,13 @@ function lieAboutReceipts(changes: (receipt: Record<string, unknown>) => Record<
 
 const lies: readonly (readonly [string, (receipt: Record<string, unknown>) => Record<string, unknown>])[] = [
   ['reverted', () => ({ status: '0x0', logs: [] })],
-  ['went through without a log', () => ({ logs: [] })],
+  ['succeeded without a log', () => ({ logs: [] })],
   ['moved another token', ({ logs }) => ({ logs: (logs as object[]).map((log) => ({ ...log, address: stranger() })) })],
-  ['is in a block that there is not', () => ({ blockHash: `0x${'6'.repeat(64)}` })],
+  ['is in a block that does not exist', () => ({ blockHash: `0x${'6'.repeat(64)}` })],
 ]
 
 test.each(lies)(
-  'a transfer of which one node says that it %s, and another does not, is not ended by it; it ends when they agree, once',
+  'a transfer of which one node reports that it %s, and another does not, is not ended by it; it ends when they agree, once',
   async (_what, changes) => {
     const master = await aMaster(stage)
     lieAboutReceipts(changes)
@@ -51,8 +51,8 @@ test.each(lies)(
     const id = await begin(stage, body)
     const moved = () => tokenBalance(stage.dev, 'USDC', body.toAddress)
     await expect.poll(moved, patient).toBe(2_500_000n)
-    const before = stage.node.asked('eth_getTransactionReceipt')
-    await expect.poll(() => stage.node.asked('eth_getTransactionReceipt'), patient).toBeGreaterThan(before + 4)
+    const before = stage.node.requested('eth_getTransactionReceipt')
+    await expect.poll(() => stage.node.requested('eth_getTransactionReceipt'), patient).toBeGreaterThan(before + 4)
     expect(await transferOf(stage, id)).toMatchObject({ status: 'pending', reason: null })
     expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([[], (5n * 10n ** 18n) / 2n])
     stage.node.tellTheTruth()
@@ -62,7 +62,7 @@ test.each(lies)(
   },
 )
 
-test('a new wallet sends nothing while one of two nodes answers nonsense, and sends once it is well', async () => {
+test('a new wallet sends nothing while one of two nodes answers nonsense, and sends once that node recovers', async () => {
   const master = await aMaster(stage)
   const body = bodyFrom(master)
   stage.node.flood(20_000_000)
@@ -73,7 +73,7 @@ test('a new wallet sends nothing while one of two nodes answers nonsense, and se
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 
-test('gas that one node estimates beyond all measure is asked of the other', async () => {
+test('an absurd gas estimate of one node is checked with the other', async () => {
   const master = await aMaster(stage)
   stage.node.lie('eth_estimateGas', () => ({ result: '0xffffffffffff' }))
   expect((await send(stage, bodyFrom(master))).body.status).toBe('confirmed')

@@ -53,11 +53,11 @@ async function transferFrom({ id }: Managed): Promise<string> {
   return row?.id ?? ''
 }
 
-/** Asks for transfers of a process that is killed while it waits for their block; answers their ids. */
+/** Requests transfers from a process that is killed while it waits for their block; returns their ids. */
 async function dieWaiting(masters: readonly Managed[], bodies: readonly object[]): Promise<readonly string[]> {
   const doomed = await aDoomedProcess()
   await stage.chain.setAutomine(false)
-  const asked = bodies.map((body, n) =>
+  const requested = bodies.map((body, n) =>
     request(doomed.base, {
       key: stage.key,
       method: 'POST',
@@ -73,31 +73,31 @@ async function dieWaiting(masters: readonly Managed[], bodies: readonly object[]
     .poll(async () => (await Promise.all(masters.map(transferFrom))).every((id) => id !== ''), patient)
     .toBe(true)
   expect(await doomed.end('SIGKILL')).toBe('SIGKILL')
-  expect(await Promise.all(asked)).toEqual(bodies.map(() => 'lost'))
+  expect(await Promise.all(requested)).toEqual(bodies.map(() => 'lost'))
   return Promise.all(masters.map(transferFrom))
 }
 
-/** The job as two workers run it at once. */
-async function tellAtTwoWorkers(): Promise<void> {
+/** Runs the job as two concurrent workers. */
+async function publishAtTwoWorkers(): Promise<void> {
   const job = recurring.find(({ name }) => name === 'transfers.tell-unanswered')
   const workers = [stage.world.server.deps, stage.hasty.server.deps, stage.world.server.deps]
   await Promise.all(workers.map((deps) => job?.run(systemCtx(deps))))
   expect(job).toBeDefined()
 }
 
-test('transfers whose process died before it could answer are told of once each, later than any request waits, by however many workers', async () => {
+test('transfers whose process died before it could answer are published once each, after the longest request wait, by any number of workers', async () => {
   const masters = [await aMaster(stage), await aMaster(stage), await aMaster(stage)]
   const bodies = masters.map((master) => bodyFrom(master))
   const answered = await send(stage, bodyFrom(await aMaster(stage)))
-  const [went = '', reverted = '', asked = ''] = await dieWaiting(masters, bodies)
+  const [went = '', reverted = '', requested = ''] = await dieWaiting(masters, bodies)
   const token = stage.dev.tokens.USDC ?? '0x'
   await stage.chain.request({
     method: 'anvil_dealERC20' as never,
     params: [masters[1]?.address, token, '0x0'] as never,
   })
-  for (const id of [went, reverted, asked]) await mineUntilEnded(stage, id)
+  for (const id of [went, reverted, requested]) await mineUntilEnded(stage, id)
   await stage.chain.setAutomine(true)
-  const told = () => Promise.all([went, reverted, asked].map((id) => eventsOf(stage, id)))
+  const reported = () => Promise.all([went, reverted, requested].map((id) => eventsOf(stage, id)))
 
   const repeated = {
     key: stage.key,
@@ -107,18 +107,18 @@ test('transfers whose process died before it could answer are told of once each,
     headers: { 'idempotency-key': 'unanswered-2' },
   }
   const again = await request(stage.world.base, repeated)
-  expect([again.status, again.body.id, again.body.status]).toEqual([201, asked, 'confirmed'])
-  await tellAtTwoWorkers()
-  expect(await told(), 'a request may still wait').toEqual([[], [], []])
+  expect([again.status, again.body.id, again.body.status]).toEqual([201, requested, 'confirmed'])
+  await publishAtTwoWorkers()
+  expect(await reported(), 'a request may still wait').toEqual([[], [], []])
   stage.clock.forward(121_000)
-  await tellAtTwoWorkers()
-  await tellAtTwoWorkers()
-  expect(await told(), 'whoever asked again was answered').toEqual([['transfer.completed'], ['transfer.failed'], []])
+  await publishAtTwoWorkers()
+  await publishAtTwoWorkers()
+  expect(await reported(), 'repeated requests were answered').toEqual([['transfer.completed'], ['transfer.failed'], []])
   expect(await eventsOf(stage, String(answered.body.id))).toEqual([])
 
   const late = { ...repeated, body: bodies[0], headers: { 'idempotency-key': 'unanswered-0' } }
   expect((await request(stage.world.base, late)).body).toMatchObject({ id: went, status: 'confirmed' })
-  expect(await told()).toEqual([['transfer.completed'], ['transfer.failed'], []])
+  expect(await reported()).toEqual([['transfer.completed'], ['transfer.failed'], []])
   const moved = bodies.map(({ toAddress }) => tokenBalance(stage.dev, 'USDC', toAddress))
   expect(await Promise.all(moved)).toEqual([2_500_000n, 0n, 2_500_000n])
   expect(await hasEnded(stage, went)).toBe(true)

@@ -11,7 +11,7 @@ import { systemCtx } from '../../src/platform/work/runner.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
-/** Nothing works by itself: a test says what was seen and when it is screened, and what is taken stays `pending`. */
+/** No background work: a test says what was seen and when it is screened, and accepted transfers stay `pending`. */
 let base: DevChain
 let ethereum: DevChain
 let world: World
@@ -91,50 +91,50 @@ const refused = (required: string, available: string, held: string) => ({
   status: 422,
   balances: [{ token: 'USDC', required, available, held }],
 })
-const told = ({ status, body: { balances } }: Answer) => ({ status, balances })
+const reported = ({ status, body: { balances } }: Answer) => ({ status, balances })
 
 async function transfersOf(from: Managed): Promise<number> {
   return (await world.call(org.testKey, 'GET', `/wallet-infra/transfers?fromWalletId=${from.id}`)).list.length
 }
 
-test('money whose sender is not screened yet is not sent on, the refusal says how much is held, and screened money goes', async () => {
+test('money whose sender is not screened yet is not sent on, the refusal has the amount on hold, and screened money is sent', async () => {
   const master = await aMaster()
   await seen(master.id, 3_000_000n)
-  expect(told(await send(master))).toEqual(refused('2.5', '2', '3'))
-  expect(told(await quote(master))).toEqual(refused('2.5', '2', '3'))
+  expect(reported(await send(master))).toEqual(refused('2.5', '2', '3'))
+  expect(reported(await quote(master))).toEqual(refused('2.5', '2', '3'))
   expect(await transfersOf(master)).toBe(0)
-  expect((await send(master, '2')).status, 'what was there before goes').toBe(201)
-  expect(told(await send(master, '1'))).toEqual(refused('1', '0', '3'))
+  expect((await send(master, '2')).status, 'the earlier balance can be sent').toBe(201)
+  expect(reported(await send(master, '1'))).toEqual(refused('1', '0', '3'))
   await screenWhatIsDue()
   expect((await send(master, '3')).status).toBe(201)
 })
 
-test('a sender who turns out flagged keeps his money frozen, of which nothing waits any more', async () => {
+test('a flagged sender’s money stays frozen, and none of it is on hold any more', async () => {
   const [master, from] = [await aMaster(), sender()]
   screening.say(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   await seen(master.id, 3_000_000n, { from })
-  expect(told(await send(master))).toEqual(refused('2.5', '2', '3'))
+  expect(reported(await send(master))).toEqual(refused('2.5', '2', '3'))
   await screenWhatIsDue()
   expect((await send(master)).body.balances).toEqual([{ token: 'USDC', required: '2.5', available: '2' }])
 })
 
-test('money stays on hold for as long as no source can judge its sender, and one source that can frees it', async () => {
+test('money stays on hold for as long as no source can screen its sender, and one source that can releases it', async () => {
   const [late, stale, from] = [await aMaster(), await aMaster(), sender()]
   screening.say(from, { result: 'pending', reason: 'list-stale', oracle: 'failed' })
   await seen(late.id, 5_000_000n, { from })
   await screenWhatIsDue()
   clock.forward(60 * minuteMs)
-  expect(told(await send(late))).toEqual(refused('2.5', '0', '5'))
+  expect(reported(await send(late))).toEqual(refused('2.5', '0', '5'))
   await seen(stale.id, 5_000_000n, { from })
   screening.isStale = true
-  expect(told(await send(stale))).toEqual(refused('2.5', '0', '5'))
+  expect(reported(await send(stale))).toEqual(refused('2.5', '0', '5'))
   screening.say(from, { result: 'pending', reason: 'list-stale', oracle: 'clean' })
   clock.forward(60 * minuteMs)
   await screenWhatIsDue()
   expect((await send(late)).status).toBe(201)
 })
 
-test('what is held at one wallet, of one token, on one network holds back nothing else', async () => {
+test('a hold at one wallet, of one token, on one network affects nothing else', async () => {
   const [master, other] = [await aMaster(), await aMaster()]
   await seen(other.id, 5_000_000n)
   await seen(master.id, 5_000_000n, { on: ethereum })
@@ -143,7 +143,7 @@ test('what is held at one wallet, of one token, on one network holds back nothin
   expect((await world.call(org.testKey, 'POST', '/wallet-infra/transfer/quote', coin)).status).toBe(200)
 })
 
-test('a child address waits as its master does', async () => {
+test('a child address has holds like its master', async () => {
   const master = await aMaster(1n)
   const child = await funded(
     base,
@@ -151,32 +151,34 @@ test('a child address waits as its master does', async () => {
     5_000_000n,
   )
   await seen(child.id, 3_000_000n)
-  expect(told(await send(child))).toEqual(refused('2.5', '2', '3'))
+  expect(reported(await send(child))).toEqual(refused('2.5', '2', '3'))
 })
 
-test('the legacy wallet waits too', async () => {
+test('the legacy wallet has holds too', async () => {
   const wallet = await funded(ethereum, await world.call(org.testKey, 'POST', '/wallets', { coin: 'USDC' }), 5_000_000n)
   await seen(wallet.id, 3_000_000n, { on: ethereum })
   const withdraw = (amount: string) =>
     world.call(org.testKey, 'POST', '/wallets/withdraw', { to: sender(), amount, coin: 'USDC' })
-  expect(told(await withdraw('2.5'))).toEqual(refused('2.5', '2', '3'))
+  expect(reported(await withdraw('2.5'))).toEqual(refused('2.5', '2', '3'))
   expect((await withdraw('2')).status).toBe(202)
 })
 
-test('a withdrawal of money that waits is refused before the bank’s partner hears of it', async () => {
+test('a withdrawal of money on hold is refused before the bank’s partner gets a request', async () => {
   const master = await aMaster(100_000_000n)
   const gbp = { accountName: 'Acme Ltd', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' }
   const account = await world.call(org.testKey, 'POST', '/wallet-infra/bank-accounts', gbp)
   await seen(master.id, 60_000_000n)
   const body = { fromWalletId: master.id, token: 'USDC', chain: 'base', amount: '50', bankAccountId: account.body.id }
-  expect(told(await world.call(org.testKey, 'POST', '/wallet-infra/withdraw', body))).toEqual(refused('50', '40', '60'))
+  expect(reported(await world.call(org.testKey, 'POST', '/wallet-infra/withdraw', body))).toEqual(
+    refused('50', '40', '60'),
+  )
   expect((await world.call(org.testKey, 'GET', '/wallet-infra/withdrawals')).list).toEqual([])
   await screenWhatIsDue()
   expect((await world.call(org.testKey, 'POST', '/wallet-infra/withdraw', body)).status).toBe(201)
 })
 
-/** Does this when a transfer that is sent now is weighed and about to be stored. */
-async function whileWeighed(master: Managed, amount: string, work: () => Promise<void>): Promise<Answer> {
+/** Runs the work when a transfer has been evaluated and is about to be stored. */
+async function whileEvaluated(master: Managed, amount: string, work: () => Promise<void>): Promise<Answer> {
   const { db } = world.database
   const Blocked = z.object({ is: z.boolean() })
   const isBlocked = () =>
@@ -197,29 +199,29 @@ async function whileWeighed(master: Managed, amount: string, work: () => Promise
   return sending
 }
 
-test('a deposit that is seen after the wallet was weighed and before the transfer is stored holds it back', async () => {
+test('a deposit that is seen after the wallet was evaluated and before the transfer is stored holds the transfer back', async () => {
   const master = await aMaster()
-  const answer = await whileWeighed(master, '2.5', () => seen(master.id, 3_000_000n))
+  const answer = await whileEvaluated(master, '2.5', () => seen(master.id, 3_000_000n))
   expect(codeOf(answer)).toBe('insufficient-balance')
-  expect(told(answer)).toEqual(refused('2.5', '2', '3'))
+  expect(reported(answer)).toEqual(refused('2.5', '2', '3'))
   expect(await transfersOf(master)).toBe(0)
 })
 
-test('money that comes in while a wallet is weighed takes nothing from what was there before', async () => {
+test('money that arrives while a wallet is evaluated takes nothing from its earlier balance', async () => {
   const master = await aMaster()
-  const answer = await whileWeighed(master, '5', async () => {
+  const answer = await whileEvaluated(master, '5', async () => {
     await fundToken(base, 'USDC', master.address, 3_000_000n)
     await seen(master.id, 3_000_000n)
   })
   expect(answer.status).toBe(201)
 })
 
-test('what is frozen after the wallet was weighed and before the transfer is stored does not go', async () => {
+test('money frozen after the wallet was evaluated and before the transfer is stored is not sent', async () => {
   const [master, from] = [await aMaster(), sender()]
   await seen(master.id, 3_000_000n, { from })
   await screenWhatIsDue()
   screening.say(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   screening.swapList([from])
-  const answer = await whileWeighed(master, '2.5', screenWhatIsDue)
+  const answer = await whileEvaluated(master, '2.5', screenWhatIsDue)
   expect(answer.body.balances).toEqual([{ token: 'USDC', required: '2.5', available: '2' }])
 })

@@ -21,7 +21,7 @@ let tempo: DevChain
 let node: FaultProxy
 let world: World
 let org: Org
-/** A server whose operator pays no gas for anybody, so that a child's comes from its master. */
+/** A server without a gas budget, so that a child's gas comes from its master. */
 let frugal: string
 
 beforeAll(async () => {
@@ -95,7 +95,7 @@ async function eventsOf(transferId: unknown): Promise<string[]> {
   return rows.map(({ type }) => type)
 }
 
-test('a token and the coin go from a master wallet to anybody, and the answer says so', async () => {
+test('a token and the coin are sent from a master wallet to anybody, and the answer says so', async () => {
   const master = await aRichMaster()
   const body = bodyFrom(master)
   const sent = await send(body)
@@ -114,6 +114,7 @@ test('a token and the coin go from a master wallet to anybody, and the answer sa
     minToAmount: '2.5',
     reference: null,
     metadata: {},
+    approval: null,
     feeAmount: expect.stringMatching(/^0\.0*[1-9]\d*$/),
     feeToken: 'ETH',
     route: 'direct',
@@ -129,7 +130,7 @@ test('a token and the coin go from a master wallet to anybody, and the answer sa
   })
   expect(await tokenBalance(base, 'USDC', body.toAddress)).toBe(2_500_000n)
   expect((await world.call(org.testKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)).body).toEqual(sent.body)
-  expect(await eventsOf(sent.body.id), 'who was told the end is not told it again').toEqual([])
+  expect(await eventsOf(sent.body.id), 'an end that was in the answer is not published again').toEqual([])
 
   const coin = await send(bodyFrom(master, { fromToken: 'ETH', toToken: 'ETH', amount: '0.25' }))
   expect([coin.status, coin.body.status, coin.body.fromToken]).toEqual([201, 'confirmed', 'ETH'])
@@ -137,7 +138,7 @@ test('a token and the coin go from a master wallet to anybody, and the answer sa
   expect(list.list).toEqual([coin.body, sent.body])
 })
 
-test('a child without gas is sent it by its master, and pays out to the last unit', async () => {
+test('a child without gas is topped up by its master, and pays out to the last unit', async () => {
   const master = await aRichMaster(0n)
   const child = await aChild(master)
   await fundToken(base, 'USDC', child.address, 7_000_000n)
@@ -148,7 +149,7 @@ test('a child without gas is sent it by its master, and pays out to the last uni
   expect(await tokenBalance(base, 'USDC', child.address)).toBe(0n)
 })
 
-test('on Tempo the fee is paid in the token that moves, and no coin is spoken of', async () => {
+test('on Tempo the fee is paid in the token that moves, and no native coin is mentioned', async () => {
   const master = await aMaster('tempo', ['pathUSD'])
   await fundToken(tempo, 'pathUSD', master.address, 10_000_000n)
   const body = bodyFrom(master, { toChain: 'tempo', fromToken: 'pathUSD', toToken: 'pathUSD', amount: '4' })
@@ -161,7 +162,7 @@ test('on Tempo the fee is paid in the token that moves, and no coin is spoken of
   expect([tooMuch.status, codeOf(tooMuch)]).toEqual([422, 'insufficient-balance'])
 })
 
-test('a quote says what a transfer would be, and moves nothing', async () => {
+test('a quote describes the transfer, and moves nothing', async () => {
   const master = await aRichMaster()
   const body = bodyFrom(master)
   const quoted = await world.call(org.testKey, 'POST', `${path}/quote`, body)
@@ -171,7 +172,7 @@ test('a quote says what a transfer would be, and moves nothing', async () => {
   expect((await world.call(org.testKey, 'GET', `/wallet-infra/transfers?fromWalletId=${master.id}`)).list).toEqual([])
 })
 
-test('a wallet that is one unit short is told what it has and what it needs, of the token and of gas', async () => {
+test('a wallet that is one unit short gets its balance and what it needs, of the token and of gas', async () => {
   const master = await aRichMaster(2_499_999n)
   const short = await send(bodyFrom(master))
   expect([short.status, codeOf(short)]).toEqual([422, 'insufficient-balance'])
@@ -204,7 +205,7 @@ test.each([
   expect(refused.body.errors).toEqual([expect.objectContaining({ path: fault })])
 })
 
-test('a wallet of another organisation, of another environment or of nobody is the same: not found', async () => {
+test('a wallet of another organization, of another environment or of nobody is the same: not found', async () => {
   const master = await aMaster()
   const other = await world.organisation()
   for (const [key, id] of [
@@ -238,7 +239,7 @@ test('one hundred repeats of one Idempotency-Key at once are one transfer', asyn
   expect(await tokenBalance(base, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 
-test('thirty transfers at once out of a wallet that can pay ten are ten, and every one that was taken arrives', async () => {
+test('of thirty transfers at once out of a wallet that can pay ten, ten are accepted, and each of them arrives', async () => {
   const master = await aRichMaster(25_000_000n)
   const bodies = Array.from({ length: 30 }, () => bodyFrom(master))
   const answers = await Promise.all(bodies.map((body) => send(body)))
@@ -248,7 +249,7 @@ test('thirty transfers at once out of a wallet that can pay ten are ten, and eve
   expect(await tokenBalance(base, 'USDC', master.address)).toBe(0n)
 })
 
-test('of the coin, what goes at once and its gas are never more than the wallet has, and nothing is left stuck', async () => {
+test('concurrent coin transfers and their gas never exceed the balance, and nothing is left stuck', async () => {
   const master = await aMaster()
   await fundNative(base, master.address, 10n ** 18n)
   const bodies = Array.from({ length: 24 }, () => bodyFrom(master, { fromToken: 'ETH', toToken: 'ETH', amount: '0.1' }))
@@ -258,13 +259,13 @@ test('of the coin, what goes at once and its gas are never more than the wallet 
       request(n % 2 === 0 ? world.base : second.base, { key: org.testKey, method: 'POST', path, body }),
     ),
   )
-  expect(countByStatus(answers), 'the tenth part is for gas').toEqual({ 201: 9, 422: 15 })
+  expect(countByStatus(answers), 'a tenth is for gas').toEqual({ 201: 9, 422: 15 })
   expect(answers.filter(({ status }) => status === 201).map(({ body }) => body.status)).toEqual(
     Array(9).fill('confirmed'),
   )
 })
 
-test('children of one master that go at once are topped up as far as the master can pay, and none is stuck', async () => {
+test('concurrent children of one master are topped up as far as the master can pay, and none is stuck', async () => {
   const master = await aMaster()
   await fundNative(base, master.address, 10n ** 15n)
   const children = await Promise.all(Array.from({ length: 4 }, () => aChild(master)))
@@ -284,7 +285,7 @@ test('children of one master that go at once are topped up as far as the master 
   expect(open.open).toBe(0n)
 })
 
-test('a transfer that a node loses, and whose answer was pending, ends once and its end is told once', async () => {
+test('a transfer that a node loses, and whose answer was pending, ends once and its end is published once', async () => {
   const hasty = await world.another({ transferWaitMs: 0 })
   const master = await aRichMaster()
   const body = bodyFrom(master)
@@ -298,7 +299,7 @@ test('a transfer that a node loses, and whose answer was pending, ends once and 
   expect(await tokenBalance(base, 'USDC', body.toAddress)).toBe(2_500_000n)
 })
 
-test('what screening froze is not there to send', async () => {
+test('frozen money is not available to send', async () => {
   const master = await aRichMaster(5_000_000n)
   const { hash } = await createPublicClient({ transport: http(base.rpcUrl) }).getBlock({ blockNumber: 1n })
   await world.database.db.run(sql`
@@ -317,7 +318,7 @@ test('money to a sanctioned address is refused before anything is signed', async
   expect([refused.status, codeOf(refused)]).toEqual([422, 'recipient-flagged'])
 })
 
-test('swaps and bridges are refused where no partner does them', async () => {
+test('swaps and bridges are refused without a partner', async () => {
   const master = await aMaster()
   const refused = await send(bodyFrom(master, { toChain: 'ethereum' }))
   expect([refused.status, codeOf(refused)]).toEqual([503, 'partner-unavailable'])

@@ -17,7 +17,7 @@ import {
 
 let chain: DevChain
 let world: World
-/** Two processes that answer requests and never touch the chain's lane, beside one that only works. */
+/** Two processes that answer requests and never use the chain's lane, beside one that only works. */
 let bases: readonly [string, string]
 let org: Org
 let payer: Payer
@@ -89,7 +89,7 @@ test('one credential sent to two processes at once buys one thing', async () => 
   expect([await countOf('payments'), await countOf('events')]).toEqual([before[0] + 1n, before[1] + 1n])
 })
 
-test('a plan’s limit holds over both processes together', async () => {
+test('a plan’s limit applies to both processes together', async () => {
   const hobby = await world.organisation('hobby')
   const { id } = await world.wallet(hobby)
   const body = { protocol: 'x402', credential: 'stub_payment_accepted', price: '0.01', walletId: id }
@@ -113,7 +113,7 @@ test('a key revoked at one process is refused at the other from then on', async 
   expect(countByStatus(await Promise.all(sides.map(read)))).toEqual({ 401: 40 })
 })
 
-test('an Idempotency-Key holds over both processes: one effect, one answer, and another body is refused', async () => {
+test('an Idempotency-Key applies to both processes: one effect, one answer, and another body is refused', async () => {
   const name = { name: 'once', environment: 'test' }
   const key = { 'idempotency-key': 'over-two-1' }
   const answers = await Promise.all(sides.map((side) => post(side, '/organisations/current/api-keys', name, key)))
@@ -147,11 +147,11 @@ test('a payment verified under an Idempotency-Key at one process is the same pay
   )
 })
 
-test('what is asked of processes that only answer is settled by one that only works, once, whichever was asked', async () => {
+test('settlements requested from processes that only answer are done by one that only works, once, whichever got the request', async () => {
   const verified = await Promise.all(sides.map(async (side) => verify(side, await credential())))
   expect(countByStatus(verified)).toEqual({ 200: 40 })
   const before = await tokenBalance(chain, 'USDC', wallet.address)
-  const asked = await Promise.all(
+  const requested = await Promise.all(
     verified.map((answer, index) =>
       post(
         index % 2 === 0 ? 1 : 0,
@@ -161,7 +161,7 @@ test('what is asked of processes that only answer is settled by one that only wo
       ),
     ),
   )
-  expect(asked.map(({ status, body }) => [status, body])).toEqual(
+  expect(requested.map(({ status, body }) => [status, body])).toEqual(
     Array(40).fill([202, { status: 'settling', txHash: null }]),
   )
 
@@ -172,7 +172,7 @@ test('what is asked of processes that only answer is settled by one that only wo
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(400_000n)
 })
 
-test('a settlement under an Idempotency-Key is answered alike by both processes', async () => {
+test('a settlement under an Idempotency-Key gets the same answer from both processes', async () => {
   const verified = await verify(0, await credential())
   const key = { 'idempotency-key': 'over-two-3' }
   const [one, other] = await Promise.all([settle(0, verified, key), settle(1, verified, key)])

@@ -90,7 +90,7 @@ test('an account with 0.01 USDC has one payment of 0.01 open, whatever it signs,
   expect((await pay(shop, await aPayer(chain))).status, 'an honest payer').toBe(200)
 })
 
-test('what a payer has open is counted over organisations and processes that verify at the same instant', async () => {
+test('a payer’s open payments are counted across organizations and processes that verify at the same instant', async () => {
   const [one, two, payer] = [await aShop(), await aShop(), await aPayer(chain, 20_000n)]
   const bases = [world.base, other]
   const answers = await Promise.all(
@@ -99,7 +99,7 @@ test('what a payer has open is counted over organisations and processes that ver
   expect(countByStatus(answers)).toEqual({ 200: 2, 402: 10 })
 })
 
-test('a payer who has paid with almost all there is can pay with the rest', async () => {
+test('a payer who has spent almost everything can pay with the rest', async () => {
   const [shop, payer] = [await aShop(), await aPayer(chain, 20_000n)]
   for (const _ of [0, 1]) {
     const { body } = await pay(shop, payer)
@@ -129,7 +129,7 @@ test('a payer has at most a hundred payments open at one organisation', async ()
   expect((await pay(shop, await aPayer(chain))).status, 'another payer').toBe(200)
 })
 
-test('a payment that nobody settles within an hour is voided and gives back its count and its gas, once; money that moves later settles it', async () => {
+test('a payment that is not settled within an hour is voided and releases its count and its gas, once; money that moves later settles it', async () => {
   const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
   const validBefore = String(Math.floor(Date.now() / 1_000) + 86_400)
   const credential = await credentialFor(shop, payer, '0.01', validBefore)
@@ -153,7 +153,7 @@ test('a payment that nobody settles within an hour is voided and gives back its 
   aheadMs = 0
 })
 
-test('sessions of payments that nobody settles keep no vault from being made, and their vaults end with them', async () => {
+test('sessions of unsettled payments do not use up the vault quota, and their vaults end with them', async () => {
   const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
   for (const _ of [0, 1, 2]) {
     const { body } = await pay(shop, payer)
@@ -178,7 +178,7 @@ const Credential = z.object({
   }),
 })
 
-/** Brings a signed authorization to the chain, as whoever has seen it can. */
+/** Sends a signed authorization, as any observer can. */
 async function sendByAnybody(credential: string): Promise<void> {
   const { accepted, payload } = Credential.parse(JSON.parse(Buffer.from(credential, 'base64').toString('utf8')))
   const { value, validAfter, validBefore, ...parties } = payload.authorization

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage.world.stop())
 
-/** What was reported, the oldest first. Time goes on, so that what comes next is newer. */
+/** The reported thresholds, the oldest first. Time advances, so that later ones are newer. */
 async function reported(org: Org, key = org.testKey): Promise<readonly Record<string, unknown>[]> {
   const { list } = await stage.world.call(key, 'GET', '/events?limit=500')
   stage.pass(1)
@@ -39,7 +39,7 @@ async function setPlan(org: Org, plan: PlanName): Promise<void> {
   await stage.world.database.db.run(sql`update organisations set plan = ${plan} where id = ${org.id}`)
 }
 
-test('payments are reported once at 80 and once at 100 % of the month, however many come at once, and anew next month', async () => {
+test('payments are reported once at 80 and once at 100 % of the month, however many come at once, and again next month', async () => {
   const org = await stage.world.organisation('hobby')
   const { id } = await stage.world.wallet(org)
   await pay(org, id, 79)
@@ -58,7 +58,7 @@ test('payments are reported once at 80 and once at 100 % of the month, however m
   expect(await reported(org, org.liveKey)).toEqual([])
 })
 
-test('what is counted as it stands is reported once a month, not each time that it comes back', async () => {
+test('the level of a resource is reported once a month, not each time that it is reached again', async () => {
   const org = await stage.world.organisation('pro')
   const create = async () => {
     const made = await stage.call(org, 'POST', '/wallet-infra/master-wallets', {
@@ -92,7 +92,7 @@ test('a quota of one is reported as used up, in one event', async () => {
   expect(await figures(org, 'byoWallets')).toEqual([[100, 1, 1]])
 })
 
-test('another plan is another limit, and what is refused reports nothing', async () => {
+test('another plan is another limit, and a refused request reports nothing', async () => {
   const org = await stage.world.organisation('enterprise')
   for (let made = 0; made < 3; made++) await stage.vault(org)
   expect(await reported(org)).toEqual([])
@@ -111,7 +111,7 @@ test('another plan is another limit, and what is refused reports nothing', async
   ])
 })
 
-test('a vault whose end has come counts no more, swept or not', async () => {
+test('an expired vault is not counted, swept or not', async () => {
   const org = await stage.world.organisation('pro')
   for (let made = 0; made < 39; made++) await stage.vault(org, { ttl: '1h' })
   stage.pass(2 * hourMs)
@@ -119,7 +119,7 @@ test('a vault whose end has come counts no more, swept or not', async () => {
   expect(await figures(org, 'activeVaults')).toEqual([])
 })
 
-test('an invitation is reported with whom and as what, and one that is refused is not', async () => {
+test('an invitation event has the invitee and the role, and a refused invitation has none', async () => {
   const org = await stage.world.organisation()
   const invite = (body: object) => stage.call(org, 'POST', '/organisations/current/members', body)
   const invitedAt = stage.now().toISOString()

@@ -8,7 +8,7 @@ import { aWorld, type Org, request, type World } from '../world.ts'
 import { type Opening, openStream, type Reader } from './vault-stream-reader.ts'
 
 let world: World
-/** Two processes that answer requests; nobody sweeps. */
+/** Two processes that answer requests, without a sweep. */
 let bases: readonly [string, string]
 let org: Org
 
@@ -48,7 +48,7 @@ function watch(vaultId: string, opening: Opening = { key: org.testKey }, side: 0
 
 const codeOf = ({ problem }: Reader) => String(JSON.parse(problem).type).replace(/^.*\/problems\//, '')
 
-test('a stream ends at the instant that its vault is gone, swept or not, in every process, and does not open again', async () => {
+test('a stream ends at the instant that its vault expires, swept or not, in every process, and does not open again', async () => {
   const vaultId = await aVault('30m')
   const readers = [await watch(vaultId), await watch(vaultId, { key: org.testKey }, 1)]
   await emit(vaultId, 'last words')
@@ -62,7 +62,7 @@ test('a stream ends at the instant that its vault is gone, swept or not, in ever
   }
 })
 
-test('a vault that is extended keeps its streams beyond its first end', async () => {
+test('an extended vault keeps its streams beyond its first expiry', async () => {
   const vaultId = await aVault('30m')
   const reader = await watch(vaultId)
   await call('POST', `/vaults/${vaultId}/extend`, { ttl: '2h' })
@@ -79,7 +79,7 @@ test('a stream ends when its vault is deleted in another process', async () => {
   expect(await reader.ended).toBe('end')
 })
 
-test('a vault token opens the stream of its vault until it lapses, and no longer', async () => {
+test('a vault token opens the stream of its vault until it expires, and no longer', async () => {
   const vaultId = await aVault()
   const key = await tokenFor(vaultId, { expiresIn: 600 })
   const [byToken, byKey] = [await watch(vaultId, { key }), await watch(vaultId)]
@@ -103,7 +103,7 @@ test('a token, a ticket and a key open no stream but those of their own vault an
   const key = await tokenFor(vaultId)
   const ticket = await tokenFor(vaultId, { kind: 'ticket' })
   const stranger = await world.organisation()
-  const asked: [vaultId: string, opening: Opening, status: number][] = [
+  const requested: [vaultId: string, opening: Opening, status: number][] = [
     [other, { key }, 401],
     [other, { query: { ticket } }, 401],
     [vaultId, { query: { ticket: key } }, 401],
@@ -113,11 +113,11 @@ test('a token, a ticket and a key open no stream but those of their own vault an
     [vaultId, { key: stranger.testKey }, 404],
     [vaultId, { key: org.liveKey }, 404],
   ]
-  for (const [id, opening, status] of asked)
+  for (const [id, opening, status] of requested)
     expect((await watch(id, opening)).status, JSON.stringify(opening)).toBe(status)
 })
 
-test('a ticket opens one stream without a header, within its minute, however many ask at once', async () => {
+test('a ticket opens one stream without a header, within its minute, in however many concurrent requests', async () => {
   const vaultId = await aVault()
   const ticket = await tokenFor(vaultId, { kind: 'ticket' })
   const readers = await Promise.all(
@@ -147,14 +147,14 @@ test('revoking a key ends the streams that it opened, in every process, and no o
   staying.leave()
 })
 
-test('a reader that does not read is cut before it fills the memory, holds nobody up, and later gets all that it missed', async () => {
+test('a reader that does not read is cut before it fills the memory, delays nobody, and later gets everything that it missed', async () => {
   const vaultId = await aVault()
   const [slow, quick] = [await watch(vaultId), await watch(vaultId)]
   await expect.poll(streamsOpen).toBe(2)
   slow.pause()
   const text = 'x'.repeat(16_000)
   let count = 0
-  // What the operating system takes for him is several megabytes.
+  // The operating system buffers several megabytes for the reader.
   while (streamsOpen() > 1 && count < 6_000) {
     await Promise.all(Array.from({ length: 8 }, () => emit(vaultId, 'big', { text })))
     count += 8
@@ -172,7 +172,7 @@ test('a reader that does not read is cut before it fills the memory, holds nobod
   again.leave()
 })
 
-/** How many streams the first process has open. */
+/** The number of streams that the first process has open. */
 function streamsOpen(): number {
   return world.server.deps.vaultStreams.count
 }
@@ -195,7 +195,7 @@ test('streams outlive the loss of every database connection, again and again, an
       select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
     for (const { status } of await Promise.all(emitting)) answered += status === 201 ? 1 : 0
   }
-  // A connection that was ended may still be taken for a living one.
+  // A closed connection may still be taken for an open one.
   const isLastTaken = () =>
     emit(vaultId, 'last').then(
       () => true,
@@ -203,13 +203,13 @@ test('streams outlive the loss of every database connection, again and again, an
     )
   await expect.poll(isLastTaken).toBe(true)
   const whole = await watch(vaultId, { key: org.testKey, query: all })
-  const told = await whole.untilType('last')
-  expect(told.length).toBeGreaterThanOrEqual(answered + 2)
-  for (const reader of readers) expect(await reader.untilType('last')).toEqual(told.slice(1))
+  const reported = await whole.untilType('last')
+  expect(reported.length).toBeGreaterThanOrEqual(answered + 2)
+  for (const reader of readers) expect(await reader.untilType('last')).toEqual(reported.slice(1))
   for (const reader of [...readers, whole]) reader.leave()
 })
 
-test('the EventSource of undici follows a vault over broken connections to its end, and then stays away', async () => {
+test('the EventSource of undici follows a vault over broken connections to its end, and then does not reconnect', async () => {
   const vaultId = await aVault()
   const proxy = await aProxy(Number(new URL(bases[0]).port))
   const dispatcher = new Agent().compose((dispatch) => (options, handler) => {
@@ -220,9 +220,9 @@ test('the EventSource of undici follows a vault over broken connections to its e
   const seen: unknown[] = []
   const events = new Map<number, () => void>()
   source.onmessage = ({ data, lastEventId }) => {
-    const told = JSON.parse(data)
-    expect(told.eventId).toBe(lastEventId)
-    seen.push(told.type)
+    const reported = JSON.parse(data)
+    expect(reported.eventId).toBe(lastEventId)
+    seen.push(reported.type)
     events.get(seen.length)?.()
   }
   const until = (count: number) =>
@@ -257,7 +257,7 @@ interface Proxy {
   stop(): Promise<void>
 }
 
-/** Passes bytes on to a local port until it is told to break the connections. */
+/** A proxy to a local port that can break its connections. */
 async function aProxy(port: number): Promise<Proxy> {
   const sockets = new Set<net.Socket>()
   const server = net.createServer((near) => {
@@ -285,7 +285,7 @@ async function aProxy(port: number): Promise<Proxy> {
   }
 }
 
-test('a process that stops ends its streams at once, and their clients go on at another', async () => {
+test('a process that stops ends its streams at once, and their clients continue at another', async () => {
   const vaultId = await aVault()
   const third = await world.another()
   const readers = await Promise.all(

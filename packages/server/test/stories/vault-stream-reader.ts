@@ -1,14 +1,14 @@
 import { type ClientRequest, type IncomingMessage, request as send } from 'node:http'
 import { z } from 'zod'
 
-const Told = z.strictObject({
+const StreamEvent = z.strictObject({
   eventId: z.string(),
   type: z.string(),
   vaultId: z.string(),
   timestamp: z.string(),
   payload: z.record(z.string(), z.unknown()),
 })
-export type Told = z.output<typeof Told>
+export type StreamEvent = z.output<typeof StreamEvent>
 
 export interface Opening {
   readonly key?: string
@@ -16,26 +16,26 @@ export interface Opening {
   readonly lastEventId?: string
 }
 
-/** A client of one stream that follows the standard's rules and can be told to stop reading. */
+/** A client of one stream that follows the standard's rules and can stop reading. */
 export interface Reader {
   readonly status: number
   readonly headers: IncomingMessage['headers']
-  /** The body where it is no stream. */
+  /** The body where it is not a stream. */
   readonly problem: string
-  readonly events: readonly Told[]
+  readonly events: readonly StreamEvent[]
   readonly comments: number
   /** As a standard client keeps it, also when no event came with it. */
   readonly lastEventId: string
   readonly retryMs: number
-  /** Resolves when that many events have come. */
-  until(count: number): Promise<readonly Told[]>
+  /** Resolves when this many events have come. */
+  until(count: number): Promise<readonly StreamEvent[]>
   /** Resolves when an event of that type has come. */
-  untilType(type: string): Promise<readonly Told[]>
+  untilType(type: string): Promise<readonly StreamEvent[]>
   /** Resolves when a comment has come. */
   untilComment(): Promise<void>
-  /** Resolves when what the stream begins with has come. */
+  /** Resolves when the start of the stream has come. */
   untilOpening(): Promise<void>
-  /** How the answer ended: whole, or broken off. */
+  /** How the response ended: complete, or cut. */
   readonly ended: Promise<'end' | 'cut'>
   pause(): void
   resume(): void
@@ -45,7 +45,7 @@ export interface Reader {
 /** Opens `GET /vaults/{id}/events` and resolves when the status is there. */
 export async function openStream(base: string, vaultId: string, opening: Opening): Promise<Reader> {
   const query = new URLSearchParams(opening.query).toString()
-  const asked = send(`${base}/vaults/${vaultId}/events${query === '' ? '' : `?${query}`}`, {
+  const requested = send(`${base}/vaults/${vaultId}/events${query === '' ? '' : `?${query}`}`, {
     agent: false,
     headers: {
       accept: 'text/event-stream',
@@ -53,11 +53,11 @@ export async function openStream(base: string, vaultId: string, opening: Opening
       ...(opening.lastEventId === undefined ? {} : { 'last-event-id': opening.lastEventId }),
     },
   })
-  asked.end()
+  requested.end()
   const response = await new Promise<IncomingMessage>((resolve, reject) =>
-    asked.on('response', resolve).on('error', reject),
+    requested.on('response', resolve).on('error', reject),
   )
-  const reader = new StreamReader(asked, response)
+  const reader = new StreamReader(requested, response)
   if (response.statusCode !== 200) await reader.ended
   return reader
 }
@@ -65,37 +65,37 @@ export async function openStream(base: string, vaultId: string, opening: Opening
 class StreamReader implements Reader {
   readonly status: number
   readonly headers: IncomingMessage['headers']
-  readonly events: Told[] = []
+  readonly events: StreamEvent[] = []
   readonly ended: Promise<'end' | 'cut'>
   comments = 0
   lastEventId = ''
   retryMs = 0
   problem = ''
-  readonly #asked: ClientRequest
+  readonly #request: ClientRequest
   readonly #response: IncomingMessage
   #text = ''
   #changed = Promise.withResolvers<void>()
 
-  constructor(asked: ClientRequest, response: IncomingMessage) {
+  constructor(requested: ClientRequest, response: IncomingMessage) {
     this.status = response.statusCode ?? 0
     this.headers = response.headers
-    this.#asked = asked
+    this.#request = requested
     this.#response = response
     this.ended = new Promise((resolve) => {
       response.on('end', () => resolve('end')).on('close', () => resolve('cut'))
       response.on('error', () => resolve('cut'))
     })
-    asked.on('error', () => undefined)
+    requested.on('error', () => undefined)
     response.setEncoding('utf8').on('data', (text: string) => this.#read(text))
   }
 
-  async until(count: number): Promise<readonly Told[]> {
+  async until(count: number): Promise<readonly StreamEvent[]> {
     await this.#waitFor(() => this.events.length >= count, `event ${count}`)
     return this.events
   }
 
-  async untilType(type: string): Promise<readonly Told[]> {
-    await this.#waitFor(() => this.events.some((told) => told.type === type), type)
+  async untilType(type: string): Promise<readonly StreamEvent[]> {
+    await this.#waitFor(() => this.events.some((reported) => reported.type === type), type)
     return this.events
   }
 
@@ -116,7 +116,7 @@ class StreamReader implements Reader {
   }
 
   leave(): void {
-    this.#asked.destroy()
+    this.#request.destroy()
   }
 
   async #waitFor(isSo: () => boolean, what: string): Promise<void> {
@@ -147,13 +147,13 @@ class StreamReader implements Reader {
       if (name === '') this.comments += 1
       else if (name === 'retry') this.retryMs = Number(value)
       else if (name === 'id') this.lastEventId = value
-      else if (name === 'data') this.#keep(Told.parse(JSON.parse(value)))
+      else if (name === 'data') this.#keep(StreamEvent.parse(JSON.parse(value)))
       else throw new Error(`a line that the stream should not have: ${line}`)
     }
   }
 
-  #keep(told: Told): void {
-    if (told.eventId !== this.lastEventId) throw new Error('an event under another id than its own')
-    this.events.push(told)
+  #keep(reported: StreamEvent): void {
+    if (reported.eventId !== this.lastEventId) throw new Error('an event under another id than its own')
+    this.events.push(reported)
   }
 }

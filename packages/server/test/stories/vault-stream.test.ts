@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { VaultId } from '../../src/features/vaults/index.ts'
 import type { Clock } from '../../src/platform/clock.ts'
+import type { SseConnection } from '../../src/platform/event-stream-response.ts'
 import { id } from '../../src/platform/ids.ts'
-import type { Line } from '../../src/platform/live.ts'
 import { aWorld, type Org, request, type World } from '../world.ts'
 import { type Opening, openStream, type Reader } from './vault-stream-reader.ts'
 
@@ -10,7 +10,7 @@ let world: World
 /** Two processes of one deployment. */
 let bases: readonly [string, string]
 let org: Org
-/** Opened before all tests, so that it is quiet for as long as they run. */
+/** Opened before all tests, so that no event comes while they run. */
 let quiet: Reader
 let quietSince = 0
 
@@ -45,7 +45,7 @@ function watch(vaultId: string, opening: Opening, side: 0 | 1 = 0): Promise<Read
   return openStream(bases[side], vaultId, { key: org.testKey, ...opening })
 }
 
-/** All events there are, by a client that begins before the first. */
+/** All events of the vault, read by a client from the first on. */
 async function replayed(vaultId: string, count: number, side: 0 | 1 = 0) {
   const reader = await watch(vaultId, { query: { from: '2000-01-01T00:00:00Z' } }, side)
   const events = await reader.until(count)
@@ -57,7 +57,7 @@ function codeOf({ problem }: Reader): string {
   return String(JSON.parse(problem).type).replace(/^.*\/problems\//, '')
 }
 
-test('a stream tells what happens as unnamed events with their ids, and how to come back', async () => {
+test('a stream sends unnamed events with their ids, and the reconnection time', async () => {
   const vaultId = await aVault()
   const reader = await watch(vaultId, {})
   expect(reader.headers).toMatchObject({
@@ -78,7 +78,7 @@ test('a stream tells what happens as unnamed events with their ids, and how to c
   reader.leave()
 })
 
-test('events of many emitters in two processes are told live in one order, which is that of the replay, without gap or repeat', async () => {
+test('events of many emitters in two processes are delivered live in one order, which is that of the replay, without gap or repeat', async () => {
   const vaultId = await aVault()
   const early = [await watch(vaultId, {}, 0), await watch(vaultId, {}, 1)]
   const late: Promise<Reader>[] = []
@@ -104,7 +104,7 @@ test('events of many emitters in two processes are told live in one order, which
   }
 })
 
-test('a client that goes away at every event in turn and comes back with its id sees each event once', async () => {
+test('a client that disconnects at every event in turn and reconnects with its id gets each event once', async () => {
   const vaultId = await aVault()
   const seen: string[] = []
   let lastEventId = String((await replayed(vaultId, 1))[0]?.eventId)
@@ -123,7 +123,7 @@ test('a client that goes away at every event in turn and comes back with its id 
   expect(seen).toEqual(Array.from({ length: count }, (_, number) => String(number)))
 })
 
-test('a reader at the process that wrote is told at once, and waits for no look into the table', async () => {
+test('a reader at the process that wrote gets the event at once, without waiting for a poll of the table', async () => {
   const vaultId = await aVault()
   const reader = await watch(vaultId, {})
   const waits: number[] = []
@@ -133,18 +133,19 @@ test('a reader at the process that wrote is told at once, and waits for no look 
     await reader.until(count)
     waits.push(performance.now() - emitted)
   }
-  // Told at the next look, five times a second, each would wait for most of the fifth; a slow machine does not make most of them slow.
+  // With a poll five times a second, each would wait for most of a fifth of a second; a slow machine does not make most of
+  // them slow.
   expect(waits.sort((left, right) => left - right)[12]).toBeLessThan(50)
   reader.leave()
 })
 
-test('a stream that opens while others are told of events that it has not seen reads them first, then is told with them', async () => {
+test('a stream that opens while others get events that it has not seen reads them first, then gets later ones with them', async () => {
   const vaultId = await aVault()
   const other = await watch(vaultId, {})
   for (const name of ['one', 'two', 'three']) await emit(vaultId, name)
   await other.until(3)
   const line = new CollectingLine()
-  const right = { kind: 'guest', lapsesAt: new Date('2999-01-01T00:00:00Z') } as const
+  const right = { kind: 'guest', expiresAt: new Date('2999-01-01T00:00:00Z') } as const
   const opening = { tenant: { organisationId: org.id, environment: 'test' }, vaultId, right, after: 1 } as const
   world.server.deps.vaultStreams.answer(opening, 1, Buffer.from('')).open(line)
   await line.until('"type":"three"')
@@ -155,8 +156,8 @@ test('a stream that opens while others are told of events that it has not seen r
   other.leave()
 })
 
-/** The far end of an answer, without a network between. */
-class CollectingLine implements Line {
+/** The client's end of a response, without a network. */
+class CollectingLine implements SseConnection {
   readonly waiting = 0
   isOpen = true
   text = ''
@@ -187,7 +188,7 @@ class CollectingLine implements Line {
   }
 }
 
-test('a burst of large events from another process reaches a reader who keeps up, whole and uncut', async () => {
+test('a burst of large events from another process reaches a fast reader, complete and uncut', async () => {
   const vaultId = await aVault()
   const reader = await watch(vaultId, {}, 1)
   const payload = { text: 'x'.repeat(16_000) }
@@ -196,7 +197,7 @@ test('a burst of large events from another process reaches a reader who keeps up
   reader.leave()
 })
 
-test('a client whose connection breaks before its first event misses nothing: it is told where it begins', async () => {
+test('a client whose connection breaks before its first event misses nothing: its start is sent first', async () => {
   const vaultId = await aVault()
   await emit(vaultId, 'before')
   const reader = await watch(vaultId, {})
@@ -208,7 +209,7 @@ test('a client whose connection breaks before its first event misses nothing: it
   again.leave()
 })
 
-test('from tells what happened after that instant and not in it, then goes on live', async () => {
+test('from returns what happened after that instant and not in it, then continues live', async () => {
   const vaultId = await aVault()
   for (const name of ['one', 'two', 'three']) {
     clock.at += 1_000
@@ -232,7 +233,7 @@ test('from tells what happened after that instant and not in it, then goes on li
   future.leave()
 })
 
-test('what a client has seen goes before from, and stands in the address for a page that cannot send headers', async () => {
+test('a client’s last event id takes precedence over from, and is in the address for a page that cannot send headers', async () => {
   const vaultId = await aVault()
   for (const name of ['one', 'two', 'three']) await emit(vaultId, name)
   const [, one, two] = await replayed(vaultId, 4)
@@ -266,7 +267,7 @@ test('an event id that the vault does not have is 422, also another vault’s, a
   }
 })
 
-test('vault.sealed is the last event of every stream, and a client that comes back with it is told 204', async () => {
+test('vault.sealed is the last event of every stream, and a client that reconnects with it gets 204', async () => {
   const vaultId = await aVault()
   const readers = [await watch(vaultId, {}, 0), await watch(vaultId, {}, 1)]
   await emit(vaultId, 'last words')
@@ -286,7 +287,7 @@ test('vault.sealed is the last event of every stream, and a client that comes ba
   expect(whole.events.map(({ type }) => type)).toEqual(['vault.created', 'last words', 'vault.sealed'])
 })
 
-test('a long history is told whole and in order, page by page', async () => {
+test('a long history is sent complete and in order, page by page', async () => {
   const vaultId = await aVault()
   const payload = { text: 'x'.repeat(2_000) }
   await Promise.all(
@@ -302,7 +303,7 @@ test('a long history is told whole and in order, page by page', async () => {
   middle.leave()
 })
 
-test('a quiet stream says every fifteen seconds that it is there', async () => {
+test('a quiet stream sends a comment every fifteen seconds', async () => {
   await quiet.untilComment()
   const seconds = (performance.now() - quietSince) / 1_000
   expect(quiet.events).toEqual([])

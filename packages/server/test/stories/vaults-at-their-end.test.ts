@@ -28,8 +28,8 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 /**
- * A vault's end, an hour away, comes while `begin` is at work on it and held up there; meanwhile `other` asks for the room that
- * the end would free, and is done or waits in its turn before `begin` goes on.
+ * A vault expires, an hour from now, while `begin` is blocked in the middle of its work. Meanwhile `other` requests the
+ * quota that the expiry would release, and ends or waits for a lock before `begin` continues.
  */
 async function atTheEnd<A, B>(begin: () => Promise<A>, other: () => Promise<B>): Promise<readonly [A, B]> {
   stage.pass(hourMs - 1)
@@ -48,7 +48,7 @@ async function atTheEnd<A, B>(begin: () => Promise<A>, other: () => Promise<B>):
   return Promise.all([running.first, running.second])
 }
 
-test('a vault that is extended in the moment of its end keeps its place: no other is made in it', async () => {
+test('a vault that is extended at the moment of its expiry keeps its place: no other is made in it', async () => {
   const org = await stage.world.organisation('hobby')
   const vault = await stage.vault(org, { ttl: '1h' })
   for (const ttl of ['24h', '24h']) await stage.vault(org, { ttl })
@@ -60,7 +60,7 @@ test('a vault that is extended in the moment of its end keeps its place: no othe
   expect((await stage.call(org, 'GET', '/vaults')).list).toHaveLength(3)
 })
 
-test('a vault that is persisted in the moment of its end keeps its bytes: nobody else is given their room', async () => {
+test('a vault that is persisted at the moment of its expiry keeps its bytes: no other vault gets their quota', async () => {
   const org = await stage.world.organisation('hobby')
   const [leaving, other] = [await stage.vault(org, { ttl: '1h' }), await stage.vault(org)]
   const document = { name: 'a', data: { text: 'x'.repeat(1_000) } }
@@ -78,7 +78,7 @@ test('a vault that is persisted in the moment of its end keeps its bytes: nobody
   expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: limit })
 })
 
-test('a vault whose end comes while its extension waits for the counters is gone: its place may be another’s by then', async () => {
+test('a vault that expires while its extension waits for the counters is gone: another may have its place by then', async () => {
   const org = await stage.world.organisation('hobby')
   const vaults = [await stage.vault(org, { ttl: '1h' }), await stage.vault(org, { ttl: '1h' })]
   stage.pass(hourMs - 1)

@@ -48,7 +48,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'rebuild' as const }) },
 )
 
-/** The vaults that a history made, so that its steps meet the same ones, gone or not. */
+/** The vaults that a history made, so that its steps use the same ones, deleted or not. */
 type Made = string[]
 
 async function take(org: Org, made: Made, next: Step): Promise<void> {
@@ -97,14 +97,14 @@ async function dropFile(org: Org, id: string): Promise<void> {
   expect([204, 404, 409]).toContain(status)
 }
 
-/** What an event of the caller's own counts for, as docs/vaults.md has it. */
+/** The counted bytes of a caller's event, by docs/vaults.md. */
 function bytesOfEvent({ type, payload }: { readonly type: string; readonly payload: unknown }): number {
   return ['step', 'schritt→'].includes(type)
     ? 128 + Buffer.byteLength(type) + Buffer.byteLength(JSON.stringify(payload))
     : 0
 }
 
-/** What the API shows, summed by hand. */
+/** What the API shows, summed up by the test. */
 async function shownOf(org: Org): Promise<Readonly<Record<string, number>>> {
   const vaults = (await stage.call(org, 'GET', '/vaults?limit=500')).list
   let storageBytes = 0
@@ -118,7 +118,7 @@ async function shownOf(org: Org): Promise<Readonly<Record<string, number>>> {
   return { activeVaults: vaults.length - persistedVaults, persistedVaults, storageBytes }
 }
 
-test('after any history, in any interleaving, the counters are what a recount says, and after a sweep what is shown', async () => {
+test('after any history, in any interleaving, the counters agree with a recount, and after a sweep with what is shown', async () => {
   const lanes = fc.array(fc.array(step, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 })
   await fc.assert(
     fc.asyncProperty(lanes, async (histories) => {

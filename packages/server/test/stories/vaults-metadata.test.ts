@@ -13,7 +13,7 @@ afterAll(() => stage.world.stop())
 const Kept = z.object({ bytes: z.number() })
 
 test.each([1e308, 5e-324, -1.7976931348623157e308])(
-  'metadata full of %d takes no more room in the database, and in a list, than metadata of digits may',
+  'metadata full of %d takes no more space in the database, and in a list, than metadata of digits may',
   async (number) => {
     const org = await stage.world.organisation()
     const most = Math.floor(16_000 / (String(number).length + 1))
@@ -24,7 +24,7 @@ test.each([1e308, 5e-324, -1.7976931348623157e308])(
       Kept,
       sql`select octet_length(metadata::text) as bytes from vaults where organisation_id = ${org.id} order by 1`,
     )
-    // One and twenty such numbers are well within the bound and are taken.
+    // Twenty-one such numbers are well within the limit and are accepted.
     expect(kept.length).toBe(2)
     for (const { bytes } of kept) expect(bytes).toBeLessThan(2 * 16_384)
   },

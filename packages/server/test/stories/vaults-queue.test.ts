@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage.world.stop())
 
-test('another’s vault that is being written to is answered as one that never was, without waiting for its writers', async () => {
+test('another tenant’s vault that is being written to is answered like one that never existed, without waiting for its writers', async () => {
   const [owner, stranger] = [await stage.world.organisation(), await stage.world.organisation()]
   const vaultId = await stage.vault(owner)
   if (!isId('vlt', vaultId)) throw new Error('no vault')
@@ -41,14 +41,14 @@ async function waitingForLocks(): Promise<number> {
 }
 
 test.each(['vault', 'storage counter'])(
-  'a hundred writers who wait for one %s, keyed or not, leave connections to everybody else',
-  async (held) => {
+  'a hundred writers that wait for one %s, keyed or not, leave connections for other requests',
+  async (locked) => {
     const [busy, other] = [await stage.world.organisation('pro'), await stage.world.organisation('pro')]
     const [vaultId, quietId] = [await stage.vault(busy), await stage.vault(busy)]
     await stage.call(busy, 'POST', `/vaults/${quietId}/documents`, { name: 'a', data: {} })
-    const vaultIds = held === 'vault' ? [vaultId] : [vaultId, ...(await Promise.all(manyVaults(busy)))]
+    const vaultIds = locked === 'vault' ? [vaultId] : [vaultId, ...(await Promise.all(manyVaults(busy)))]
     const writers = await stage.world.database.db.tx(async (tx) => {
-      if (held === 'vault') await tx.run(sql`select 1 from vaults where id = ${vaultId} for update`)
+      if (locked === 'vault') await tx.run(sql`select 1 from vaults where id = ${vaultId} for update`)
       else
         await tx.run(
           sql`select 1 from usage_counters where organisation_id = ${busy.id} and kind = 'storageBytes' for update`,
@@ -61,7 +61,7 @@ test.each(['vault', 'storage counter'])(
         await stage.call(other, 'DELETE', `/vaults/${String((await stage.call(other, 'GET', '/vaults')).list[0]?.id)}`)
         expect((await stage.call(busy, 'GET', `/vaults/${quietId}`)).status).toBe(200)
       }
-      if (held === 'vault') {
+      if (locked === 'vault') {
         expect((await stage.call(busy, 'POST', `/vaults/${quietId}/emit`, { event: 'a' })).status).toBe(201)
         expect(await waitingForLocks()).toBe(2)
       }

@@ -8,16 +8,16 @@ import { sql } from '../../src/platform/db/db.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
 import { type Answer, aWorld, type Org, type World } from '../world.ts'
 
-/** A deployment whose clock stands still until a test moves it, and whose background work runs when a test says so. */
+/** A deployment whose clock moves only when a test moves it, and whose background work runs when a test says so. */
 export interface VaultStage {
   readonly world: World
   now(): Date
-  /** Moves the clock of every process on. */
+  /** Moves the clock of every process. */
   pass(ms: number): void
-  /** One round of the lifecycle work in one process. */
+  /** One pass of the lifecycle work in one process. */
   follow(server?: RunningServer): Promise<void>
   call(org: Org, method: string, path: string, body?: unknown): Promise<Answer>
-  /** Makes a vault and answers its id. */
+  /** Creates a vault and returns its id. */
   vault(org: Org, body?: unknown): Promise<string>
   ctx(org: Org, environment?: Environment): Ctx
 }
@@ -48,8 +48,8 @@ export async function aVaultStage(role: 'api' | 'all' = 'api'): Promise<VaultSta
 
 const EventRow = z.object({ type: z.string(), payload: z.record(z.string(), z.unknown()) })
 
-/** What webhooks are told of an organisation's vaults, in the order of happening. */
-export async function toldOf(world: World, org: Org): Promise<readonly z.output<typeof EventRow>[]> {
+/** The webhook events about an organization's vaults, in the order of happening. */
+export async function reportOf(world: World, org: Org): Promise<readonly z.output<typeof EventRow>[]> {
   return world.database.db.many(
     EventRow,
     sql`select type, payload from events where organisation_id = ${org.id} and type like 'vault.%' order by created_at, ctid`,
@@ -58,7 +58,7 @@ export async function toldOf(world: World, org: Org): Promise<readonly z.output<
 
 const StreamRow = EventRow.extend({ sequence: z.number(), id: z.string(), createdAt: z.date() })
 
-/** A vault's stream as its readers will send it. */
+/** A vault's stream as its readers get it. */
 export async function streamOf(world: World, vaultId: string) {
   const rows = await world.database.db.many(
     StreamRow,
@@ -70,7 +70,7 @@ export async function streamOf(world: World, vaultId: string) {
   }))
 }
 
-/** Ed25519 as Node checks it. */
+/** Verifies Ed25519 with Node. */
 export const ed25519: VerifyEd25519 = (publicKey, message, signature) => {
   const x = Buffer.from(publicKey).toString('base64url')
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
@@ -89,7 +89,7 @@ export async function publishedKeys(world: World): Promise<readonly SealKey[]> {
 
 const Used = z.object({ kind: z.string(), used: z.bigint() })
 
-/** The vault counters of the test environment as they stand. */
+/** The current vault counters of the test environment. */
 export async function countersOf(world: World, org: Org): Promise<Readonly<Record<string, number>>> {
   const rows = await world.database.db.many(
     Used,

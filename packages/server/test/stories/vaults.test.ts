@@ -8,8 +8,8 @@ import {
   ed25519,
   hourMs,
   publishedKeys,
+  reportOf,
   streamOf,
-  toldOf,
   type VaultStage,
 } from './vaults-stage.ts'
 
@@ -28,7 +28,7 @@ function post(org: Org, path: string, body: unknown, turn: number): Promise<Answ
   return request(base, { key: org.testKey, method: 'POST', path, body })
 }
 
-test('with a hundred writers on two processes and one sealer, the seal holds exactly what was acknowledged', async () => {
+test('with a hundred writers on two processes and one sealer, the seal covers exactly what was acknowledged', async () => {
   const org = await stage.world.organisation()
   const keys = await publishedKeys(stage.world)
   for (const sealAfter of [0, 10, 50, 90]) {
@@ -64,7 +64,7 @@ test('with a hundred writers on two processes and one sealer, the seal holds exa
   }
 })
 
-test('of 200 vaults made at once on two processes, a quota of 50 lets exactly 50 be', async () => {
+test('of 200 vaults created at once on two processes, a quota of 50 allows exactly 50', async () => {
   const org = await stage.world.organisation('pro')
   const answers = await Promise.all(Array.from({ length: 200 }, (_, turn) => post(org, '/vaults', {}, turn)))
   expect(countByStatus(answers)).toEqual({ 201: 50, 429: 150 })
@@ -72,7 +72,7 @@ test('of 200 vaults made at once on two processes, a quota of 50 lets exactly 50
   expect(await countersOf(stage.world, org)).toMatchObject({ activeVaults: 50 })
 })
 
-test('of 60 vaults persisted at once, a quota of 20 lets exactly 20 be, and the others stay active', async () => {
+test('of 60 vaults persisted at once, a quota of 20 allows exactly 20, and the others stay active', async () => {
   const org = await stage.world.organisation('pro')
   const ids = await Promise.all(Array.from({ length: 50 }, () => stage.vault(org)))
   const answers = await Promise.all(ids.map((id, turn) => post(org, `/vaults/${id}/persist`, undefined, turn)))
@@ -80,7 +80,7 @@ test('of 60 vaults persisted at once, a quota of 20 lets exactly 20 be, and the 
   expect(await countersOf(stage.world, org)).toMatchObject({ activeVaults: 30, persistedVaults: 20 })
 })
 
-test('events that two processes append at once have one order without a gap, in which time never runs back', async () => {
+test('events that two processes append at once have one order without a gap, in which time never goes back', async () => {
   const org = await stage.world.organisation()
   const id = await stage.vault(org)
   const answers = await Promise.all(
@@ -103,25 +103,25 @@ test('events that two processes append at once have one order without a gap, in 
   expect(times).toEqual([...times].sort())
 })
 
-// Of a sealed vault no stream's order can catch a second telling.
+// A sealed vault's stream order cannot detect a second event.
 test.each(['active', 'sealed'])(
-  'two processes that sweep at once tell and delete every %s vault once',
+  'two processes that sweep at once publish and delete every %s vault once',
   async (status) => {
     const org = await stage.world.organisation()
     const ids = await Promise.all(Array.from({ length: 80 }, () => stage.vault(org, { ttl: '2h' })))
     if (status === 'sealed') await Promise.all(ids.map((id) => stage.call(org, 'POST', `/vaults/${id}/seal`, {})))
     const followBoth = () =>
       Promise.all([0, 1, 0, 1].map((turn) => stage.follow(turn === 0 ? stage.world.server : other.server)))
-    const vaultsTold = async (type: string) =>
-      (await toldOf(stage.world, org)).filter((event) => event.type === type).map(({ payload }) => payload.vaultId)
+    const vaultsReported = async (type: string) =>
+      (await reportOf(stage.world, org)).filter((event) => event.type === type).map(({ payload }) => payload.vaultId)
     stage.pass(hourMs)
     await followBoth()
     await followBoth()
-    expect((await vaultsTold('vault.expiring')).sort()).toEqual([...ids].sort())
+    expect((await vaultsReported('vault.expiring')).sort()).toEqual([...ids].sort())
     stage.pass(hourMs)
     await followBoth()
     await followBoth()
-    expect((await vaultsTold('vault.expired')).sort()).toEqual([...ids].sort())
+    expect((await vaultsReported('vault.expired')).sort()).toEqual([...ids].sort())
     expect(await countersOf(stage.world, org)).toEqual({ activeVaults: 0, persistedVaults: 0, storageBytes: 0 })
   },
 )
@@ -146,9 +146,9 @@ test('a vault that is extended, persisted, sealed or deleted while it is swept i
   const answers = await Promise.all([...early, ...late])
   await Promise.all(sweeps)
   await stage.follow()
-  const told = await toldOf(stage.world, org)
+  const reported = await reportOf(stage.world, org)
   for (const [turn, id] of ids.entries()) {
-    const expired = told.filter(({ type, payload }) => type === 'vault.expired' && payload.vaultId === id).length
+    const expired = reported.filter(({ type, payload }) => type === 'vault.expired' && payload.vaultId === id).length
     const found = (await stage.call(org, 'GET', `/vaults/${id}`)).status
     const done = (answers[turn]?.status ?? 0) < 300
     const keeps = acts[turn % acts.length] === 'extend' || acts[turn % acts.length] === 'persist'
@@ -157,14 +157,14 @@ test('a vault that is extended, persisted, sealed or deleted while it is swept i
   }
 })
 
-test('a running deployment sweeps without being asked', async () => {
+test('a running deployment sweeps by itself', async () => {
   const own = await aVaultStage('all')
   try {
     const org = await own.world.organisation('pro')
     await own.vault(org, { ttl: '1h' })
     own.pass(hourMs)
-    // both are told at one instant of the stage's clock, and webhooks' fan-out moves the rows: in any order
-    const types = async () => (await toldOf(own.world, org)).map(({ type }) => type).toSorted()
+    // both are published at one instant of the stage's clock, and webhooks' fan-out moves the rows: in any order
+    const types = async () => (await reportOf(own.world, org)).map(({ type }) => type).toSorted()
     await expect.poll(types, { timeout: 90_000 }).toEqual(['vault.expired', 'vault.expiring'])
   } finally {
     await own.world.stop()

@@ -49,7 +49,7 @@ async function verifyEd25519(key: Uint8Array, message: Uint8Array, signature: Ui
   return webcrypto.subtle.verify('Ed25519', imported, Buffer.from(signature), Buffer.from(message))
 }
 
-test('an event arrives as the document says, and the verifiers of standardwebhooks and svix take it', async () => {
+test('an event arrives in the document’s form, and the verifiers of standardwebhooks and svix accept it', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own)
   const vault = await stage.world.call(own.testKey, 'POST', '/vaults', {})
@@ -76,7 +76,7 @@ test('an event arrives as the document says, and the verifiers of standardwebhoo
   expect(await verifyWebhookByKey(received, await publicKeys(), moment, verifyEd25519)).toBeUndefined()
 })
 
-test('an event of a transaction that is rolled back is told to nobody', async () => {
+test('an event of a transaction that is rolled back is never published', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own)
   const { deps } = stage.world.server
@@ -93,7 +93,7 @@ test('an event of a transaction that is rolled back is told to nobody', async ()
   expect(hook.receiver.ids()).toEqual([eventId])
 })
 
-test('a webhook gets the types that it subscribes to, of its own organisation and environment', async () => {
+test('a webhook gets the types that it subscribes to, of its own organization and environment', async () => {
   const own = await stage.world.organisation()
   const other = await stage.world.organisation()
   const some = await stage.hook(own, { events: ['vault.expired', 'payment.received'] })
@@ -109,7 +109,7 @@ test('a webhook gets the types that it subscribes to, of its own organisation an
   await expect.poll(() => stage.deliveries(some)).toEqual({ succeeded: 1 })
 })
 
-test('a delivery that fails comes again by the schedule, with the same bytes and id and a new timestamp, and then is dead', async () => {
+test('a failed delivery is retried on the schedule, with the same bytes and id and a new timestamp, and then is dead', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own, { answer: status(500, {}, 'broken') })
   const [eventId] = await stage.publish(own)
@@ -153,7 +153,7 @@ test('a delivery that fails comes again by the schedule, with the same bytes and
   expect(new Set(hook.receiver.ids())).toEqual(new Set([eventId]))
 })
 
-test('an answer without 2xx is a failure whatever it is, and a redirect is not followed', async () => {
+test('any answer without 2xx is a failure, and a redirect is not followed', async () => {
   const elsewhere = await aReceiver()
   for (const code of [199 + 101, 301, 302, 307, 400, 401, 404, 503]) {
     const own = await stage.world.organisation()
@@ -166,15 +166,15 @@ test('an answer without 2xx is a failure whatever it is, and a redirect is not f
   await elsewhere.stop()
 })
 
-test('Retry-After puts the next attempt off, up to 14 hours', async () => {
-  for (const [asked, least, most] of [
+test('Retry-After postpones the next attempt, up to 14 hours', async () => {
+  for (const [requested, least, most] of [
     ['3600', hour, hour + 5_000],
     ['1', 4_500, 10_500],
     ['999999999', 14 * hour, 14 * hour + 5_000],
     ['soon', 4_500, 10_500],
   ] as const) {
     const own = await stage.world.organisation()
-    const hook = await stage.hook(own, { answer: status(503, { 'retry-after': asked }) })
+    const hook = await stage.hook(own, { answer: status(503, { 'retry-after': requested }) })
     await stage.publish(own)
     await expect.poll(async () => (await stage.attempts(own, hook)).length).toBe(1)
     const [attempt] = await stage.attempts(own, hook)
@@ -183,7 +183,7 @@ test('Retry-After puts the next attempt off, up to 14 hours', async () => {
   }
 })
 
-test('a connection that dies at once gets a second try at once, which is an attempt of its own and no step of the schedule', async () => {
+test('a connection that dies at once is retried at once, as a separate attempt and not a step of the schedule', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own, { answer: (_, request) => request.socket.destroy() })
   const { receiver } = hook
@@ -200,7 +200,7 @@ test('a connection that dies at once gets a second try at once, which is an atte
   ])
 })
 
-test('a connection that dies later than a second after its beginning gets no second try at once', async () => {
+test('a connection that dies later than a second after its start is not retried at once', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own, {
     answer: (_, request) => void setTimeout(() => request.socket.destroy(), 1_050),
@@ -212,7 +212,7 @@ test('a connection that dies later than a second after its beginning gets no sec
   expect(Date.parse(String(attempt?.nextAttemptAt)) - Date.parse(String(attempt?.createdAt))).toBeGreaterThan(4_500)
 })
 
-test('410 turns the webhook off at once, ends what waits, and tells the organisation’s other webhooks', async () => {
+test('410 disables the webhook at once, ends its pending deliveries, and is published to the organization’s other webhooks', async () => {
   const own = await stage.world.organisation()
   const gone = await stage.hook(own, { answer: status(410) })
   const watching = await stage.hook(own, { events: ['webhook.disabled'] })
@@ -234,7 +234,7 @@ test('410 turns the webhook off at once, ends what waits, and tells the organisa
   expect((await post(gone, 'replay', { since: '2020-01-01T00:00:00Z' }, own)).body).toEqual({ replayed: 0 })
 })
 
-test('a webhook that takes nothing for five days is turned off, with an event; one that took something in between is not', async () => {
+test('a webhook that accepts nothing for five days is disabled, with an event; one that accepted something in between is not', async () => {
   const own = await stage.world.organisation()
   const failing = await stage.hook(own, { answer: status(500), events: ['vault.persisted'] })
   const watching = await stage.hook(own, { events: ['webhook.disabled'] })
@@ -270,7 +270,7 @@ test('a webhook that takes nothing for five days is turned off, with an event; o
   await expect.poll(() => failing.receiver.ids()).toContain(missed)
 })
 
-test('what waits for a webhook that is deleted or turned off is sent no more', async () => {
+test('pending deliveries of a deleted or disabled webhook are not sent', async () => {
   const own = await stage.world.organisation()
   const deleted = await stage.hook(own, { answer: status(500) })
   const off = await stage.hook(own, { answer: status(500) })
@@ -314,7 +314,7 @@ test('after a rotation both secrets sign for 24 hours, then the new one alone', 
   expect([isSignedWith(after, fresh), isSignedWith(after, hook.secret)]).toEqual([true, false])
 })
 
-test('what waits when the secret is rotated is signed with both secrets, and with the new one alone a day later', async () => {
+test('deliveries pending at the rotation are signed with both secrets, and with the new one alone a day later', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own, { answer: status(500) })
   await stage.publish(own, 5)
@@ -332,7 +332,7 @@ test('what waits when the secret is rotated is signed with both secrets, and wit
   expect(signed).toEqual([...times(5, [true, false]), ...times(5, [true, true]), ...times(5, [false, true])])
 })
 
-test('what waits when the address is changed goes to the new one', async () => {
+test('deliveries pending at a change of address go to the new one', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own, { answer: status(500) })
   const sent = await stage.publish(own, 5)
@@ -346,7 +346,7 @@ test('what waits when the address is changed goes to the new one', async () => {
   await moved.stop()
 })
 
-test('a test reaches the one webhook, whatever it subscribes to, and no other', async () => {
+test('a test event reaches the one webhook, whatever it subscribes to, and no other', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own, { events: ['vault.sealed'] })
   const other = await stage.hook(own)
@@ -358,7 +358,7 @@ test('a test reaches the one webhook, whatever it subscribes to, and no other', 
   expect(other.receiver.arrived.map(({ type }) => type)).toEqual(['vault.persisted'])
 })
 
-test('what a receiver says back is kept to its first kilobyte, as text that the database takes', async () => {
+test('a receiver’s response is stored up to its first kilobyte, as text that the database accepts', async () => {
   const own = await stage.world.organisation()
   const hook = await stage.hook(own, { answer: status(200, {}, `\u0000\ud83d${'x'.repeat(100_000)}`) })
   await stage.publish(own)

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 
-test('every event that the service fires without a chain has the payload that openapi.json publishes for its type', async () => {
+test('every event that the service publishes without a chain has the payload that openapi.json publishes for its type', async () => {
   const { world } = stage
   const org = await world.organisation()
   const hook = await stage.hook(org)
@@ -45,7 +45,7 @@ test('every event that the service fires without a chain has the payload that op
   }
 })
 
-test('an event that one process commits is delivered by another, which nobody wakes', async () => {
+test('an event that one process commits is delivered by another, without a notification', async () => {
   const own = await aStage('api')
   const worker = await own.world.another({ role: 'work' })
   const org = await own.world.organisation()
@@ -60,7 +60,7 @@ test('an event that one process commits is delivered by another, which nobody wa
   await own.stop()
 })
 
-test('a receiver that never answers is given up after ten seconds, and one that lets a body drip is taken by its status', async () => {
+test('a receiver that never answers times out after ten seconds, and one with a slow body is judged by its status', async () => {
   const { world } = stage
   const org = await world.organisation()
   const silent = await stage.hook(org, { answer: () => undefined })
@@ -80,7 +80,7 @@ test('a receiver that never answers is given up after ten seconds, and one that 
   await expect.poll(() => stage.deliveries(dripping)).toEqual({ succeeded: 1 })
 })
 
-test('a webhook that nobody listens at, one whose name does not exist, and one that is not HTTP each fail and delay nobody', async () => {
+test('a webhook with a closed port, one whose name does not resolve, and one that is not HTTP each fail and delay no other', async () => {
   const { world } = stage
   const org = await world.organisation()
   const stopped = await aReceiver()

@@ -34,17 +34,17 @@ test('2,000 events over two processes that share the work arrive, each at each o
   await another.server.stop()
 })
 
-test('what a process that died held is delivered by another when its lease ends, and not before', async () => {
+test('the deliveries of a process that died are sent by another when its lease ends, and not before', async () => {
   const org = await stage.world.organisation()
   const hook = await stage.hook(org)
   const now = stage.clock.now()
   const { db } = stage.world.database
   const until = new Date(now.getTime() + 30_000)
-  const held = await db.tx(async (tx) => {
+  const leased = await db.tx(async (tx) => {
     await tx.run(sql`update webhook_queues set look_at = ${now} where webhook_id = ${hook.id}`)
     return leaseQueues(tx, { name: 'a-process-that-died', now, until }, 1_000)
   })
-  expect(held).toContain(hook.id)
+  expect(leased).toContain(hook.id)
   const witness = await stage.hook(org)
   const [eventId] = await stage.publish(org)
   await witness.receiver.until(1)
@@ -73,7 +73,7 @@ test('while endpoints hang, with 1,000 deliveries queued, others get all of thei
   await Promise.all(hanging.map(({ id }) => stage.world.call(other.testKey, 'DELETE', `/webhooks/${id}`)))
 })
 
-test('where more endpoints have work than a process has places, they take turns', async () => {
+test('where more endpoints have work than a process has slots, they take turns', async () => {
   const own = await aStage('api')
   const org = await own.world.organisation()
   const slowly: Answering = (response) => void setTimeout(() => response.writeHead(200).end(), 20)
@@ -91,7 +91,7 @@ test('where more endpoints have work than a process has places, they take turns'
   await own.stop()
 })
 
-test('ten thousand endpoints that wait for a retry are not looked at one by one', async () => {
+test('ten thousand endpoints that wait for a retry are not read one by one', async () => {
   const own = await aStage('api')
   const org = await own.world.organisation()
   const { deps } = own.world.server
@@ -111,7 +111,7 @@ test('ten thousand endpoints that wait for a retry are not looked at one by one'
   await own.stop()
 })
 
-test('deliveries go on after every database connection was cut, and nothing is lost', async () => {
+test('deliveries continue after every database connection was cut, and nothing is lost', async () => {
   const own = await aStage()
   const org = await own.world.organisation()
   const hook = await own.hook(org, { answer: (response) => void setTimeout(() => response.writeHead(200).end(), 5) })
@@ -133,7 +133,7 @@ test('deliveries go on after every database connection was cut, and nothing is l
   await own.stop()
 })
 
-test('a webhook is turned off and on while its deliveries are kept: neither waits for the other for ever, and what ended is replayed', async () => {
+test('disabling and enabling a webhook while its deliveries are recorded causes no deadlock, and ended ones are replayed', async () => {
   const org = await stage.world.organisation()
   const hook = await stage.hook(org)
   const sent: string[] = []

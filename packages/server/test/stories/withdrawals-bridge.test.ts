@@ -47,13 +47,13 @@ interface Begun {
   readonly payout: BridgeTransfer
 }
 
-/** A withdrawal of 60 of 100 USDC, and the transfer at Bridge that it stands on. */
+/** A withdrawal of 60 of 100 USDC, and its transfer at Bridge. */
 async function begun(): Promise<Begun> {
   const master = await stage.aMaster()
   const made = await withdraw(master)
   expect([made.status, made.body.status]).toEqual([201, 'pending_conversion'])
   const payout = bridge.transfers.find(({ key }) => key === made.body.id)
-  if (payout === undefined) throw new Error('Bridge was not asked')
+  if (payout === undefined) throw new Error('Bridge got no request')
   return { master, made, payout }
 }
 
@@ -72,19 +72,19 @@ const says = (payout: BridgeTransfer, state: string) => {
   return deliver(bridge.delivery(payout))
 }
 
-const Told = z.object({ type: z.string(), payload: z.record(z.string(), z.unknown()) })
-const toldOf = async ({ made }: Begun) => {
+const Reported = z.object({ type: z.string(), payload: z.record(z.string(), z.unknown()) })
+const reportOf = async ({ made }: Begun) => {
   const statement = sql`select type, payload from events where payload ->> 'withdrawalId' = ${String(made.body.id)} order by id`
-  return (await stage.world.database.db.many(Told, statement)).map(({ type }) => type)
+  return (await stage.world.database.db.many(Reported, statement)).map(({ type }) => type)
 }
 
 const lastUpdateOf = async ({ made }: Begun) => {
   const statement = sql`
     select type, payload from events where payload ->> 'withdrawalId' = ${String(made.body.id)} and type = 'withdrawal.updated' order by id desc limit 1`
-  return (await stage.world.database.db.one(Told, statement)).payload
+  return (await stage.world.database.db.one(Reported, statement)).payload
 }
 
-test('tokens go to the address that Bridge named, and each of its states becomes ours as it tells of it', async () => {
+test('tokens go to the address that Bridge named, and each of Bridge’s states is mapped to ours as it is reported', async () => {
   const one = await begun()
   const { payout, master } = one
   await expect.poll(() => tokenBalance(base, 'USDC', payout.toAddress)).toBe(60_000_000n)
@@ -96,12 +96,12 @@ test('tokens go to the address that Bridge named, and each of its states becomes
   expect(await says(payout, 'payment_processed')).toBe(204)
   await until(one, 'completed')
   expect(await read(one)).toMatchObject({ feeAmount: '0.5', payoutAmount: '59.5', exchangeRate: '1.0', refund: null })
-  const [asked] = bridge.asked.filter(({ path, method }) => method === 'POST' && path === '/transfers')
-  expect(asked?.headers['idempotency-key']).toBe(one.made.body.id)
-  expect(await toldOf(one)).toEqual(['withdrawal.updated', 'withdrawal.completed'])
+  const [requested] = bridge.requested.filter(({ path, method }) => method === 'POST' && path === '/transfers')
+  expect(requested?.headers['idempotency-key']).toBe(one.made.body.id)
+  expect(await reportOf(one)).toEqual(['withdrawal.updated', 'withdrawal.completed'])
 })
 
-test('deliveries out of order, repeated and about what Bridge does not say are hints and no more', async () => {
+test('deliveries out of order, repeated or false are only hints', async () => {
   const one = await begun()
   const { payout } = one
   const early = bridge.delivery({ ...payout, state: 'payment_processed' })
@@ -113,7 +113,7 @@ test('deliveries out of order, repeated and about what Bridge does not say are h
   expect(await says(payout, 'funds_received'), 'an answer from before').toBe(204)
   await expect.poll(() => hintsOf(payout)).toBe(0)
   expect((await read(one)).status).toBe('completed')
-  expect(await toldOf(one)).toEqual(['withdrawal.completed'])
+  expect(await reportOf(one)).toEqual(['withdrawal.completed'])
 })
 
 async function hintsOf({ id }: BridgeTransfer): Promise<number> {
@@ -142,19 +142,19 @@ test.each([
   ['missing_return_policy', 'held'],
   ['error', 'held'],
   ['refunded', 'done'],
-  // It has the tokens, whatever it calls the payout.
+  // It has the tokens, whatever the payout's state.
   ['canceled', 'held'],
-])('a payout that is %s once the tokens are there has failed, its tokens %s, told once', async (state, refund) => {
+])('a payout that is %s once the tokens are there has failed, its tokens %s, published once', async (state, refund) => {
   const one = await begun()
   await expect.poll(() => tokenBalance(base, 'USDC', one.payout.toAddress)).toBe(60_000_000n)
   await says(one.payout, state)
   await until(one, 'failed')
   expect(await read(one)).toMatchObject({ reason: 'payout-failed', refund, completedAt: null })
   await says(one.payout, 'payment_processed')
-  expect(await toldOf(one)).toEqual(['withdrawal.failed'])
+  expect(await reportOf(one)).toEqual(['withdrawal.failed'])
 })
 
-test('money that a bank sends back fails a completed withdrawal, and the refund is followed to its end', async () => {
+test('money that a bank returns fails a completed withdrawal, and the refund is followed to its end', async () => {
   const one = await begun()
   await says(one.payout, 'payment_processed')
   await until(one, 'completed')
@@ -164,21 +164,21 @@ test('money that a bank sends back fails a completed withdrawal, and the refund 
   await says(one.payout, 'refunded')
   await expect.poll(async () => (await read(one)).refund).toBe('done')
   expect(await read(one)).toMatchObject({ status: 'failed', reason: 'payout-returned' })
-  expect(await toldOf(one)).toEqual(['withdrawal.completed', 'withdrawal.failed', 'withdrawal.updated'])
+  expect(await reportOf(one)).toEqual(['withdrawal.completed', 'withdrawal.failed', 'withdrawal.updated'])
   expect(await lastUpdateOf(one)).toMatchObject({ status: 'failed', refund: 'done', walletId: one.master.id })
 })
 
-test('a Bridge that says paid before our tokens are in a block is believed once they are, and a reorganisation sends them again', async () => {
+test('a Bridge that reports paid before our tokens are in a block is accepted once they are, and a reorganization sends them again', async () => {
   await node.setAutomine(false)
   const mining = setInterval(() => void node.mine({ blocks: 1 }), 200)
   const master = await stage.aMaster().finally(() => clearInterval(mining))
   const before = await node.snapshot()
   const made = await withdraw(master)
   const payout = bridge.transfers.find(({ key }) => key === made.body.id)
-  if (payout === undefined) throw new Error('Bridge was not asked')
+  if (payout === undefined) throw new Error('Bridge got no request')
   const one = { master, made, payout }
   await says(payout, 'payment_processed')
-  const reads = () => bridge.asked.filter(({ path }) => path === `/transfers/${payout.id}`).length
+  const reads = () => bridge.requested.filter(({ path }) => path === `/transfers/${payout.id}`).length
   await stage.untilBroadcast(master.address, 1)
   expect([reads(), (await read(one)).status]).toEqual([0, 'pending_conversion'])
   await node.mine({ blocks: 1 })
@@ -191,13 +191,13 @@ test('a Bridge that says paid before our tokens are in a block is believed once 
   }
   await expect.poll(arrived, { interval: 200 }).toBe(60_000_000n)
   await node.mine({ blocks: 6 })
-  expect([await tokenBalance(base, 'USDC', master.address), await toldOf(one)]).toEqual([
+  expect([await tokenBalance(base, 'USDC', master.address), await reportOf(one)]).toEqual([
     40_000_000n,
     ['withdrawal.completed'],
   ])
 })
 
-test('a Bridge that is away when it is asked is asked again by the same name, and one payout is made', async () => {
+test('a request that fails while Bridge is down is repeated with the same key, and one payout is made', async () => {
   const master = await stage.aMaster()
   let away = 0
   bridge.instead = ({ method, path }) =>
@@ -236,7 +236,7 @@ test.each([
   ])
 })
 
-test('neither Bridge’s key nor the bank account is in any line that was logged', () => {
+test('neither Bridge’s key nor the bank account is in any log line', () => {
   const text = stage.lines.join('')
   expect(text).toMatch(/withdrawal/)
   expect(text).not.toMatch(/sk-bridge|63748472|202959|20-29-59/)

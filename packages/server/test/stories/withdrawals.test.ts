@@ -24,7 +24,7 @@ import { type Answer, aWorld, codeOf, countByStatus, type Org, request, unreacha
 let base: DevChain
 let node: FaultProxy
 let world: World
-/** Another deployment's like, whose jobs never run: what is done there is done by the test. */
+/** Another deployment of the same kind without running jobs: the test does its work. */
 let idle: World
 let org: Org
 
@@ -75,7 +75,7 @@ async function read(stage: Stage, made: Answer): Promise<Record<string, unknown>
   return (await world.call(stage.key, 'GET', `${list}/${made.body.id}`)).body
 }
 
-/** The ends that events reported; which states before them were seen depends on when the partner was asked. */
+/** The ends that events reported; the states seen before them depend on when the partner was polled. */
 async function eventsOf(withdrawalId: unknown, at = world): Promise<Record<string, unknown>[]> {
   return at.database.db.many(
     z.object({ type: z.string(), payload: z.record(z.string(), z.unknown()) }),
@@ -86,7 +86,7 @@ async function eventsOf(withdrawalId: unknown, at = world): Promise<Record<strin
 
 const ofType = (type: string) => expect.objectContaining({ type })
 
-test('money goes to the partner, the partner pays the bank, and the end is told once', async () => {
+test('money goes to the partner, the partner pays the bank, and the end is published once', async () => {
   const stage = await aStage()
   const made = await withdraw(stage, { reference: 'Invoice 7', fromWalletType: 'master' })
   expect(made.status).toBe(201)
@@ -102,6 +102,7 @@ test('money goes to the partner, the partner pays the bank, and the end is told 
     currency: 'GBP',
     reference: 'Invoice 7',
     metadata: {},
+    approval: null,
     feeAmount: null,
     exchangeRate: null,
     payoutAmount: null,
@@ -141,10 +142,10 @@ test('money goes to the partner, the partner pays the bank, and the end is told 
   ])
   expect((await world.call(stage.key, 'GET', list)).list).toContainEqual(done)
   const transfers = await world.call(stage.key, 'GET', `/wallet-infra/transfers?fromWalletId=${stage.walletId}`)
-  expect(transfers.list, 'what carried it is no transfer of the caller’s').toEqual([])
+  expect(transfers.list, 'its transaction is not listed as a transfer of the caller').toEqual([])
 })
 
-test('a payout that the bank does not take fails once, and says what becomes of the tokens', async () => {
+test('a payout that the bank refuses fails once, and the event says what happens to the tokens', async () => {
   const stage = await aStage()
   const made = await withdraw(stage, { amount: '60.01' })
   await expect.poll(async () => (await read(stage, made)).status, { timeout: 60_000 }).toBe('failed')
@@ -156,7 +157,7 @@ test('a payout that the bank does not take fails once, and says what becomes of 
   ])
 })
 
-test('money that a bank sends back makes a completed withdrawal a failed one, each told once', async () => {
+test('money that a bank returns makes a completed withdrawal a failed one, each published once', async () => {
   const stage = await aStage()
   const made = await withdraw(stage, { amount: '60.02' })
   await expect.poll(async () => (await read(stage, made)).status, { timeout: 90_000 }).toBe('failed')
@@ -168,7 +169,7 @@ test('money that a bank sends back makes a completed withdrawal a failed one, ea
   ])
 })
 
-test('what the partner refuses is refused before anything is signed, and told', async () => {
+test('what the partner refuses is refused before anything is signed, and published', async () => {
   const stage = await aStage()
   const refused = await withdraw(stage, { amount: '60.04' }, { 'idempotency-key': 'refused' })
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([422, 'withdrawal-refused', 'partner-refused'])
@@ -188,14 +189,14 @@ test.each([
   [{ fromWalletType: 'child' }, 'validation-error'],
   [{ bankAccountId: 'bac_01h455vb4pex5vsknk084sn02q' }, 'bank-account-not-found'],
   [{ fromWalletId: 'cad_01h455vb4pex5vsknk084sn02q' }, 'wallet-not-found'],
-])('%j is refused as %s, and nothing is kept', async (changes, code) => {
+])('%j is refused as %s, and nothing is stored', async (changes, code) => {
   const stage = await aStage(0n, { owner: await world.organisation() })
   const refused = await withdraw(stage, changes)
   expect([refused.status, codeOf(refused)]).toEqual([422, code])
   expect((await world.call(stage.key, 'GET', list)).list).toEqual([])
 })
 
-test('a spend policy names the bank accounts, caps what goes to them, and forgets what was refused', async () => {
+test('a spend policy names the bank accounts, caps payouts to them, and does not count refused ones', async () => {
   const stage = await aStage()
   const policy = {
     operations: { withdraw: { recipients: [stage.bankAccountId] } },
@@ -212,7 +213,7 @@ test('a spend policy names the bank accounts, caps what goes to them, and forget
   expect([tooMuch.status, tooMuch.body.rule]).toEqual([403, 'perDay'])
 })
 
-test('one unit too little is told, fifty dollars to the unit are enough', async () => {
+test('one unit too little is refused with the amounts, and exactly fifty dollars are enough', async () => {
   const short = await withdraw(await aStage(49_999_999n), { amount: '50' })
   expect([short.status, codeOf(short)]).toEqual([422, 'insufficient-balance'])
   expect(short.body.balances).toEqual([{ token: 'USDC', required: '50', available: '49.999999' }])
@@ -221,7 +222,7 @@ test('one unit too little is told, fifty dollars to the unit are enough', async 
   await expect.poll(() => tokenBalance(base, 'USDC', exact.address)).toBe(0n)
 })
 
-test('a bank account of another organisation, of another environment, or taken out of use is none', async () => {
+test('a bank account of another organization, of another environment, or a deleted one is not found', async () => {
   const stage = await aStage()
   const other = await world.organisation()
   const theirs = await world.call(other.testKey, 'POST', '/wallet-infra/bank-accounts', gbp)
@@ -234,7 +235,7 @@ test('a bank account of another organisation, of another environment, or taken o
   }
 })
 
-test('where no partner pays out, nothing is kept', async () => {
+test('without a payout partner nothing is stored', async () => {
   const stage = { ...(await aStage(0n, { owner: { ...org, testKey: org.liveKey } })), key: org.liveKey }
   const refused = await withdraw(stage)
   expect([refused.status, codeOf(refused)]).toEqual([503, 'partner-unavailable'])
@@ -262,14 +263,14 @@ test('fifty repeats of one Idempotency-Key at two processes are one withdrawal',
   await expect.poll(() => tokenBalance(base, 'USDC', stage.address)).toBe(100_000_000n)
 })
 
-test('as many at once as the wallet can pay are all taken: being overtaken is no lack of money', async () => {
+test('of concurrent withdrawals all that the wallet can pay are accepted: a superseded plan is not a lack of money', async () => {
   const stage = await aStage(400_000_000n)
   const answers = await Promise.all(Array.from({ length: 4 }, () => withdraw(stage)))
   expect(countByStatus(answers)).toEqual({ 201: 4 })
   await expect.poll(() => tokenBalance(base, 'USDC', stage.address)).toBe(0n)
 })
 
-test('five at once out of a wallet that can pay two are two, and the others fail with nothing moved', async () => {
+test('of five at once out of a wallet that can pay two, two succeed, and the others fail with nothing moved', async () => {
   const stage = await aStage(200_000_000n)
   const answers = await Promise.all(Array.from({ length: 5 }, () => withdraw(stage)))
   expect(countByStatus(answers)).toEqual({ 201: 2, 422: 3 })
@@ -339,30 +340,30 @@ test('a process that dies at any step of a withdrawal is followed by one that en
   expect(deaths).toBeGreaterThan(10)
 }, 180_000)
 
-test('a partner whose answer is lost is asked again by the same name, and agrees on one payout', async () => {
+test('a request whose answer from the partner is lost is repeated with the same key, and one payout is agreed', async () => {
   const { stage, owner } = await anIdleStage()
   let isLost = true
-  const { partner, payouts, asked } = aPartner({ fails: () => isLost })
+  const { partner, payouts, requested } = aPartner({ fails: () => isLost })
   const deps: Deps = { ...idle.server.deps, offRamps: { test: partner, live: undefined } }
   const ctx = ctxOf(deps, owner)
   await expect(createWithdrawal(ctx, NewWithdrawal.parse(bodyOf(stage)))).rejects.toThrow('lost')
   const [row] = await rowsOf(stage)
-  if (row === undefined) throw new Error('the withdrawal was not kept')
+  if (row === undefined) throw new Error('the withdrawal was not stored')
   expect([row.payoutId, await countTransfers(stage)]).toEqual([null, 0])
   isLost = false
   await Promise.all([follow(ctx, row.id), follow(ctx, row.id), follow(ctx, row.id)])
   expect([payouts.size, await countTransfers(stage)]).toEqual([1, 1])
-  expect(asked.payouts).toBeGreaterThan(1)
+  expect(requested.payouts).toBeGreaterThan(1)
 })
 
-test('a payout that lapsed before its tokens were promised fails, and nothing is sent to it', async () => {
+test('a payout that expired before its tokens were reserved fails, and nothing is sent to it', async () => {
   const { stage, owner } = await anIdleStage()
   const deposit = { awaitsDeposit: true }
   const { partner } = aPartner({ payout: () => deposit })
   const deps: Deps = { ...idle.server.deps, offRamps: { test: partner, live: undefined } }
   await createWithdrawal(ctxOf(deps, owner), NewWithdrawal.parse(bodyOf(stage)))
   const [row] = await rowsOf(stage)
-  if (row === undefined) throw new Error('the withdrawal was not kept')
+  if (row === undefined) throw new Error('the withdrawal was not stored')
   await idle.database.db.run(sql`update withdrawals set transfer_id = null where id = ${row.id}`)
   deposit.awaitsDeposit = false
   await follow(ctxOf(deps, owner), row.id)
@@ -376,11 +377,11 @@ test('a payout that lapsed before its tokens were promised fails, and nothing is
 test.each([
   ['another amount', { deposit: { address: `0x${'1'.repeat(40)}` as Address, rawAmount: 100_000_001n } }],
   ['no deposit', { awaitsDeposit: false }],
-])('a partner that agrees on %s is not sent anything', async (_, lie) => {
+])('a partner that agrees on %s gets nothing', async (_, lie) => {
   const { stage, owner } = await anIdleStage()
   const { partner } = aPartner({ payout: () => lie })
   const deps: Deps = { ...idle.server.deps, offRamps: { test: partner, live: undefined } }
-  const asked = createWithdrawal(ctxOf(deps, owner), NewWithdrawal.parse(bodyOf(stage)))
-  await expect(asked).rejects.toMatchObject({ code: 'withdrawal-refused' })
+  const requested = createWithdrawal(ctxOf(deps, owner), NewWithdrawal.parse(bodyOf(stage)))
+  await expect(requested).rejects.toMatchObject({ code: 'withdrawal-refused' })
   expect(await countTransfers(stage)).toBe(0)
 })

@@ -5,7 +5,7 @@ let chain: DevChain
 let world: World
 let org: Org
 
-/** A chain whose USDC is not there: whatever signs under its domain could never be settled. */
+/** A chain without its USDC contract: a signature under its domain could never be settled. */
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
   const params = [chain.tokens.USDC, '0x']
@@ -19,7 +19,7 @@ afterAll(async () => {
   await chain.stop()
 })
 
-test('a token that is not what the registry says is offered to nobody, and shown without payment by signature', async () => {
+test('a token that differs from the registry is never offered, and is listed without payment by signature', async () => {
   const { id: walletId } = await world.wallet(org)
   const tokens = () => world.call(org.testKey, 'GET', '/wallet-infra/chains/base/tokens')
   await expect

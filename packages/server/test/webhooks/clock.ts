@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/platform/clock.ts'
 
-/** The machine's clock, put forward by as much as a test says: retries come days later, and a test has minutes. */
+/** The system clock, moved forward by what a test says: retries come days later, and a test has minutes. */
 export class ShiftedClock implements Clock {
   #aheadMs = 0
 

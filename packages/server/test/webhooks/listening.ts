@@ -1,19 +1,19 @@
 import { createPurser, type ListenQuery, type SignedDelivery } from '../../../sdk/src/index.ts'
 
-/** A program that listens: the deliveries that it has had, in order. */
+/** A listening program: the deliveries that it has received, in order. */
 export interface Listening {
   readonly had: readonly SignedDelivery[]
   /** Resolves when the stream is open. */
   readonly opened: Promise<void>
-  /** Resolves when that many have come. */
+  /** Resolves when this many have come. */
   until(count: number): Promise<readonly SignedDelivery[]>
-  /** How it ended, for one that was refused or ended by the service. */
+  /** How it ended, if it was refused or ended by the service. */
   readonly ended: Promise<unknown>
   readonly breaks: () => number
   stop(): Promise<void>
 }
 
-/** Listens as the command line does, with the client. */
+/** Listens with the client, as the command line does. */
 export function listening(baseUrl: string, apiKey: string, query: ListenQuery = {}): Listening {
   const had: SignedDelivery[] = []
   const stopping = new AbortController()

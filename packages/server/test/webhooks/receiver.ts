@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { z } from 'zod'
 
-/** What arrived, as it arrived. */
+/** A request as it arrived. */
 export interface Arrived {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -15,9 +15,9 @@ export interface Arrived {
 export interface Receiver {
   readonly url: string
   readonly arrived: readonly Arrived[]
-  /** What it does with each request from now on. */
+  /** How it answers each request from now on. */
   answer: Answering
-  /** Resolves when that many have arrived in all. */
+  /** Resolves when this many have arrived in all. */
   until(count: number): Promise<void>
   ids(): readonly string[]
   stop(): Promise<void>
@@ -32,7 +32,7 @@ export function status(code: number, headers: Readonly<Record<string, string>> =
   return (response) => void response.writeHead(code, headers).end(body)
 }
 
-/** A customer's server: keeps what arrives and answers as it is told, 200 at first. */
+/** A customer's server: records what arrives and answers as configured, with 200 at first. */
 export async function aReceiver(answer: Answering = status(200)): Promise<Receiver> {
   const arrived: Arrived[] = []
   const waiting = new Set<() => void>()

@@ -17,7 +17,7 @@ export interface Stage {
   readonly clock: ShiftedClock
   /** A webhook of the organisation's test environment, and the server behind it. */
   hook(org: Org, options?: { readonly events?: readonly string[]; readonly answer?: Answering }): Promise<Hook>
-  /** Writes events as a room would, in one transaction. */
+  /** Publishes events as a feature would, in one transaction. */
   publish(org: Org, count?: number, type?: string): Promise<readonly string[]>
   attempts(org: Org, hook: Hook): Promise<Answer['list']>
   /** Deliveries by status, of all webhooks or of one. */

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What a customer's server does with the first copy of an event that it gets; it takes every later one. */
+/** How a customer's server treats the first copy of an event; it accepts every later one. */
 export interface Manner {
   readonly name: string
-  /** The types of which its webhook is told: each server gets a share of the events for itself. */
+  /** The event type of its webhook: each server gets a share of the events for itself. */
   readonly type: string
-  /** `number` counts the events that came. */
+  /** `number` counts the received events. */
   first(number: number, response: ServerResponse, request: IncomingMessage): void
-  /** The server goes away for so long each time that so many more events have come. */
+  /** The server is down for `goneMs` after every `every` events. */
   readonly restarts?: { readonly every: number; readonly goneMs: number; readonly times: number }
 }
 
@@ -15,7 +15,7 @@ function take(response: ServerResponse): void {
   response.writeHead(200).end()
 }
 
-/** The ways in which receivers are bad, and one that is well. */
+/** Receivers that misbehave in different ways, and a correct one. */
 export const manners: readonly Manner[] = [
   { name: 'well', type: 'payment.received', first: (_, response) => take(response) },
   {

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { verifyServiceWebhook, verifyStandardWebhook, verifyWebhookByKey } from '@purser/protocol'
 import { z } from 'zod'
 import { type Manner, manners } from './storm-manners.ts'
-import { Told } from './storm-talk.ts'
+import { TestMessage } from './storm-talk.ts'
 
 /*
- * The servers of several customers in one process of their own: they check the signatures of every request, remember what came, and
- * answer as badly as each does.
+ * The servers of several customers in one separate process: they check the signatures of every request, record what
+ * came, and answer each in its own way.
  */
 
 const Body = z.object({ eventId: z.string(), type: z.string(), payload: z.record(z.string(), z.unknown()) })
@@ -39,9 +39,9 @@ const tellMs = 50
 
 const places = await Promise.all(manners.map(open))
 process.on('message', (message) => {
-  const told = Told.parse(message)
-  if (told.kind === 'keys')
-    keys = { secrets: told.secrets, publicKeys: told.publicKeys.map((x) => Buffer.from(x, 'base64url')) }
+  const command = TestMessage.parse(message)
+  if (command.kind === 'keys')
+    keys = { secrets: command.secrets, publicKeys: command.publicKeys.map((x) => Buffer.from(x, 'base64url')) }
   else process.send?.({ kind: 'report', places: places.map(({ place }) => reportOf(place)) })
 })
 process.once('disconnect', () => process.exit(0))

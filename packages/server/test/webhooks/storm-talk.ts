@@ -2,8 +2,8 @@ import { fork } from 'node:child_process'
 import path from 'node:path'
 import { z } from 'zod'
 
-/** What the test tells the receivers. */
-export const Told = z.discriminatedUnion('kind', [
+/** Messages from the test to the receivers. */
+export const TestMessage = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('keys'),
     /** By the receiver's name. */
@@ -19,40 +19,40 @@ const Report = z.object({
   eventIds: z.array(z.string()),
   /** Requests. */
   arrived: z.number(),
-  /** That came again after they had been taken. */
+  /** Those that came again after acceptance. */
   duplicates: z.number(),
-  /** Whose signatures, or time, or id were not right. */
+  /** Those whose signatures, time or id were wrong. */
   unsigned: z.number(),
-  /** That came again with other bytes. */
+  /** Those that came again with other bytes. */
   unlike: z.number(),
   restarts: z.number(),
 })
 export type Report = z.output<typeof Report>
 
-const Heard = z.discriminatedUnion('kind', [
+const ReceiverMessage = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('listening'), ports: z.record(z.string(), z.number()) }),
   z.object({ kind: z.literal('arrived'), count: z.number() }),
   z.object({ kind: z.literal('report'), places: z.array(Report) }),
 ])
-type Heard = z.output<typeof Heard>
+type ReceiverMessage = z.output<typeof ReceiverMessage>
 
 export interface StormReceivers {
   /** By name. */
   readonly ports: Readonly<Record<string, number>>
-  tell(told: z.input<typeof Told>): void
-  /** Resolves when so many different events have come to all of them together. */
+  send(message: z.input<typeof TestMessage>): void
+  /** Resolves when all receivers together have got this many different events. */
   until(count: number): Promise<void>
   report(): Promise<readonly Report[]>
   stop(): void
 }
 
-/** Starts the receivers in a process of their own. */
+/** Starts the receivers in a separate process. */
 export async function stormReceivers(): Promise<StormReceivers> {
   const child = fork(path.join(import.meta.dirname, 'storm-receivers.ts'), [], { execArgv: [] })
-  const hear = <T>(look: (heard: Heard) => T | undefined): Promise<T> =>
+  const receive = <T>(look: (received: ReceiverMessage) => T | undefined): Promise<T> =>
     new Promise((resolve, reject) => {
       const listen = (message: unknown): void => {
-        const found = look(Heard.parse(message))
+        const found = look(ReceiverMessage.parse(message))
         if (found === undefined) return
         child.off('message', listen).off('exit', ended)
         resolve(found)
@@ -60,16 +60,16 @@ export async function stormReceivers(): Promise<StormReceivers> {
       const ended = (): void => reject(new Error('the receivers ended'))
       child.on('message', listen).once('exit', ended)
     })
-  const ports = await hear((heard) => (heard.kind === 'listening' ? heard.ports : undefined))
+  const ports = await receive((received) => (received.kind === 'listening' ? received.ports : undefined))
   return {
     ports,
-    tell: (told) => void child.send(told),
+    send: (message) => void child.send(message),
     until: async (count) =>
-      void (await hear((heard) => (heard.kind === 'arrived' && heard.count >= count) || undefined)),
+      void (await receive((received) => (received.kind === 'arrived' && received.count >= count) || undefined)),
     report() {
-      const told = hear((heard) => (heard.kind === 'report' ? heard.places : undefined))
+      const message = receive((received) => (received.kind === 'report' ? received.places : undefined))
       child.send({ kind: 'report' })
-      return told
+      return message
     },
     stop: () => void child.kill('SIGKILL'),
   }

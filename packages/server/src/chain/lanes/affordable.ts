@@ -2,7 +2,7 @@ import { type Address, l1FeeOf } from '@purser/protocol'
 import type { Fees } from '../fees.ts'
 import type { Chain } from '../port.ts'
 
-/** What its account would pay for beside the gas, and the gas that it may use. */
+/** The parts of a transaction that its account must pay for. */
 interface Costly {
   readonly nonce: bigint
   readonly value: bigint
@@ -11,9 +11,9 @@ interface Costly {
 }
 
 /**
- * What an account can offer for its next transaction where it can pay for none of the forms that it signed so far: all that it has. Undefined
- * where it can pay for one of them that a block would take, and where a block would not take what it can offer: then it waits for the coin, or
- * for the base fee to fall.
+ * The fees that an account can still afford for its next transaction, when it cannot pay for any of the attempts signed so far: its whole balance.
+ * Undefined when it can pay for an attempt that covers the base fee, and when the affordable fee is below the base fee. The transaction then waits
+ * for coin or for a lower base fee.
  */
 export async function affordableFees(
   chain: Pick<Chain, 'network' | 'holdings' | 'head' | 'transactionCount' | 'offeredFees'>,
@@ -23,14 +23,14 @@ export async function affordableFees(
 ): Promise<Fees | undefined> {
   const last = offered.at(-1)
   if (chain.network.nativeCoin === null || last === undefined) return undefined
-  const [[held], { baseFee }, next, { l1Fee }] = await Promise.all([
+  const [[holding], { baseFee }, next, { l1Fee }] = await Promise.all([
     chain.holdings([{ account, tokens: [] }]),
     chain.head(),
     chain.transactionCount(account, 'latest'),
     chain.offeredFees(),
   ])
-  // Rounded down, so that it is never more than there is.
-  const most = ((held?.native ?? 0n) - value - l1FeeOf(l1Fee, dataBytes)) / gasLimit
+  // Rounded down, so that it never exceeds the balance.
+  const most = ((holding?.native ?? 0n) - value - l1FeeOf(l1Fee, dataBytes)) / gasLimit
   if (nonce !== next || most <= 0n || most < baseFee) return undefined
   if (offered.some(({ maxFee }) => maxFee <= most && maxFee >= baseFee)) return undefined
   return { maxFee: most, priorityFee: last.priorityFee < most ? last.priorityFee : most }

@@ -45,7 +45,7 @@ afterAll(async () => {
 })
 
 test.each(['lose-answer', 'hang', 'drop', 'error500', 'garbage', 'wrong', 'rate-limit'] as const)(
-  'a node whose answers to a sent transaction are "%s" makes no payment go missing or twice',
+  'a node whose answers to a sent transaction are "%s" neither loses nor doubles a payment',
   async (mode) => {
     const proxy = await startFaultProxy(dev.rpcUrl)
     cleanups.push(() => proxy.stop())
@@ -63,7 +63,7 @@ test.each(['lose-answer', 'hang', 'drop', 'error500', 'garbage', 'wrong', 'rate-
   },
 )
 
-test('a node that stops answering altogether delays a lane and breaks nothing', async () => {
+test('a node that stops answering delays a lane and breaks nothing', async () => {
   const proxy = await startFaultProxy(dev.rpcUrl)
   cleanups.push(() => proxy.stop())
   const stage = await aStage({ rpcUrls: [proxy.url] })
@@ -78,7 +78,7 @@ test('a node that stops answering altogether delays a lane and breaks nothing', 
   await expectPaidOnce(stage, [payment])
 })
 
-test('on a chain with a block every two seconds, all that was planned is in blocks and told of once', async () => {
+test('on a chain with a block every two seconds, everything planned is mined and each handler is called once', async () => {
   const slow = await startChain({ network: 'eth-sepolia', blockTimeSeconds: 2 })
   cleanups.push(() => slow.stop())
   const stage = await aStage({ dev: slow })
@@ -93,8 +93,8 @@ test('on a chain with a block every two seconds, all that was planned is in bloc
   await expectPaidOnce(stage, payments)
 })
 
-test('a payment whose block is reorganised away is sent again as the same bytes, and is final once', async () => {
-  const own = await aChainOfItsOwn()
+test('a payment whose block is reorganized away is sent again as the same bytes, and is final once', async () => {
+  const own = await aSeparateChain()
   const stage = await aStage({ dev: own, confirmationDepth: 3 })
   const before = await rpc(stage.outbound, own.rpcUrl, 'evm_snapshot')
   const payment = await planPayment(stage)
@@ -112,8 +112,8 @@ test('a payment whose block is reorganised away is sent again as the same bytes,
   expect((await effectsOf(database.db, payment.id)).filter((step) => step === 'final')).toHaveLength(1)
 })
 
-test('a payment is not final before its block is as deep as the network asks', async () => {
-  const own = await aChainOfItsOwn()
+test('a payment is not final before its block has the network’s confirmation depth', async () => {
+  const own = await aSeparateChain()
   const stage = await aStage({ dev: own, confirmationDepth: 3 })
   const payment = await planPayment(stage)
   await runLane(stage, async () => (await statusOf(database.db, payment.id)) === 'mined')
@@ -125,8 +125,8 @@ test('a payment is not final before its block is as deep as the network asks', a
   expect(await effectsOf(database.db, payment.id)).toEqual(['sent', 'mined', 'final'])
 })
 
-test('a chain that went back behind what was final gets those payments again, with nothing new to send and before what is new', async () => {
-  const own = await aChainOfItsOwn()
+test('a chain that lost final payments gets them again, before anything new and even when there is nothing new to send', async () => {
+  const own = await aSeparateChain()
   const stage = await aStage({ dev: own })
   const before = await rpc(stage.outbound, own.rpcUrl, 'evm_snapshot')
   const old = [await planPayment(stage), await planPayment(stage)]
@@ -141,15 +141,15 @@ test('a chain that went back behind what was final gets those payments again, wi
   await expectPaidOnce(stage, [...old, fresh])
 })
 
-test('a payment that no block takes is offered again at an eighth more, once per wait, and is paid once', async () => {
-  const own = await aChainOfItsOwn(3_600)
+test('a payment that is not mined is replaced with an eighth more in fees, once per waiting period, and is paid once', async () => {
+  const own = await aSeparateChain(3_600)
   const clock = aStillClock()
   const stage = await aStage({ dev: own, clock })
   const payment = await planPayment(stage)
   await passLane(stage.parts, stage.lane)
   clock.forward(5_000)
   await passLane(stage.parts, stage.lane)
-  expect(await attemptsOf(database.db, payment.id), 'too early to offer more').toHaveLength(1)
+  expect(await attemptsOf(database.db, payment.id), 'too early for a replacement').toHaveLength(1)
   clock.forward(20_000)
   await passLane(stage.parts, stage.lane)
   await passLane(stage.parts, stage.lane)
@@ -163,8 +163,8 @@ test('a payment that no block takes is offered again at an eighth more, once per
   expect(await weiOf(stage, payment.to)).toBe(1n)
 })
 
-test('a base fee that rises above what a payment offers is met with an offer above it', async () => {
-  const own = await aChainOfItsOwn(3_600)
+test('when the base fee rises above a payment’s offer, the payment is replaced with a higher offer', async () => {
+  const own = await aSeparateChain(3_600)
   const clock = aStillClock()
   const stage = await aStage({ dev: own, clock })
   const payment = await planPayment(stage)
@@ -182,7 +182,7 @@ test('a base fee that rises above what a payment offers is met with an offer abo
   expect((await effectsOf(database.db, payment.id)).filter((step) => step === 'final')).toHaveLength(1)
 })
 
-test('a nonce that somebody else used is said to be replaced, once, and only after it was seen used for two minutes', async () => {
+test('a transaction whose nonce was used elsewhere is reported as replaced once, and only after the nonce was observed used for two minutes', async () => {
   const clock = aStillClock()
   const stage = await aStage({ clock })
   const payment = await planPayment(stage)
@@ -202,7 +202,7 @@ test('a nonce that somebody else used is said to be replaced, once, and only aft
   await expectPaidOnce(stage, [next])
 })
 
-test('a settler without gas keeps its payments, offers no more for them meanwhile, and sends them once it has gas', async () => {
+test('a relayer without gas keeps its payments, does not raise their fees meanwhile, and sends them once it has gas', async () => {
   const clock = aStillClock()
   const stage = await aStage({ clock, funded: false })
   const payment = await planPayment(stage)
@@ -217,7 +217,7 @@ test('a settler without gas keeps its payments, offers no more for them meanwhil
   await expectPaidOnce(stage, [payment])
 })
 
-test('a feature that cannot take the news of one payment does not hold up the others, and gets it later', async () => {
+test('a handler that fails for one payment does not block the others, and is called again later', async () => {
   const stage = await aStage()
   const [bad, good] = [await planPayment(stage), await planPayment(stage)]
   let broken = true
@@ -241,7 +241,7 @@ test('a feature that cannot take the news of one payment does not hold up the ot
   await expectPaidOnce(stage, [bad, good])
 })
 
-test('a transaction whose feature this process does not know is not closed behind its back', async () => {
+test('a transaction without a handler in this process is not marked final', async () => {
   const stage = await aStage()
   const payment = await planPayment(stage)
   const parts = { ...stage.parts, handlers: new Map() }
@@ -251,7 +251,7 @@ test('a transaction whose feature this process does not know is not closed behin
   await expectPaidOnce(stage, [payment], ['mined', 'final'])
 })
 
-test('two processes on one lane, one of which goes away in the middle, pay everything once', async () => {
+test('two processes on one lane, one of which stops in the middle, pay everything once', async () => {
   const stage = await aStage()
   const other = openDb({ url: database.url, connectionsMax: 10, log: createLog({ level: 'silent' }) })
   const signerOf = async () => stage.signer
@@ -269,7 +269,7 @@ test('two processes on one lane, one of which goes away in the middle, pay every
   await expectPaidOnce(stage, payments)
 })
 
-test('two processes that both think a lane is theirs pay everything once', async () => {
+test('two processes that both assume they own a lane pay everything once', async () => {
   const stage = await aStage()
   const payments = await Promise.all(Array.from({ length: 12 }, () => planPayment(stage)))
   const drive = async (): Promise<void> => {
@@ -281,7 +281,7 @@ test('two processes that both think a lane is theirs pay everything once', async
   await expectPaidOnce(stage, payments)
 })
 
-test('plans that are rolled back leave no gap in the nonces, and parallel ones share none', async () => {
+test('rolled-back plans leave no nonce gaps, and parallel plans never share a nonce', async () => {
   const stage = await aStage()
   await stage.lanes.prepare(stage.network, stage.lane.sender)
   await Promise.allSettled(
@@ -318,7 +318,7 @@ async function aStage(options: Partial<StageOptions> = {}): Promise<Stage> {
   return stage
 }
 
-async function aChainOfItsOwn(blockTimeSeconds?: number): Promise<DevChain> {
+async function aSeparateChain(blockTimeSeconds?: number): Promise<DevChain> {
   const own = await startChain({
     network: 'base-sepolia',
     ...(blockTimeSeconds === undefined ? {} : { blockTimeSeconds }),
@@ -332,10 +332,10 @@ async function allFinal(payments: readonly Payment[]): Promise<boolean> {
   return statuses.every((status) => status === 'final')
 }
 
-/** Each is paid once, and each of its signed forms, its block and its end was told of once. */
+/** Expects that each payment is paid once and that its handler was called once for each attempt, for its block and for its final outcome. */
 async function expectPaidOnce(stage: Stage, payments: readonly Payment[], steps?: readonly string[]): Promise<void> {
   expect(await Promise.all(payments.map(({ to }) => weiOf(stage, to)))).toEqual(payments.map(() => 1n))
-  const told = payments.map(({ id }) => effectsOf(database.db, id))
+  const reported = payments.map(({ id }) => effectsOf(database.db, id))
   const due = payments.map(async ({ id }) => steps ?? stepsOf(await attemptsOf(database.db, id)))
-  expect(await Promise.all(told)).toEqual(await Promise.all(due))
+  expect(await Promise.all(reported)).toEqual(await Promise.all(due))
 }

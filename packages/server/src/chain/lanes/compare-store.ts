@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import type { LaneKey } from './nonce-store.ts'
 
-/** A bare "0x…", as it is stored. */
+/** Hexadecimal text as stored: "0x" followed by digits. */
 const HexText = z.templateLiteral(['0x', z.string()])
 
-/** The generation of the database, which a lane must have to plan; 0 in one that was never served. */
+/** The database's generation. A lane must have it to plan. 0 before the database was first served. */
 export const generation = sql`coalesce((select generation from witness_state), 0)`
 
-/** Accounts whose lanes were not compared with the chain since the last restore, in the order of their addresses, from after this one on. */
+/** Accounts whose lanes were not compared with the chain since the last restore, ordered by address, starting after `page.after`. */
 export async function listUncompared(
   db: Queryable,
   network: string,
@@ -26,13 +26,13 @@ export async function listUncompared(
 
 const LanePlace = z.object({
   nextNonce: z.bigint(),
-  /** Nothing below it is open. */
+  /** Every nonce below this one is final. */
   lowestOpen: z.bigint(),
   isFilling: z.boolean(),
 })
 export type LanePlace = z.output<typeof LanePlace>
 
-/** Where the lane is, locked until the transaction ends; undefined where it is compared already. */
+/** The lane's nonces, locked until the transaction ends; undefined when the lane was already compared. */
 export function lockUncompared(tx: Tx, { network, sender }: LaneKey, purpose: string): Promise<LanePlace | undefined> {
   return tx.maybeOne(
     LanePlace,
@@ -45,7 +45,7 @@ export function lockUncompared(tx: Tx, { network, sender }: LaneKey, purpose: st
   )
 }
 
-/** The lane plans again. */
+/** Marks the lane as compared, so that it can plan again. */
 export async function markCompared(tx: Tx, { network, sender }: LaneKey): Promise<void> {
   await tx.run(sql`update lanes set generation = ${generation} where network = ${network} and sender = ${sender}`)
 }

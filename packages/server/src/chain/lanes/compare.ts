@@ -10,17 +10,16 @@ import { insertTransactions } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
-/** Names the transactions that do nothing but use a nonce. */
+/** Purpose of transactions that only use up a nonce. */
 const fillPurpose = 'lanes.fill'
-const atOnce = 50
-/** Most nonces of a lane that are filled. Lanes send no further ahead; a count beyond that is a node's mistake or an operator's matter. */
+const lanesPerPage = 50
+/** Most nonces of a lane that are filled. Lanes never send further ahead, so a higher count is a node's error or needs an operator. */
 const filledMax = 200n
 
 /**
- * After a restore, compares every lane with the chain before it plans anything. Transactions that the database lost may be mined already, and
- * may still wait at the nodes: nonces in blocks are passed over, and those that wait are filled with transactions that do nothing, for more
- * gas, so that what was lost can never be mined later. A lane plans again when all of that is at the payment depth. Harmless twice: each lane
- * is decided under its row's lock.
+ * After a restore, compares every lane with the chain before it plans anything. Transactions that the database lost may be mined or still pending
+ * at nodes. Mined nonces are skipped. Pending nonces are filled with empty transactions at higher fees, so that the lost transactions can never be
+ * mined later. A lane plans again when all of that is at the confirmation depth. Idempotent: each lane is decided under its row lock.
  */
 export const compareLanes: Recurring = {
   name: 'lanes.compare',
@@ -29,12 +28,12 @@ export const compareLanes: Recurring = {
     if (!ctx.witness.isCurrent()) return
     for (const network of ctx.chains.configured)
       await compareNetwork(ctx, network).catch((error: unknown) =>
-        ctx.log.warn({ err: error, network: network.name }, 'lanes could not be compared with the chain; tried again'),
+        ctx.log.warn({ err: error, network: network.name }, 'lanes could not be compared with the chain; will retry'),
       )
   },
 }
 
-/** What becomes of a filling is nobody's: mined, its nonce is used; replaced, what was lost was mined in its place. */
+/** Does nothing: a mined fill transaction has used its nonce, and a replaced one means that the lost transaction was mined instead. */
 export const fillHandler: LaneHandler = {
   purpose: fillPurpose,
   onReplaced: async () => undefined,
@@ -43,10 +42,10 @@ export const fillHandler: LaneHandler = {
 
 async function compareNetwork(ctx: Work, network: Network): Promise<void> {
   for (let after = ''; ; ) {
-    const senders = await listUncompared(ctx.db, network.name, { after, limit: atOnce })
+    const senders = await listUncompared(ctx.db, network.name, { after, limit: lanesPerPage })
     if (senders.length > 0) await compareSome(ctx, ctx.chains.on(network), senders)
     after = senders.at(-1) ?? ''
-    if (senders.length < atOnce) return
+    if (senders.length < lanesPerPage) return
   }
 }
 
@@ -59,7 +58,7 @@ async function compareSome(ctx: Work, chain: Chain, senders: readonly Address[])
   }
 }
 
-/** Transaction counts of an account: at depth, in blocks, and with what waits at any node. */
+/** Transaction counts of an account: at confirmation depth, in the latest block, and including transactions pending at any node. */
 export interface SeenNonces {
   readonly deep: bigint
   readonly mined: bigint
@@ -72,7 +71,7 @@ export type Comparison =
   | { readonly outcome: 'too-many' }
   | { readonly outcome: 'fill'; readonly nonces: readonly bigint[]; readonly nextNonce: bigint }
 
-/** What a lane is to do before it may plan. */
+/** What must happen before the lane can plan. */
 export function comparisonOf(lane: LanePlace, seen: SeenNonces): Comparison {
   const known = seen.highest > seen.mined ? seen.highest : seen.mined
   if (known > lane.nextNonce) {
@@ -95,23 +94,23 @@ async function compareLane(
   if (place === undefined) return
   const comparison = comparisonOf(place, seen)
   if (comparison.outcome === 'compared') return markCompared(tx, lane)
-  const facts = { ...lane, nextNonce: place.nextNonce.toString(), ...textOf(seen) }
+  const details = { ...lane, nextNonce: place.nextNonce.toString(), ...textOf(seen) }
   if (comparison.outcome === 'too-many')
-    ctx.log.error(facts, 'nodes report far more transactions than an account sends')
+    ctx.log.error(details, 'nodes report far more transactions than an account sends')
   if (comparison.outcome !== 'fill') return
-  ctx.log.warn(facts, 'transactions that the database lost are passed over or replaced')
+  ctx.log.warn(details, 'transactions that the database lost are skipped or replaced')
   await moveNextNonce(tx, lane, comparison.nextNonce)
-  const planned = nothing(network, sender)
-  const made = comparison.nonces.map((nonce) => {
+  const planned = emptyTransaction(network, sender)
+  const fills = comparison.nonces.map((nonce) => {
     return { id: newId('ctx', ctx), lane, nonce, createdAt: ctx.clock.now(), planned }
   })
-  if (made.length === 0) return
-  await insertTransactions(tx, made)
+  if (fills.length === 0) return
+  await insertTransactions(tx, fills)
   tx.afterCommit(() => ctx.lanes.notify(network))
 }
 
-/** Where there is no coin, it moves nothing of a token, which pays for it. */
-function nothing(network: Network, sender: Address): PlannedTransaction {
+/** A transaction that only uses a nonce. On a network without a native coin it transfers zero of the token that pays its fee. */
+function emptyTransaction(network: Network, sender: Address): PlannedTransaction {
   const [token] = network.tokens
   if (network.nativeCoin !== null || token === undefined)
     return { network, to: sender, data: '0x', value: 0n, gasLimit: 50_000n, purpose: fillPurpose }

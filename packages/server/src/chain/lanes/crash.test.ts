@@ -30,14 +30,14 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('a process may die before or after any step of a lane, and the next one brings the payment to the chain exactly once', async () => {
+test('a process may crash before or after any step of a lane, and the next process gets the payment mined exactly once', async () => {
   let deaths = 0
   for (let lifetime = 1; lifetime <= 200; lifetime++) {
     const payment = await planPayment(stage)
     const died = await runUntilDeath(lifetime)
     if (died) await runLane(stage)
-    expect(await weiOf(stage, payment.to), `wei paid after a death at step ${lifetime}`).toBe(1n)
-    expect(await effectsOf(database.db, payment.id), `effects after a death at step ${lifetime}`).toEqual([
+    expect(await weiOf(stage, payment.to), `wei paid after a crash at step ${lifetime}`).toBe(1n)
+    expect(await effectsOf(database.db, payment.id), `effects after a crash at step ${lifetime}`).toEqual([
       'sent',
       'mined',
       'final',
@@ -47,12 +47,12 @@ test('a process may die before or after any step of a lane, and the next one bri
     if (!died) break
     deaths += 1
   }
-  // Every statement, transaction, signature and call of a whole life was died at, twice: before it and after it.
+  // The process crashed before and after every statement, transaction, signature and call.
   expect(deaths).toBeGreaterThanOrEqual(20)
   expect(deaths).toBeLessThan(200)
 })
 
-test('several payments in one lane all arrive once, wherever the process dies between them', async () => {
+test('several payments in one lane all arrive once, wherever the process crashes between them', async () => {
   for (let lifetime = 5; lifetime <= 61; lifetime += 8) {
     const payments = [await planPayment(stage), await planPayment(stage), await planPayment(stage)]
     if (await runUntilDeath(lifetime)) await runLane(stage)
@@ -62,7 +62,7 @@ test('several payments in one lane all arrive once, wherever the process dies be
   }
 })
 
-/** Answers whether the process died: at its n-th step everything fails, and goes on failing, as for a process that is gone. */
+/** Returns whether the process crashed. From its n-th step on every call fails, as for a process that is gone. */
 async function runUntilDeath(lifetime: number): Promise<boolean> {
   const mortal = mortalParts(stage.parts, lifetime)
   try {

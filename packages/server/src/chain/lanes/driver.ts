@@ -1,24 +1,24 @@
 import type { Address, Network } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
-import type { HeldLeases } from '../../platform/leases/store.ts'
+import type { LeaseSet } from '../../platform/leases/store.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { followLanes } from './follow.ts'
 import type { Handlers } from './handlers.ts'
-import { pollMsOf } from './pace.ts'
 import { inParallel, type LaneParts, logStalled } from './parts.ts'
+import { pollMsOf } from './poll-interval.ts'
 import type { LaneSigner } from './port.ts'
 import { resumeLanes } from './resume.ts'
 import { sendLanes } from './send.ts'
 import { listOpenSenders, listRecentSenders, type OpenSender } from './store.ts'
 
-const lookMsMin = 20
-/** Before the signer of an account is looked up again where there was none. */
+const pollMsMin = 20
+/** Delay before a missing signer is looked up again. */
 const signerRetryMs = 1_000
-/** How long a signer is kept for an account that sends nothing. */
-const restMs = 10_000
-/** Accounts whose signers are looked up at the same time. */
+/** How long the signer of an idle account stays in memory. */
+const idleMsMax = 10_000
+/** Signer lookups at the same time. */
 const signersAtOnce = 8
-/** Accounts that are worked on together, no more than one sending carries transactions; and transactions whose receipts are requested together. */
+/** Most accounts in one batch (at most the transactions of one send), and most transactions whose receipts one request reads. */
 const sendersAtOnce = 50
 const followedAtOnce = 200
 
@@ -26,37 +26,37 @@ export interface DriverOptions {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'witness'>
   readonly chains: Chains
   readonly network: Network
-  /** Who signs for an account; undefined where nobody here does. */
+  /** The account's signer; undefined when this process has none. */
   readonly signerOf: (account: Address) => Promise<LaneSigner | undefined>
-  /** Pays the fees of what is planned as sponsored (Tempo). */
+  /** Pays the fees of sponsored transactions (Tempo). */
   readonly sponsor?: FeeSponsor | undefined
   readonly handlers: Handlers
 }
 
-/** An account whose lane was resumed, under the lease of its shard with this epoch. */
+/** An account whose lane was resumed under the shard lease with this epoch. */
 interface Account {
   readonly signer: LaneSigner
   readonly epoch: bigint
   followedAtMs: number
   sentAtMs: number
-  /** Since when it has had nothing open; undefined while it has. */
-  restsSinceMs: number | undefined
+  /** When its last open transaction closed; undefined while it has open transactions. */
+  idleSinceMs: number | undefined
 }
 
 /**
- * Drives the lanes of a network's leased shards. All that it remembers can be lost: whose lanes it has resumed under which lease, and when each
- * was last looked at. An account that fails blocks no other.
+ * Drives the lanes of a network's leased shards. Its memory is a cache that can be lost: which lanes it resumed under which lease, and when it last
+ * polled each. A failing account does not block others.
  */
 export class NetworkDriver {
   readonly #options: DriverOptions
-  readonly #base: Omit<LaneParts, 'held'>
+  readonly #base: Omit<LaneParts, 'leased'>
   readonly #accounts = new Map<Address, Account>()
-  /** Accounts whose transactions are to be followed, and how many each has. */
+  /** Accounts whose transactions are due to be followed, with their number of transactions. */
   readonly #due = new Map<Address, number>()
   /** Epochs of the shards whose recent senders were resumed. */
   readonly #resumed = new Map<number, bigint>()
   readonly #signerNextAtMs = new Map<Address, number>()
-  /** Of the turn that began last. */
+  /** The parts of the latest turn. */
   #parts: LaneParts | undefined
   #followed: ReadonlySet<Address> = new Set()
   #following: Promise<void> | undefined
@@ -68,52 +68,52 @@ export class NetworkDriver {
     this.#base = { deps, chain: chains.on(network), signerOf, sponsor, handlers, usedSince: new Map() }
   }
 
-  /** One turn over every account that has something open; returns in how many milliseconds the next is due, undefined while nothing is open. */
-  async turn(held: HeldLeases): Promise<number | undefined> {
-    if (held.leases.length === 0) return undefined
+  /** Processes every account with open transactions once. Returns the milliseconds until the next turn, or undefined when nothing is open. */
+  async turn(leased: LeaseSet): Promise<number | undefined> {
+    if (leased.leases.length === 0) return undefined
     const { deps, network } = this.#options
     if (!deps.witness.isCurrent()) return pollMsOf(network)
-    const parts = { ...this.#base, held }
+    const parts = { ...this.#base, leased }
     this.#parts = parts
-    const open = await listOpenSenders(deps.db, network.name, held)
+    const open = await listOpenSenders(deps.db, network.name, leased)
     await this.#resume(parts, open)
-    const ready = open.filter(({ sender, shard }) => this.#accounts.get(sender)?.epoch === epochOf(held, shard))
+    const ready = open.filter(({ sender, shard }) => this.#accounts.get(sender)?.epoch === epochOf(leased, shard))
     await this.#send(parts, ready)
     this.#follow(ready)
     await this.#resumeRecent(parts)
     this.#forgetIdle(open)
     if (open.length === 0) return undefined
     const now = deps.clock.now().getTime()
-    return Math.min(pollMsOf(network), ...[...this.#accounts.values()].map((account) => this.#lookMs(account, now)))
+    return Math.min(pollMsOf(network), ...[...this.#accounts.values()].map((account) => this.#pollMs(account, now)))
   }
 
-  /** Resolves when nothing of it is under way any more. */
-  async rest(): Promise<void> {
+  /** Resolves when the following in progress has ended. */
+  async waitUntilIdle(): Promise<void> {
     await this.#following
   }
 
   #signerOf(account: Address): LaneSigner {
     const signer = this.#accounts.get(account)?.signer
-    if (signer === undefined) throw new Error('an account whose lane was not resumed')
+    if (signer === undefined) throw new Error('the account’s lane was not resumed')
     return signer
   }
 
-  /** Of shards that were just leased, resumes those who sent lately and have nothing open: the chain may be behind what was final. */
+  /** Resumes recent senders of newly leased shards that have nothing open, because the chain may have lost transactions that were final. */
   async #resumeRecent(parts: LaneParts): Promise<void> {
-    const fresh = parts.held.leases.filter(({ shard, epoch }) => this.#resumed.get(shard) !== epoch)
+    const fresh = parts.leased.leases.filter(({ shard, epoch }) => this.#resumed.get(shard) !== epoch)
     if (fresh.length === 0) return
-    const recent = await listRecentSenders(parts.deps.db, parts.chain.network.name, { ...parts.held, leases: fresh })
-    const resting = recent.filter((sender) => !this.#accounts.has(sender))
-    for (const some of inChunks(resting, sendersAtOnce)) await resumeLanes(parts, some)
+    const recent = await listRecentSenders(parts.deps.db, parts.chain.network.name, { ...parts.leased, leases: fresh })
+    const idle = recent.filter((sender) => !this.#accounts.has(sender))
+    for (const some of inChunks(idle, sendersAtOnce)) await resumeLanes(parts, some)
     for (const { shard, epoch } of fresh) this.#resumed.set(shard, epoch)
   }
 
   async #resume(parts: LaneParts, open: readonly OpenSender[]): Promise<void> {
-    const fresh = open.filter(({ sender, shard }) => this.#accounts.get(sender)?.epoch !== epochOf(parts.held, shard))
+    const fresh = open.filter(({ sender, shard }) => this.#accounts.get(sender)?.epoch !== epochOf(parts.leased, shard))
     for (const some of inChunks(fresh, sendersAtOnce)) {
       const found = await inParallel(some, signersAtOnce, async ({ sender, shard }) => {
         const signer = await this.#findSigner(parts, sender)
-        const epoch = epochOf(parts.held, shard)
+        const epoch = epochOf(parts.leased, shard)
         return signer === undefined || epoch === undefined ? [] : [{ sender, signer, epoch }]
       })
       const signing = found.flat()
@@ -123,11 +123,11 @@ export class NetworkDriver {
         signing.map(({ sender }) => sender),
       )
       for (const { sender, signer, epoch } of signing)
-        this.#accounts.set(sender, { signer, epoch, followedAtMs: 0, sentAtMs: 0, restsSinceMs: undefined })
+        this.#accounts.set(sender, { signer, epoch, followedAtMs: 0, sentAtMs: 0, idleSinceMs: undefined })
     }
   }
 
-  /** Undefined where there is none, or it cannot be found now: the account waits, and the signer is looked up again later. */
+  /** Undefined when there is no signer or the lookup fails; the account waits and the lookup is retried later. */
   async #findSigner(parts: LaneParts, sender: Address): Promise<LaneSigner | undefined> {
     const now = this.#options.deps.clock.now().getTime()
     if (now < (this.#signerNextAtMs.get(sender) ?? 0)) return undefined
@@ -143,28 +143,28 @@ export class NetworkDriver {
       for (const sender of await sendLanes(parts, some)) this.#wasSent(sender)
   }
 
-  /** Something of the account went out: some chains take it in at once, so it is looked at again soon. */
+  /** Records that the account sent something. It is polled again soon, because some chains mine at once. */
   #wasSent(sender: Address): void {
     const account = this.#accounts.get(sender)
     if (account !== undefined) account.sentAtMs = this.#options.deps.clock.now().getTime()
     this.#due.set(sender, 1)
   }
 
-  /** How long after the last look an account is looked at again: soon after it sent something. */
-  #lookMs({ sentAtMs }: Account, now: number): number {
-    return Math.min(pollMsOf(this.#options.network), Math.max(lookMsMin, (now - sentAtMs) / 2))
+  /** Milliseconds between two polls of an account; short just after it sent something. */
+  #pollMs({ sentAtMs }: Account, now: number): number {
+    return Math.min(pollMsOf(this.#options.network), Math.max(pollMsMin, (now - sentAtMs) / 2))
   }
 
   /**
-   * Follows what accounts sent while the next is being sent: at once where something went out, else when it is time. One pass at a time; what
-   * goes out meanwhile is followed next.
+   * Follows sent transactions while others are being sent: at once after a send, otherwise at the poll interval. One pass runs at a time;
+   * transactions sent meanwhile are followed by the next pass.
    */
   #follow(ready: readonly OpenSender[]): void {
     const now = this.#options.deps.clock.now().getTime()
     for (const { sender, count } of ready) {
       const account = this.#accounts.get(sender)
       if (account === undefined) continue
-      const isTime = !this.#followed.has(sender) && now - account.followedAtMs >= this.#lookMs(account, now)
+      const isTime = !this.#followed.has(sender) && now - account.followedAtMs >= this.#pollMs(account, now)
       if (isTime || this.#due.has(sender)) this.#due.set(sender, Number(count))
     }
     if (this.#due.size > 0)
@@ -181,14 +181,14 @@ export class NetworkDriver {
       await followLanes(parts, some).catch((error: unknown) =>
         this.#options.deps.log.warn(
           { err: error, network: this.#options.network.name },
-          'sent transactions could not be followed; tried again',
+          'sent transactions could not be followed; will retry',
         ),
       )
     }
     this.#followed = new Set()
   }
 
-  /** As many accounts as have together no more transactions than one request asks about; one at least. */
+  /** The next accounts whose transactions fit into one request; at least one account. */
   #nextDue(): Address[] {
     const some: Address[] = []
     let transactions = 0
@@ -206,18 +206,18 @@ export class NetworkDriver {
     if (account !== undefined) account.followedAtMs = this.#options.deps.clock.now().getTime()
   }
 
-  /** An account that has been at rest for a while costs nothing any more; when it sends again, its lane is resumed anew. */
+  /** Drops accounts that have been idle for a while. When one sends again, its lane is resumed. */
   #forgetIdle(open: readonly OpenSender[]): void {
     const now = this.#options.deps.clock.now().getTime()
     const busy = new Set(open.map(({ sender }) => sender))
     for (const [sender, account] of this.#accounts) {
-      account.restsSinceMs = busy.has(sender) ? undefined : (account.restsSinceMs ?? now)
-      if (now - (account.restsSinceMs ?? now) > restMs) this.#accounts.delete(sender)
+      account.idleSinceMs = busy.has(sender) ? undefined : (account.idleSinceMs ?? now)
+      if (now - (account.idleSinceMs ?? now) > idleMsMax) this.#accounts.delete(sender)
     }
   }
 }
 
-function epochOf({ leases }: HeldLeases, shard: number): bigint | undefined {
+function epochOf({ leases }: LeaseSet, shard: number): bigint | undefined {
   return leases.find((lease) => lease.shard === shard)?.epoch
 }
 

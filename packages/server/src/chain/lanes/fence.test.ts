@@ -52,7 +52,7 @@ async function aStage(): Promise<Stage> {
   return stage
 }
 
-/** What the chain gets from a process, in order. */
+/** Records what a process sends to the chain, in order. */
 function watched(parts: LaneParts): { readonly parts: LaneParts; readonly raws: string[] } {
   const raws: string[] = []
   const send: LaneParts['chain']['send'] = (some) => {
@@ -68,27 +68,27 @@ const lastBroadcast = (id: string) =>
     sql`select last_broadcast_at as at from chain_transactions where id = ${id}`,
   )
 
-test('a worker that slept past its leases, whose work another goes on with, signs, stores, marks and ends nothing when it wakes', async () => {
+test('a worker that slept past its leases, and whose work another took over, signs, stores, marks and ends nothing when it wakes', async () => {
   const stage = await aStage()
   const sleeper = watched(stage.parts)
   const [sent, planned] = [await planPayment(stage), await planPayment(stage)]
   await passLane(stage.parts, stage.lane)
   await runLane(stage)
   const late = await planPayment(stage)
-  // Its lease ends and goes to another, which has done nothing yet.
-  const held = await takeAllLeases(database.db, stage.network.name)
+  // Its lease ends and another worker takes it, but has done nothing yet.
+  const leased = await takeAllLeases(database.db, stage.network.name)
   await expect(passLane(sleeper.parts, stage.lane)).rejects.toThrow('lease')
   expect([await statusOf(database.db, late.id), await attemptsOf(database.db, late.id)]).toEqual(['planned', []])
   expect(sleeper.raws, 'nothing was signed and sent').toEqual([])
   expect(await effectsOf(database.db, late.id)).toEqual([])
-  await runLane({ ...stage, parts: { ...stage.parts, held } })
+  await runLane({ ...stage, parts: { ...stage.parts, leased } })
   for (const { id, to } of [sent, planned, late]) {
     expect(await effectsOf(database.db, id)).toEqual(['sent', 'mined', 'final'])
     expect(await weiOf(stage, to)).toBe(1n)
   }
 })
 
-test('a worker that wakes after the bytes of another were mined cannot close them, and sends at most what is stored', async () => {
+test('a worker that wakes after another worker’s bytes were mined cannot close them, and sends at most what is stored', async () => {
   const stage = await aStage()
   const payment = await planPayment(stage)
   const mute: LaneParts = {
@@ -98,7 +98,7 @@ test('a worker that wakes after the bytes of another were mined cannot close the
   await passLane(mute, stage.lane).catch(() => undefined)
   expect(await statusOf(database.db, payment.id)).toBe('sent')
   const sleeper = watched(stage.parts)
-  const held = await takeAllLeases(database.db, stage.network.name)
+  const leased = await takeAllLeases(database.db, stage.network.name)
   const before = await lastBroadcast(payment.id)
   await resumeLanes(sleeper.parts, [stage.lane.sender])
   await passLane(sleeper.parts, stage.lane)
@@ -111,12 +111,12 @@ test('a worker that wakes after the bytes of another were mined cannot close the
   )
   const known = stored.map(({ raw }) => `0x${Buffer.from(raw).toString('hex')}`)
   expect(sleeper.raws.filter((raw) => !known.includes(raw))).toEqual([])
-  await runLane({ ...stage, parts: { ...stage.parts, held } })
+  await runLane({ ...stage, parts: { ...stage.parts, leased } })
   expect(await effectsOf(database.db, payment.id)).toEqual(['sent', 'mined', 'final'])
   expect(await weiOf(stage, payment.to)).toBe(1n)
 })
 
-test('a worker that falls asleep between signing and storing stores nothing and sends nothing, and its nonce is signed by the next', async () => {
+test('a worker that sleeps between signing and storing stores and sends nothing, and the next worker signs its nonce', async () => {
   const stage = await aStage()
   const payment = await planPayment(stage)
   const signer = stage.parts.signerOf(stage.lane.sender)
@@ -126,7 +126,7 @@ test('a worker that falls asleep between signing and storing stores nothing and 
       ...signer,
       async signTransaction(fields) {
         const signed = await signer.signTransaction(fields)
-        stage.parts = { ...stage.parts, held: await takeAllLeases(database.db, stage.network.name) }
+        stage.parts = { ...stage.parts, leased: await takeAllLeases(database.db, stage.network.name) }
         return signed
       },
     }),
@@ -138,7 +138,7 @@ test('a worker that falls asleep between signing and storing stores nothing and 
   expect(await attemptsOf(database.db, payment.id)).toHaveLength(1)
 })
 
-test('a worker that lost its lease over more stored transactions than one sending carries stops after the first of them', async () => {
+test('a worker that lost its lease with more stored transactions than one batch stops after the first batch', async () => {
   const stage = await aStage()
   const sent: string[] = []
   const parts: LaneParts = {
@@ -157,12 +157,12 @@ test('a worker that lost its lease over more stored transactions than one sendin
   expect([sent.length, new Set(sent).size]).toEqual([130, 130])
   await takeAllLeases(database.db, stage.network.name)
   await expect(sendLanes(parts, [stage.lane.sender])).rejects.toThrow('lease')
-  expect(sent.length - 130, 'one sending of bytes that are stored').toBe(64)
-  // No chain has them, and the tests that follow count what is open.
+  expect(sent.length - 130, 'one batch of stored bytes').toBe(64)
+  // No chain has them, and later tests count open transactions.
   await database.db.run(sql`update chain_transactions set status = 'final' where sender = ${stage.lane.sender}`)
 })
 
-/** A process of its own: connections of its own, and a clock that is off by so much. */
+/** A separate process with its own connections, whose clock is off by `offMs`. */
 function aWorker(stage: Stage, offMs: number, leaseMs: number): { readonly lanes: Lanes; readonly db: Db } {
   const db = openDb({ url: database.url, connectionsMax: 6, log: createLog({ level: 'silent' }) })
   const clock = { now: () => new Date(Date.now() + offMs) }
@@ -178,7 +178,7 @@ const areFinal = async (ids: readonly { readonly id: `ctx_${string}` }[]) => {
   return statuses.every((status) => status === 'final')
 }
 
-test('two workers whose clocks are 90 seconds apart send everything once, also when the leading one stops', async () => {
+test('two workers whose clocks are 90 seconds apart send everything once, also when the active one stops', async () => {
   const stage = await aStage()
   const [early, late] = [aWorker(stage, -45_000, 1_000), aWorker(stage, 45_000, 1_000)]
   await freeLeases(database.db)
@@ -195,15 +195,15 @@ test('two workers whose clocks are 90 seconds apart send everything once, also w
   }
 })
 
-test('a worker whose host is gone, its connections still open, is replaced within its lease, and what it signed arrives once', async () => {
+test('a worker whose host is gone while its connections stay open is replaced within its lease, and what it signed arrives once', async () => {
   const stage = await aStage()
   const leaseMs = 2_000
   const payment = await planPayment(stage)
-  const held = await takeAllLeases(database.db, stage.network.name, leaseMs)
+  const leased = await takeAllLeases(database.db, stage.network.name, leaseMs)
   const begun = performance.now()
   const mute = { ...stage.parts.chain, send: () => Promise.reject(new Error('the host is gone')) }
-  await passLane({ ...stage.parts, held, chain: mute }, stage.lane).catch(() => undefined)
-  expect(await statusOf(database.db, payment.id), 'signed and sent to nobody').toBe('sent')
+  await passLane({ ...stage.parts, leased, chain: mute }, stage.lane).catch(() => undefined)
+  expect(await statusOf(database.db, payment.id), 'signed but not sent to any node').toBe('sent')
   const { lanes } = aWorker(stage, 0, leaseMs)
   lanes.start([stage.handler])
   await expect.poll(() => areFinal([payment]), { timeout: 9_000 }).toBe(true)
@@ -268,7 +268,7 @@ test('lanes with nothing open make fewer than eight statements a second, and a t
   expect(await leases()).toEqual({ count: 8n })
 })
 
-test('a planner whose host is gone in the middle of its transaction blocks the nonces of its account for seconds, and nobody else does', async () => {
+test('a planner whose host fails in the middle of its transaction blocks the nonces of its account for seconds and no other account', async () => {
   const stage = await aStage()
   await stage.lanes.prepare(stage.network, stage.lane.sender)
   const gone = openDb({ url: database.url, connectionsMax: 1, log: createLog({ level: 'silent' }) })
@@ -291,7 +291,7 @@ test('a planner whose host is gone in the middle of its transaction blocks the n
   await dying
 })
 
-test('a lone transaction and batches take places of their own, counted with what the caller has just planned', async () => {
+test('an isolated transaction and batches use separate slots, which include what the caller has just planned', async () => {
   const stage = await aStage()
   const { lanes, network, lane, db } = stage
   await lanes.prepare(network, lane.sender)
@@ -307,7 +307,7 @@ test('a lone transaction and batches take places of their own, counted with what
   expect(await lanes.openCounts(db, network, lane.sender)).toEqual({ batch: 0, alone: 0 })
 })
 
-test('the open lanes of a shard are found by an index that holds nothing final, among twenty thousand transactions', async () => {
+test('the open lanes of a shard are found by an index without final transactions, among twenty thousand transactions', async () => {
   const { db } = database
   await db.run(sql`
     insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)

@@ -4,17 +4,17 @@ import { notifyMined, toLaneTransaction } from './handlers.ts'
 import { type LaneParts, logNotFollowed } from './parts.ts'
 import { lockOpen, markMined, type TransactionRow } from './store.ts'
 
-/** Transactions whose receipts one database transaction writes down. */
+/** Most transactions whose receipts one database transaction stores. */
 const closedAtOnce = 50
 
-type AdvanceParts = Pick<LaneParts, 'deps' | 'chain' | 'handlers' | 'held'>
+type AdvanceParts = Pick<LaneParts, 'deps' | 'chain' | 'handlers' | 'leased'>
 
 interface Found {
   readonly transaction: TransactionRow
   readonly receipt: Receipt
 }
 
-/** Writes down what blocks say, many at once; returns how many are final now. One that cannot be written blocks no other. */
+/** Stores receipts in batches and returns how many transactions are now final. A transaction that cannot be stored does not block others. */
 export async function advanceAll(parts: AdvanceParts, known: readonly Found[], head: bigint): Promise<number> {
   const news = await confirmed(
     parts,
@@ -31,13 +31,16 @@ export async function advanceAll(parts: AdvanceParts, known: readonly Found[], h
   return closed
 }
 
-/** Those that the quorum confirms, at the depth that the head promises; the others are read again by the next pass. */
+/**
+ * The receipts that the quorum confirms: at confirmation depth when the head indicates it, otherwise at depth 1. The next pass reads the others
+ * again.
+ */
 async function confirmed(parts: AdvanceParts, news: readonly Found[], head: bigint): Promise<Found[]> {
   const { deps, chain } = parts
   const groups = Map.groupBy(news, ({ receipt }) =>
     isFinal(parts, receipt, head) ? chain.network.confirmationDepth : 1,
   )
-  const sure = await Promise.all(
+  const agreed = await Promise.all(
     [...groups].map(async ([depth, some]) => {
       const verdicts = await chain.confirmReceipts(
         some.map(({ receipt }) => receipt),
@@ -46,9 +49,9 @@ async function confirmed(parts: AdvanceParts, news: readonly Found[], head: bigi
       return some.filter((_, index) => verdicts[index] === 'yes')
     }),
   )
-  if (sure.flat().length < news.length)
-    deps.log.warn({ network: chain.network.name }, 'nodes do not agree about a receipt yet; it is read again')
-  return sure.flat()
+  if (agreed.flat().length < news.length)
+    deps.log.warn({ network: chain.network.name }, 'nodes do not agree on a receipt yet; it will be read again')
+  return agreed.flat()
 }
 
 async function advanceEach(parts: AdvanceParts, some: readonly Found[], head: bigint): Promise<number> {
@@ -65,12 +68,12 @@ function isFinal({ chain: { network } }: AdvanceParts, { blockNumber }: Receipt,
   return head - blockNumber + 1n >= BigInt(network.confirmationDepth)
 }
 
-/** Those that are closed already, or whose shard is another process's by now, are left as they are. */
+/** Skips transactions that are already closed or whose shard another process has leased. */
 function advance(parts: AdvanceParts, some: readonly Found[], head: bigint): Promise<number> {
-  const { deps, handlers, held } = parts
-  return fencedTx(deps.db, held, async (tx) => {
+  const { deps, handlers, leased } = parts
+  return fencedTx(deps.db, leased, async (tx) => {
     const receipts = new Map(some.map(({ transaction, receipt }) => [transaction.id, receipt]))
-    const locked = await lockOpen(tx, held, [...receipts.keys()])
+    const locked = await lockOpen(tx, leased, [...receipts.keys()])
     const mined = locked.flatMap((row) => {
       const receipt = receipts.get(row.id)
       if (receipt === undefined) return []

@@ -9,17 +9,17 @@ import { fillGap } from './resume.ts'
 import { type Attempts, attemptsOf, broadcast, replace } from './send.ts'
 import { listOpen, markReorganised, type TransactionRow } from './store.ts'
 
-/** A transaction without a block for so many block times is offered again at a higher fee. */
+/** A transaction that is not mined within this many block times is replaced at a higher fee. */
 const stuckBlocks = 5
 const rebroadcastMs = 3_000
 const replacedMsMin = 120_000
-/** Transactions without a receipt that are looked after at the same time. */
+/** Transactions without a receipt that are processed at the same time. */
 const missingAtOnce = 4
 
 /**
- * Looks for the receipts of what these accounts sent, moves each transaction as far as the chain says, and sends again what no block took. Every
- * step commits before the next begins and is taken from the rows alone, so a process that dies anywhere is followed by another that goes on.
- * Returns how many transactions are open. May run while others of the same accounts are sent: those are left for the next time.
+ * Reads the receipts of the transactions that these accounts sent, advances each transaction to the state on chain, and rebroadcasts those that are
+ * not mined. Every step commits before the next begins and depends only on stored rows, so another process can continue after a crash at any point.
+ * Returns how many transactions are open. May run while the same accounts send more; the next pass follows those.
  */
 export async function followLanes(parts: LaneParts, senders: readonly Address[]): Promise<number> {
   const counts = await isolateFailures(parts, senders, async (some) => [await followReceipts(parts, some)])
@@ -47,7 +47,7 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   })
   const known = sent.flatMap((transaction) => {
     const receipt = found.get(transaction.id)
-    // A receipt of a nonce that the chain has not come to is of no block: it is looked at again.
+    // A receipt for a nonce that the chain has not reached is inconsistent; it is read again.
     if (receipt === undefined || countOf(transaction) <= transaction.nonce || receipt.blockNumber > head.number)
       return []
     parts.usedSince.delete(transaction.id)
@@ -76,7 +76,7 @@ async function fillGaps(
   }
 }
 
-/** No receipt for any of its hashes: waits, sends the same bytes again, or offers more when it has waited too long. */
+/** Handles a transaction without a receipt for any of its hashes: waits, rebroadcasts the same bytes, or raises the fee after waiting too long. */
 async function followMissing(
   parts: LaneParts,
   transaction: TransactionRow,
@@ -89,7 +89,7 @@ async function followMissing(
     const depth = head - (transaction.minedBlock ?? head) + 1n
     if (depth >= BigInt(parts.chain.network.confirmationDepth) && (await advanceByOthers(parts, transaction, hashes)))
       return
-    // A node that counts it and has no receipt is merely behind itself; one that knows nothing of it may be alone.
+    // A node that counts the nonce but has no receipt is indexing late. A node without the transaction may be the only one, so the quorum decides.
     if (transactionCount > transaction.nonce || (await parts.chain.isInNoBlock(hashes)) !== 'yes') return
     return returnToSent(parts, transaction)
   }
@@ -103,13 +103,13 @@ async function followMissing(
   if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   await advanceByOthers(parts, transaction, hashes)
   const [answer] = await broadcast(parts, [transaction], attempts)
-  // Only the lowest nonce that the chain waits for can be helped by a higher fee, and only when fees are what it lacks.
+  // A higher fee helps only the lowest pending nonce, and only when the node accepts the transaction.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
   if (isStuck && answer?.outcome === 'sent') await replace(parts, transaction, latest)
 }
 
-/** The node that is used first may hide a receipt. Another may have it, and a majority confirms it. Returns whether one has it. */
+/** Searches the other nodes for a receipt that the preferred node does not return; a majority must confirm it. Returns whether a node has it. */
 async function advanceByOthers(
   parts: LaneParts,
   transaction: TransactionRow,
@@ -120,17 +120,17 @@ async function advanceByOthers(
   return seen !== undefined
 }
 
-/** Its block is gone: its handler is called in the transaction that has the same bytes sent again. */
-function returnToSent({ deps, handlers, held }: LaneParts, transaction: TransactionRow): Promise<void> {
-  return fencedTx(deps.db, held, async (tx) => {
-    if ((await markReorganised(tx, held, transaction.id)) === 0) return
+/** Handles a reorganized block: calls the handler in the database transaction that schedules the same bytes for sending. */
+function returnToSent({ deps, handlers, leased }: LaneParts, transaction: TransactionRow): Promise<void> {
+  return fencedTx(deps.db, leased, async (tx) => {
+    if ((await markReorganised(tx, leased, transaction.id)) === 0) return
     await notifyReorganised(handlers, tx, toLaneTransaction(transaction, transaction.minedHash ?? '0x'))
   })
 }
 
 /**
- * Whether the nonce has been used, with no receipt of ours, for longer than a node lags. Counted from when that was first seen and
- * not from when the transaction was made, which may have waited long before it could be sent at all.
+ * Whether the nonce has been used, without a receipt of ours, for longer than a node may lag. Counted from the first observation, not from the
+ * transaction's creation, because it may have waited long before it could be sent.
  */
 function hasLongBeenUsed({ usedSince, chain }: LaneParts, transaction: TransactionRow, now: number): boolean {
   const { blockTimeMs, confirmationDepth } = chain.network

@@ -2,7 +2,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import type { LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
 import type { TransactionRow } from './store.ts'
 
-/** A stored transaction as its feature knows it, under this hash. */
+/** A stored transaction in the form that handlers receive, with this hash. */
 export function toLaneTransaction(
   { id, network, purpose, nonce }: TransactionRow,
   hash: LaneTransaction['hash'],
@@ -12,14 +12,14 @@ export function toLaneTransaction(
 
 export type Handlers = ReadonlyMap<string, LaneHandler>
 
-/** Throws for a purpose without a handler: its transactions stay as they are until a process that has one follows them. */
+/** Throws for a purpose without a handler. Its transactions stay unchanged until a process with a handler follows them. */
 function handlerOf(handlers: Handlers, purpose: string): LaneHandler {
   const handler = handlers.get(purpose)
   if (handler === undefined) throw new Error(`no handler for transactions of ${purpose}`)
   return handler
 }
 
-/** Calls the handlers whose transactions these are, in the database transaction that stores their signed bytes. */
+/** Calls the handlers of these transactions in the database transaction that stores the signed bytes. */
 export async function notifySent(handlers: Handlers, tx: Tx, sent: readonly LaneTransaction[]): Promise<void> {
   for (const [purpose, some] of Map.groupBy(sent, (one) => one.purpose)) await handlers.get(purpose)?.onSent?.(tx, some)
 }
@@ -32,13 +32,13 @@ export async function notifyReplaced(handlers: Handlers, tx: Tx, replaced: LaneT
   await handlerOf(handlers, replaced.purpose).onReplaced(tx, [replaced])
 }
 
-/** `isNews` where its handler was not called for that block yet. */
+/** `isNews`: the handler was not called for that block yet. */
 interface Observed extends MinedTransaction {
   readonly isNews: boolean
   readonly isFinal: boolean
 }
 
-/** Calls the handlers of transactions that are in a block, or at its depth: first for new blocks, then for what is final. */
+/** Calls the handlers of mined transactions: first for new blocks, then for transactions that are final. */
 export async function notifyMined(handlers: Handlers, tx: Tx, mined: readonly Observed[]): Promise<void> {
   for (const [purpose, some] of Map.groupBy(mined, ({ transaction }) => transaction.purpose)) {
     const handler = handlerOf(handlers, purpose)

@@ -93,7 +93,7 @@ async function expectOnce(stage: Stage, sent: readonly Sent[]): Promise<void> {
   }
 }
 
-test('what twenty accounts send at once arrives once each, in each account’s own order', async () => {
+test('transactions that twenty accounts send at once each arrive once, in each account’s order', async () => {
   const stage = await aStage()
   const accounts = await someAccounts(20)
   const lanes = lanesOf(stage, accounts)
@@ -105,7 +105,7 @@ test('what twenty accounts send at once arrives once each, in each account’s o
   await expectOnce(stage, sent)
 })
 
-test('two processes drive the lanes, the leading one ends in the middle, and a node loses answers: all arrive once', async () => {
+test('two processes drive the lanes, the active one stops in the middle, and a node loses answers: all arrive once', async () => {
   const proxy = await startFaultProxy(dev.rpcUrl)
   cleanups.push(() => proxy.stop())
   const stage = await aStage([proxy.url])
@@ -125,7 +125,7 @@ test('two processes drive the lanes, the leading one ends in the middle, and a n
   await expectOnce(stage, sent)
 })
 
-test('an account without gas, and one that nobody signs for, keep no other waiting; with gas it goes on', async () => {
+test('an account without gas and one without a signer do not delay others; with gas the first continues', async () => {
   const stage = await aStage()
   const [poor] = await someAccounts(1, { funded: false })
   const [rich] = await someAccounts(1)
@@ -144,7 +144,7 @@ test('an account without gas, and one that nobody signs for, keep no other waiti
   await expectOnce(stage, [sent, waiting])
 })
 
-test('an account whose signer fails, and those whose feature refuses what it is told, keep no other waiting', async () => {
+test('an account whose signer fails and accounts whose handler fails do not delay others', async () => {
   const stage = await aStage()
   const [healthy, unsigned, refusing, undecided] = await someAccounts(4)
   if (healthy === undefined || unsigned === undefined || refusing === undefined || undecided === undefined)
@@ -153,14 +153,14 @@ test('an account whose signer fails, and those whose feature refuses what it is 
   const sick: Signer = {
     ...unsigned.signer,
     signTransaction: (fields) =>
-      isSick ? Promise.reject(new Error('the key service is away')) : unsigned.signer.signTransaction(fields),
+      isSick ? Promise.reject(new Error('the key service is unavailable')) : unsigned.signer.signTransaction(fields),
   }
   const lanes = lanesOf(stage, [healthy, { ...unsigned, signer: sick }, refusing, undecided])
-  const held = await Promise.all([unsigned, refusing, undecided].map(({ address }) => plan(stage, lanes, address)))
-  const [, refused, open] = held
+  const stalled = await Promise.all([unsigned, refusing, undecided].map(({ address }) => plan(stage, lanes, address)))
+  const [, refused, open] = stalled
   const sent = [await plan(stage, lanes, healthy.address), await plan(stage, lanes, healthy.address)]
   const refuse = (transactions: readonly LaneTransaction[], of: Sent | undefined) => {
-    if (isSick && transactions.some(({ id }) => id === of?.id)) throw new Error('the feature cannot write this down')
+    if (isSick && transactions.some(({ id }) => id === of?.id)) throw new Error('the handler cannot store this')
   }
   lanes.start([
     {
@@ -180,14 +180,14 @@ test('an account whose signer fails, and those whose feature refuses what it is 
   ])
   await expect.poll(() => areFinal(sent)).toBe(true)
   await expect
-    .poll(() => Promise.all(held.map(({ id }) => statusOf(database.db, id))))
+    .poll(() => Promise.all(stalled.map(({ id }) => statusOf(database.db, id))))
     .toEqual(['planned', 'planned', 'sent'])
   isSick = false
-  await expect.poll(() => areFinal(held)).toBe(true)
-  await expectOnce(stage, [...sent, ...held])
+  await expect.poll(() => areFinal(stalled)).toBe(true)
+  await expectOnce(stage, [...sent, ...stalled])
 })
 
-test('one account that has many to send takes no other’s turn, and its own go out in their order', async () => {
+test('an account with many transactions does not delay others, and its own are sent in order', async () => {
   const stage = await aStage()
   const [busy, ...others] = await someAccounts(6, { funded: false })
   if (busy === undefined) throw new Error('no account')

@@ -1,6 +1,6 @@
 import type { Address } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
-import { holdLeases, type Leases } from '../../platform/leases/leases.ts'
+import { keepLeases, type Leases } from '../../platform/leases/leases.ts'
 import { type Loop, startLoop } from '../../platform/work/loop.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { NetworkDriver } from './driver.ts'
@@ -10,7 +10,7 @@ import type { AccountPlan, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { scopeOf, sharesOf } from './shards.ts'
 import { countOpen, listOpenNetworks, markReopened } from './store.ts'
 
-/** How often one statement looks for work in all lanes of this process that have nothing open: other processes plan too. */
+/** Poll interval for idle lanes, in one statement for all of them. Needed because other processes plan too. */
 const idlePollMs = 250
 const failureMs = 500
 const leaseMsDefault = 6_000
@@ -19,18 +19,18 @@ const openMaxDefault = 8
 export interface LanesOptions {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'metrics' | 'witness'>
   readonly chains: Chains
-  /** Who signs for an account; undefined where nobody here does. */
+  /** The account's signer; undefined when this process has none. */
   readonly signerOf: (account: Address) => Promise<LaneSigner | undefined>
-  /** Pays the fees of what is planned as sponsored (Tempo). */
+  /** Pays the fees of sponsored transactions (Tempo). */
   readonly sponsor?: FeeSponsor
-  /** How long the lanes of a process that went away wait for another. */
+  /** Lease duration: how long the lanes of a crashed process wait for another. */
   readonly leaseMs?: number | undefined
   readonly openMax?: number
 }
 
 /**
- * The lanes of all accounts on all configured networks, by one driver per network. The senders of a network are divided into shards; of all
- * processes that work, one at a time drives those of a shard, under a lease. All that it knows is in rows.
+ * The lanes of all accounts on all configured networks, with one driver per network. The senders of a network are divided into shards; one process
+ * at a time drives a shard, under a lease. All state is in the database.
  */
 export function createLanes(options: LanesOptions): Lanes {
   const { deps, chains } = options
@@ -62,10 +62,10 @@ function planning({ account, planned }: AccountPlan): Planning {
   return { lane: { network: planned.network.name, sender: account }, planned }
 }
 
-/** What one process does for the lanes: leases shards, drives each network, and looks for work where nothing is open. */
+/** The lane work of one process: leases shards, drives each network, and polls for work in idle networks. */
 class LaneWork {
   readonly #deps: LanesOptions['deps']
-  /** Networks whose drivers wait for a notification. */
+  /** Idle networks, whose drivers wait for a notification. */
   readonly #idle = new Set<string>()
   readonly #leases: Leases
   readonly #drives: ReadonlyMap<string, Drive>
@@ -77,7 +77,7 @@ class LaneWork {
     const networkOf = new Map(chains.configured.map(({ name }) => [scopeOf(name), name]))
     const shares = chains.configured.flatMap(({ name }) => sharesOf(name))
     const onTaken = (scope: string): void => this.notify(networkOf.get(scope) ?? '')
-    this.#leases = holdLeases({ deps, shares, leaseMs, onTaken })
+    this.#leases = keepLeases({ deps, shares, leaseMs, onTaken })
     const byPurpose = new Map(handlers.map((handler) => [handler.purpose, handler]))
     this.#drives = new Map(
       chains.configured.map((network) => {
@@ -85,7 +85,7 @@ class LaneWork {
         return [network.name, { driver, loop: this.#drive(network.name, driver) }]
       }),
     )
-    const run = (): Promise<undefined> => this.#look()
+    const run = (): Promise<undefined> => this.#wakeBusyNetworks()
     this.#poll = startLoop({ name: 'lanes', everyMs: idlePollMs, log: deps.log, run })
   }
 
@@ -96,24 +96,24 @@ class LaneWork {
   async stop(): Promise<void> {
     const drives = [...this.#drives.values()]
     await Promise.all([this.#poll.stop(), ...drives.map(({ loop }) => loop.stop())])
-    await Promise.all(drives.map(({ driver }) => driver.rest()))
+    await Promise.all(drives.map(({ driver }) => driver.waitUntilIdle()))
     await this.#leases.stop()
   }
 
-  /** Drives a network while something is open, and else when it is notified. */
+  /** Drives a network while it has open transactions, and otherwise when notified. */
   #drive(name: string, driver: NetworkDriver): Loop {
     const run = async (): Promise<number> => {
       this.#idle.delete(name)
-      const nextMs = await driver.turn(this.#leases.held(scopeOf(name)))
+      const nextMs = await driver.turn(this.#leases.leasesOf(scopeOf(name)))
       if (nextMs === undefined) this.#idle.add(name)
       return nextMs ?? Number.POSITIVE_INFINITY
     }
     return startLoop({ name: scopeOf(name), everyMs: idlePollMs, failureMs, log: this.#deps.log, run })
   }
 
-  async #look(): Promise<undefined> {
+  async #wakeBusyNetworks(): Promise<undefined> {
     const leased = [...this.#idle].flatMap((network) =>
-      this.#leases.held(scopeOf(network)).leases.map(({ shard }) => ({ network, shard })),
+      this.#leases.leasesOf(scopeOf(network)).leases.map(({ shard }) => ({ network, shard })),
     )
     if (leased.length === 0) return
     for (const network of await listOpenNetworks(this.#deps.db, leased)) this.notify(network)

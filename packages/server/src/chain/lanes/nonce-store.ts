@@ -11,7 +11,7 @@ export interface LaneKey {
 
 const HexText = z.templateLiteral(['0x', z.string()])
 
-/** The nonce that the lane gives next; undefined while it has not begun. */
+/** The lane's next nonce; undefined when the lane does not exist yet. */
 export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigint | undefined> {
   const row = await db.maybeOne(
     z.object({ nextNonce: z.bigint() }),
@@ -21,22 +21,22 @@ export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigin
   return row?.nextNonce
 }
 
-/** Makes the lane begin at the chain's nonce; a lane that is there keeps its own count. */
+/** Creates the lane at the chain's nonce. An existing lane keeps its nonce. */
 export async function insertLane(db: Queryable, lane: LaneKey, firstNonce: bigint): Promise<void> {
   await db.run(
     sql`insert into lanes (network, sender, next_nonce, generation) values (${lane.network}, ${lane.sender}, ${firstNonce}, ${generation}) on conflict do nothing`,
   )
 }
 
-/** Longest that a transaction which took a nonce may idle: a planner whose host is gone blocks its lane for no longer. */
+/** Longest time that a database transaction with a nonce may be idle, so that a crashed planner does not block its lane for longer. */
 const idleMsMax = 4_000
 
 const Taken = z.object({ network: z.string(), sender: HexText, firstNonce: z.bigint(), isCompared: z.boolean() })
 
 /**
- * Takes each lane's next nonces, so many of each, under its row's lock: two transactions never share one, and none is skipped. Lanes are locked
- * in one order, so that none wait crosswise. From here on the caller's transaction may not idle for long. Returns the first nonce of each.
- * Throws `service-unavailable` for a lane that was not compared with the chain since the last restore.
+ * Takes the next `count` nonces of each lane under its row lock, so that no nonce is shared or skipped. Lanes are locked in a fixed order to
+ * prevent deadlocks. Sets a short idle timeout for the caller's transaction. Returns the first nonce of each lane. Throws `service-unavailable`
+ * when a lane was not compared with the chain since the last restore.
  */
 export async function takeNonces(
   tx: Tx,
@@ -56,6 +56,10 @@ export async function takeNonces(
       set_config('idle_in_transaction_session_timeout', ${String(idleMsMax)}, true)`,
   )
   if (taken.some(({ isCompared }) => !isCompared))
-    throw failPlatform('service-unavailable', {}, new Error('a lane is still compared with the chain after a restore'))
+    throw failPlatform(
+      'service-unavailable',
+      {},
+      new Error('a lane is still being compared with the chain after a restore'),
+    )
   return taken
 }

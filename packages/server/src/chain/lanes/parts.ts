@@ -1,30 +1,33 @@
 import type { Address } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
-import type { HeldLeases } from '../../platform/leases/store.ts'
+import type { LeaseSet } from '../../platform/leases/store.ts'
 import type { Chain, FeeSponsor } from '../port.ts'
 import type { Handlers } from './handlers.ts'
 import type { LaneSigner } from './port.ts'
 import type { TransactionRow } from './store.ts'
 
-/** What a turn over the lanes of a network works with. */
+/** Dependencies of one turn over the lanes of a network. */
 export interface LaneParts {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'witness'>
   readonly chain: Chain
-  /** Who signs for an account whose lane this is. */
+  /** The signer of a resumed account. */
   readonly signerOf: (account: Address) => LaneSigner
-  /** Pays the fees of what is planned as sponsored; a lane without one sends nothing of that kind. */
+  /** Pays the fees of sponsored transactions. Without a sponsor, those are not sent. */
   readonly sponsor?: FeeSponsor | undefined
   readonly handlers: Handlers
-  /** The leases under which the turn began. Whatever it stores names them; after their loss it can only send again what is stored. */
-  readonly held: HeldLeases
-  /** When this process first saw the nonce of a transaction used, without a receipt of ours: milliseconds by its id. */
+  /** The leases under which the turn began. Every write checks them; after losing them the turn can only rebroadcast stored bytes. */
+  readonly leased: LeaseSet
+  /** When this process first observed a transaction's nonce as used without a receipt of ours: milliseconds by transaction id. */
   readonly usedSince: Map<string, number>
 }
 
-/** Accounts that are worked on one by one, at the same time, where it failed for all of them together. */
+/** Accounts that are processed in parallel after their batch failed. */
 const aloneAtOnce = 8
 
-/** Works on accounts together; where that fails, on each by itself, so that one blocks no other. A failure of a single account is thrown. */
+/**
+ * Processes accounts in one batch. When the batch fails, processes each account separately, so that one does not block others. Throws only when a
+ * single account was given and failed.
+ */
 export async function isolateFailures<T>(
   parts: LaneParts,
   senders: readonly Address[],
@@ -38,7 +41,7 @@ export async function isolateFailures<T>(
   }
 }
 
-/** Runs the work for each item, so many at once; the results are in no order. */
+/** Runs the work for each item, at most `atOnce` in parallel. The results are in no particular order. */
 export async function inParallel<I, O>(
   items: readonly I[],
   atOnce: number,
@@ -53,16 +56,16 @@ export async function inParallel<I, O>(
   return done
 }
 
-/** Logs that an account's lane failed; the next turn tries again. */
+/** Logs that an account's lane failed. The next turn retries. */
 export function logStalled({ deps, chain }: LaneParts, sender: Address) {
   return (error: unknown): [] => {
-    const facts = { err: error, network: chain.network.name, sender }
-    deps.log.warn(facts, 'the lane of an account failed; it is tried again')
+    const details = { err: error, network: chain.network.name, sender }
+    deps.log.warn(details, 'the lane of an account failed; will retry')
     return []
   }
 }
 
-/** Logs that one transaction could not be followed; the next turn tries again. */
+/** Logs that one transaction could not be followed. The next turn retries. */
 export function logNotFollowed({ deps }: Pick<LaneParts, 'deps'>, { id }: TransactionRow, error: unknown): void {
-  deps.log.error({ err: error, transactionId: id }, 'a transaction could not be followed; it is tried again')
+  deps.log.error({ err: error, transactionId: id }, 'a transaction could not be followed; will retry')
 }

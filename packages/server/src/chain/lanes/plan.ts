@@ -13,8 +13,8 @@ export interface Planning {
 type PlanDeps = Pick<Deps, 'clock' | 'random' | 'witness'>
 
 /**
- * Gives transactions their nonces and stores them in the caller's transaction; in their order, in which each lane sends its own. Throws
- * `service-unavailable` while the database is behind or a lane is not compared with the chain since a restore.
+ * Assigns nonces and stores the transactions in the caller's database transaction. Each lane sends its transactions in the given order. Throws
+ * `service-unavailable` while the database is behind its witness or a lane was not compared with the chain since a restore.
  */
 export async function planAll(deps: PlanDeps, tx: Tx, wanted: readonly Planning[]): Promise<ChainTransactionId[]> {
   deps.witness.requireCurrent()
@@ -27,7 +27,7 @@ export async function planAll(deps: PlanDeps, tx: Tx, wanted: readonly Planning[
   const createdAt = deps.clock.now()
   const made = wanted.map(({ lane, planned }): NewTransaction => {
     const nonce = next.get(nameOf(lane))
-    if (nonce === undefined) throw new Error('a lane that was not prepared')
+    if (nonce === undefined) throw new Error('the lane was not prepared')
     next.set(nameOf(lane), nonce + 1n)
     return { id: newId('ctx', deps), lane, nonce, createdAt, planned }
   })
@@ -35,7 +35,7 @@ export async function planAll(deps: PlanDeps, tx: Tx, wanted: readonly Planning[
   return made.map(({ id }) => id)
 }
 
-/** Gives one transaction its nonce and stores it in the caller's transaction. */
+/** Assigns one transaction its nonce and stores it in the caller's database transaction. */
 export async function planOne(deps: PlanDeps, tx: Tx, wanted: Planning): Promise<ChainTransactionId> {
   const [id] = await planAll(deps, tx, [wanted])
   if (id === undefined) throw new Error('a transaction was not planned')

@@ -3,9 +3,9 @@ import type { Queryable, Tx } from '../../platform/db/db.ts'
 import type { Id } from '../../platform/ids.ts'
 import type { Receipt, Signer, TempoFields, TempoTransaction } from '../port.ts'
 
-/** Who signs what an account sends. */
+/** The signer of an account's transactions. */
 export interface LaneSigner extends Pick<Signer, 'signTransaction'> {
-  /** Where fees are paid in stablecoins (Tempo's type 0x76); an account without it sends nothing there. */
+  /** For networks where fees are paid in stablecoins (Tempo's type 0x76). An account without it cannot send there. */
   signTempoTransaction?(fields: TempoFields): Promise<TempoTransaction>
 }
 
@@ -19,54 +19,57 @@ export interface LaneCall {
 export type ChainTransactionId = Id<'ctx'>
 
 /**
- * Which of an account's places in flight a transaction takes. `batch`: it carries the work of several, or of its account. `alone`: it runs code
- * of a stranger or repeats what failed, so it travels by itself, in a place that batches cannot take and beyond which it cannot take theirs.
+ * Which of an account's in-flight slots a transaction uses. `batch`: it carries several items, or the account's own work. `alone`: it runs
+ * untrusted code or repeats a failed item, so it is sent separately. The two kinds cannot use each other's slots.
  */
 export type LaneSlot = 'batch' | 'alone'
 
 export interface PlannedTransaction extends LaneCall {
   readonly network: Network
   readonly gasLimit: bigint
-  /** `batch` where it is left out. */
+  /** Defaults to `batch`. */
   readonly slot?: LaneSlot | undefined
-  /** Where there is no coin: what the fee is paid in. Left out, the token that is called. */
+  /** Networks without a native coin: the token that pays the fee. Defaults to the called token. */
   readonly feeToken?: Address | undefined
-  /** Where there is no coin: calls that run before this one in the same transaction, all of them or none. */
+  /** Networks without a native coin: calls that run before this one, atomically in the same transaction. */
   readonly callsBefore?: readonly LaneCall[] | undefined
-  /** Where there is no coin: whether the sponsor pays the fee, in `feeToken`, which is named then. */
+  /** Networks without a native coin: whether the sponsor pays the fee. `feeToken` is then required. */
   readonly isSponsored?: boolean | undefined
-  /** Names the handler of what becomes of it. */
+  /** Selects the `LaneHandler`. */
   readonly purpose: string
 }
 
-/** How many transactions of each slot are in no block yet. */
+/** How many transactions of each slot are not mined yet. */
 export type OpenCounts = Readonly<Record<LaneSlot, number>>
 
 /**
- * One lane per account and network: what is planned here is signed and sent in the order of its nonces, once, whatever process dies when. Any
- * process may plan; workers sign, send and follow the lanes of the shards that they have leased.
+ * One lane per account and network. Planned transactions are signed and sent once, in nonce order, even if processes crash. Any process may plan;
+ * workers sign, send and follow the lanes of their leased shards.
  */
 export interface Lanes {
   /** Starts leasing, sending and following. A process that only plans does not call it. */
   start(handlers: readonly LaneHandler[]): void
-  /** Before an account's first `plan` on a network, and outside any transaction: reads its first nonce from the chain. Cheap when known. */
+  /**
+   * Reads an account's first nonce from the chain. Call it before the account's first `plan` on a network, outside any database transaction. Cached
+   * after the first call.
+   */
   prepare(network: Network, account: Address): Promise<void>
-  /** Takes the account's next nonce and stores the transaction in the caller's database transaction: both are there or neither is. */
+  /** Takes the account's next nonce and stores the transaction, atomically in the caller's database transaction. */
   plan(tx: Tx, account: Address, transaction: PlannedTransaction): Promise<ChainTransactionId>
   /** Plans several transactions of any accounts, in their order; returns their ids in that order. */
   planAll(tx: Tx, plans: readonly AccountPlan[]): Promise<readonly ChainTransactionId[]>
-  /** Most transactions of an account that may be in no block yet, by slot, before its planner should wait. */
+  /** Most unmined transactions of an account, by slot, before its planner should wait. */
   readonly slots: OpenCounts
-  /** The account's transactions that are in no block yet. Exact inside a transaction that has planned for the account. */
+  /** The number of the account's transactions that are not mined yet. Exact inside a database transaction that has planned for the account. */
   openCounts(db: Queryable, network: Network, account: Address): Promise<OpenCounts>
   /**
-   * The block of a transaction that was final at the payment depth is gone. Its stored bytes are sent again, and its handler is called as for any
-   * other; it may have been called for it before.
+   * Reopens a final transaction whose block was reorganized away. Its stored bytes are sent again, and its handler is called as for any other
+   * transaction, possibly for the second time.
    */
   reopen(tx: Tx, transactionId: ChainTransactionId): Promise<void>
-  /** Something was planned and committed: wakes this process's driver of the network. */
+  /** Wakes this process's driver of the network after a plan was committed. */
   notify(network: Network): void
-  /** Finishes the step under way and releases the leases; nothing runs afterwards. */
+  /** Finishes the current step and releases the leases. Nothing runs afterwards. */
   stop(): Promise<void>
 }
 
@@ -80,36 +83,36 @@ export interface LaneTransaction {
   readonly network: string
   readonly purpose: string
   readonly nonce: bigint
-  /** The newest of the hashes that it was signed under; on mined and final, the one in the block. */
+  /** The newest hash that it was signed with; for mined and final transactions, the hash in the block. */
   readonly hash: Hex
 }
 
-/** A transaction in a block, and what the block says of it. */
+/** A mined transaction and its receipt. */
 export interface MinedTransaction {
   readonly transaction: LaneTransaction
   readonly receipt: Receipt
 }
 
 /**
- * What a feature does with its transactions, inside the database transaction that marks the step, so that it happens once with it. Each call
- * gets all of a purpose that come to the step together, of any accounts, each account's in the order of its nonces. What a call throws undoes
- * the step for all of them; each is then given to the call alone.
+ * A feature's callbacks for its transactions. Each runs inside the database transaction that stores the step, so its effects commit once with it. A
+ * call gets all transactions of a purpose that reach the step together, of any accounts, in nonce order per account. When a call throws, the step
+ * is rolled back for all of them and each is retried separately.
  */
 export interface LaneHandler {
   readonly purpose: string
-  /** Signed bytes are stored and about to be sent; comes again, with another hash, for every replacement. */
+  /** The signed bytes are stored and about to be sent. Called again with a new hash for every replacement. */
   onSent?(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
-  /** In a block that may still be reorganised away; comes again when they are then in another. */
+  /** Mined in a block that may still be reorganized away. Called again when mined in another block. */
   onMined?(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
-  /** The block that `onMined` reported is gone; the same bytes are sent again, and `onMined` comes again. */
+  /** The block that `onMined` reported was reorganized away. The same bytes are sent again, and `onMined` is called again. */
   onReorganised?(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
   /**
-   * A transaction that is not ours took their nonce, so they can never be mined, and no transaction with their calls was found. What they were to
-   * do may have been done elsewhere all the same: release nothing by this alone.
+   * Another transaction took their nonce, so they can never be mined, and no transaction with their calls was found. Their effect may still have
+   * happened elsewhere, so do not release funds because of this call alone.
    */
   onReplaced(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
-  /** At the network's confirmation depth. Once. */
+  /** Mined at the network's confirmation depth. Called once. */
   onFinal(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
-  /** In place of `onMined` and then `onFinal`, for those whose block is at its depth when it is first seen. */
+  /** Replaces `onMined` and `onFinal` for transactions whose block is already at confirmation depth when first observed. */
   onMinedAndFinal?(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
 }

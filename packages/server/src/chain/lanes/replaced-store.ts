@@ -5,7 +5,7 @@ import type { AttemptRow } from './store.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
 
-/** Those of these hashes that are of transactions which the database has. */
+/** Those of the hashes that the database has. */
 export async function listKnownHashes(
   db: Queryable,
   network: string,
@@ -18,7 +18,7 @@ export async function listKnownHashes(
   return new Set(rows.map(({ hash }) => hash))
 }
 
-/** A form that was found on chain and whose bytes nobody has. Returns false where another transaction has it already. */
+/** Stores an attempt that was found on chain, without its bytes. Returns false when another transaction already has the hash. */
 export async function insertFoundAttempt(tx: Tx, latest: AttemptRow, hash: Hex): Promise<boolean> {
   const inserted = await tx.run(sql`
     insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)

@@ -21,10 +21,10 @@ import {
   type Unsent,
 } from './store.ts'
 
-/** Transactions that are signed and sent at once. */
+/** Most transactions that are signed and sent in one batch. */
 const sentAtOnce = 64
 
-/** Signs and sends what these accounts have planned, and sends again what was signed and not sent. Returns whose transactions went out. */
+/** Signs and sends what these accounts have planned, and sends what was signed but not sent. Returns the senders. */
 export async function sendLanes(parts: LaneParts, senders: readonly Address[]): Promise<ReadonlySet<Address>> {
   return new Set(await isolateFailures(parts, senders, (some) => sendUnsent(parts, some)))
 }
@@ -33,7 +33,7 @@ async function sendUnsent(parts: LaneParts, senders: readonly Address[]): Promis
   const sent: Address[] = []
   for (let isMore = true; isMore; ) {
     const unsent = await listUnsent(parts.deps.db, parts.chain.network.name, senders, sentAtOnce)
-    await sendAgain(parts, unsent)
+    await resend(parts, unsent)
     const signed = await signPlanned(parts, unsent)
     sent.push(...unsent.map(({ transaction: { sender } }) => sender))
     isMore = unsent.length === sentAtOnce && signed > 0
@@ -47,13 +47,13 @@ export async function attemptsOf({ deps }: LaneParts, transactions: readonly Tra
   return Map.groupBy(await listAttempts(deps.db, ids), ({ transactionId }) => transactionId)
 }
 
-/** What was signed before and is to go out once more. */
-async function sendAgain(parts: LaneParts, unsent: readonly Unsent[]): Promise<void> {
+/** Rebroadcasts transactions that were signed before. */
+async function resend(parts: LaneParts, unsent: readonly Unsent[]): Promise<void> {
   const signed = unsent.flatMap(({ transaction, called }) => (called === undefined ? [transaction] : []))
   await broadcast(parts, signed, await attemptsOf(parts, signed))
 }
 
-/** Signs what is planned, of each account for itself, and sends it. Returns how many went out. */
+/** Signs planned transactions, each account separately, and sends them. Returns how many were sent. */
 async function signPlanned(parts: LaneParts, unsent: readonly Unsent[]): Promise<number> {
   const planned = unsent.flatMap(({ transaction, called }) => (called === undefined ? [] : [{ transaction, called }]))
   if (planned.length === 0) return unsent.length
@@ -101,13 +101,13 @@ function sign(parts: LaneParts, wanted: readonly Wanted[]): Promise<Signed[]> {
   )
 }
 
-/** Stores what was signed before anybody can send it; all of it or nothing. Throws where a lease was lost: it is not sent then. */
-async function store({ deps, handlers, held }: LaneParts, signed: readonly Signed[]): Promise<void> {
+/** Stores signed attempts atomically before they are sent. Throws when a lease was lost; nothing is sent then. */
+async function store({ deps, handlers, leased }: LaneParts, signed: readonly Signed[]): Promise<void> {
   if (signed.length === 0) return
-  await fencedTx(deps.db, held, async (tx) => {
+  await fencedTx(deps.db, leased, async (tx) => {
     await insertAttempts(
       tx,
-      held,
+      leased,
       signed.map(({ attempt }) => attempt),
     )
     await notifySent(
@@ -118,7 +118,7 @@ async function store({ deps, handlers, held }: LaneParts, signed: readonly Signe
   })
 }
 
-/** Signs a transaction once more at other fees and sends it; the earlier bytes stay stored, since they may still be mined. */
+/** Signs a transaction again with new fees and sends it. The earlier bytes stay stored, since they may still be mined. */
 async function signAgain(
   parts: LaneParts,
   { transaction, last, fees }: { readonly transaction: TransactionRow; readonly last: AttemptRow; readonly fees: Fees },
@@ -132,7 +132,9 @@ async function signAgain(
   )
 }
 
-/** Hands stored bytes to the nodes when the witness covers them: a database that lost their rows then sends nothing of its own. */
+/**
+ * Sends stored bytes to the nodes after the witness covers them, so that a database restored without their rows detects the loss and sends nothing.
+ */
 export async function sendCovered({ deps, chain }: LaneParts, raws: readonly Hex[]): Promise<readonly SendAnswer[]> {
   if (raws.length === 0) return []
   await deps.witness.cover()
@@ -141,13 +143,13 @@ export async function sendCovered({ deps, chain }: LaneParts, raws: readonly Hex
 
 export type Attempts = ReadonlyMap<string, readonly AttemptRow[]>
 
-/** Sends stored bytes, lowest nonce first. What a node refuses stays and is sent again later, never dropped. */
+/** Sends stored bytes, lowest nonce first. A refused transaction is never dropped; it is sent again later. */
 export async function broadcast(
   parts: LaneParts,
   transactions: readonly TransactionRow[],
   attempts: Attempts,
 ): Promise<readonly SendAnswer[]> {
-  const { deps, held } = parts
+  const { deps, leased } = parts
   const known = transactions.flatMap((transaction) => {
     const latest = attempts.get(transaction.id)?.at(-1)
     return latest === undefined ? [] : [{ transaction, attempts: attempts.get(transaction.id) ?? [] }]
@@ -162,14 +164,14 @@ export async function broadcast(
     known.flatMap(({ transaction }) => raws.get(transaction.id) ?? []),
   )
   const ids = known.map(({ transaction }) => transaction.id)
-  await markBroadcast(deps.db, held, { ids, at: deps.clock.now() })
+  await markBroadcast(deps.db, leased, { ids, at: deps.clock.now() })
   await handleAnswers(parts, known, answers)
   return answers
 }
 
 /**
- * Does what a node's answers ask for. Where it refuses the newest form of a transaction, which offers most, the account may still pay for an
- * earlier one that the nodes have forgotten: those go out too.
+ * Reacts to the nodes' answers. When the newest attempt is refused, sends the earlier attempts too: they offer less, so the account may still be
+ * able to pay for one that the nodes have dropped.
  */
 async function handleAnswers(
   parts: LaneParts,
@@ -192,13 +194,13 @@ function reportRefusal({ deps }: LaneParts, transaction: TransactionRow, why: st
   deps.metrics
     .gauge('purser_lane_refusals', 'How often a node refused a transaction; most often its account has no gas.')
     .inc()
-  const facts = { network: transaction.network, sender: transaction.sender, nonce: transaction.nonce.toString(), why }
-  deps.log.error(facts, 'the node refuses a transaction; it stays and is tried again')
+  const details = { network: transaction.network, sender: transaction.sender, nonce: transaction.nonce.toString(), why }
+  deps.log.error(details, 'the node refuses a transaction; it is kept and will be retried')
 }
 
 /**
- * Signs the same transaction again at what its account can pay, where it can pay for none of its forms: fees have risen since its coin was
- * counted. The dearer bytes stay stored, since they may still be mined.
+ * Signs the transaction again at fees that its account can pay, when it can pay for none of its attempts because fees have risen since its balance
+ * was checked. The more expensive bytes stay stored, since they may still be mined.
  */
 async function lowerFees(
   parts: LaneParts,
@@ -216,7 +218,7 @@ export async function replace(parts: LaneParts, transaction: TransactionRow, las
   if (fees === undefined) {
     parts.deps.log.error(
       { network: transaction.network, nonce: transaction.nonce.toString() },
-      'a transaction waits: more than the fee limit would be needed',
+      'a transaction waits: a replacement would exceed the fee limit',
     )
     return
   }

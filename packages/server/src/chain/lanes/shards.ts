@@ -1,9 +1,9 @@
 import type { Share } from '../../platform/leases/store.ts'
 
-/** Shares of a network's lanes: fixed, so that leases cost the same for a thousand senders and a million. */
+/** Shards per network. Fixed, so that the cost of leases does not grow with the number of senders. */
 export const shardCount = 8
 
-/** What the lanes of a network are leased as. */
+/** The lease scope of a network's lanes. */
 export function scopeOf(network: string): string {
   return `lanes/${network}`
 }

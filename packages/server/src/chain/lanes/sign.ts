@@ -5,9 +5,9 @@ import type { LaneParts } from './parts.ts'
 import type { CallData, TransactionRow } from './store.ts'
 
 /**
- * Signs a lane's transaction in the form that its network takes: EIP-1559, or where there is no coin Tempo's own (0x76), whose fee is paid
- * in the token that the row names. A row that names none is paid for in the token that it calls, which the account holds since it sends it.
- * Throws where somebody is to sign who is not there; nothing is sent then.
+ * Signs a lane's transaction in its network's format: EIP-1559, or Tempo's type 0x76 on networks without a native coin, whose fee is paid in the
+ * row's fee token. Without a fee token, the called token pays, which the account has because it sends it. Throws when a required signer is missing;
+ * nothing is sent then.
  */
 export function signForm(
   parts: LaneParts,
@@ -30,18 +30,19 @@ export function signForm(
 
 async function signOwn(parts: LaneParts, row: TransactionRow, fields: TempoFields): Promise<SignedTransaction> {
   const { raw, hash } = await signTempo(parts, row, fields)
-  if (hash === undefined) throw new Error('a transaction whose sender pays for it has a hash')
+  if (hash === undefined) throw new Error('a transaction whose sender pays the fee must have a hash')
   return { raw, hash }
 }
 
-/** The sender leaves the fee to the sponsor, who names the token; what that may cost was bounded by whoever planned it. */
+/** The sponsor pays the fee and names the token. The planner has bounded the cost. */
 async function signSponsored(
   parts: LaneParts,
   row: TransactionRow,
   fields: Omit<TempoFields, 'feeToken' | 'feePaidBy'>,
 ): Promise<SignedTransaction> {
   const { feeToken } = row
-  if (parts.sponsor === undefined || feeToken === null) throw new Error('nobody pays for a sponsored transaction')
+  if (parts.sponsor === undefined || feeToken === null)
+    throw new Error('a sponsored transaction has no sponsor or no fee token')
   const own = await signTempo(parts, row, { ...fields, feeToken: undefined, feePaidBy: 'sponsor' })
   return parts.sponsor.signTempoFeePayer(own, feeToken)
 }
@@ -52,6 +53,6 @@ async function signTempo(
   fields: TempoFields,
 ): Promise<TempoTransaction> {
   const signed = await signerOf(sender).signTempoTransaction?.(fields)
-  if (signed === undefined) throw new Error('the account signs nothing for a chain without a coin')
+  if (signed === undefined) throw new Error('the account has no signer for a network without a native coin')
   return signed
 }

@@ -3,7 +3,7 @@ import { bytesToHex, hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
-import { type HeldLeases, isUnder } from '../../platform/leases/store.ts'
+import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
 import type { LaneKey } from './nonce-store.ts'
 import type { ChainTransactionId, LaneCall, OpenCounts, PlannedTransaction } from './port.ts'
@@ -41,7 +41,7 @@ export const AttemptRow = z.object({
   createdAt: z.date(),
 })
 export type AttemptRow = z.output<typeof AttemptRow>
-/** A signed form and its bytes. */
+/** A signed attempt and its bytes. */
 export type SignedAttempt = AttemptRow & { readonly raw: Hex }
 
 const CallsBefore = z.array(z.object({ to: HexText, data: HexText, value: HexText.transform((hex) => BigInt(hex)) }))
@@ -52,11 +52,11 @@ export interface CallData {
   readonly before: readonly LaneCall[]
 }
 
-/** The share that a sender is in, of `shardCount`; the index `chain_transactions_open_by_shard` has the same expression. */
+/** The sender's shard, below `shardCount`. The index `chain_transactions_open_by_shard` uses the same expression. */
 const shardOf = (sender: Sql): Sql => sql`((hashtextextended(${sender}, 0) & 7)::integer)`
 const shard = shardOf(sql`sender`)
 
-/** Without the call data, which is large and only needed to sign. */
+/** Omits the call data, which is large and only needed to sign. */
 const columns = sql`id, network, sender, nonce, to_address, value, gas_limit, octet_length(data) as data_bytes, fee_token, is_sponsored, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
 
 export interface NewTransaction {
@@ -67,7 +67,7 @@ export interface NewTransaction {
   readonly planned: PlannedTransaction
 }
 
-/** Throws for what only Tempo's transactions carry where there is a coin: it could never be signed, and what came behind it neither. */
+/** Throws for Tempo-only fields on a network with a native coin: the transaction could never be signed and would block its lane. */
 export async function insertTransactions(tx: Tx, made: readonly NewTransaction[]): Promise<void> {
   for (const { planned } of made) refuseUnsignable(planned)
   await tx.run(sql`
@@ -87,7 +87,7 @@ export async function insertTransactions(tx: Tx, made: readonly NewTransaction[]
 
 function refuseUnsignable({ network, feeToken, callsBefore = [], isSponsored = false }: PlannedTransaction): void {
   if (network.nativeCoin !== null && (feeToken !== undefined || callsBefore.length > 0 || isSponsored))
-    throw new Error(`${network.name} takes one call a transaction, and its fee in its coin`)
+    throw new Error(`${network.name} supports one call per transaction and fees in its native coin only`)
 }
 
 function calledBefore({ callsBefore = [] }: PlannedTransaction): string | null {
@@ -98,7 +98,7 @@ function hexadecimal({ to, data, value }: LaneCall) {
   return { to, data, value: `0x${value.toString(16)}` }
 }
 
-/** The transactions of these accounts that are not final, in nonce order, so many of each at most. */
+/** The transactions of these accounts that are not final, in nonce order, at most `aheadMax` per account. */
 export function listOpen(db: Queryable, network: string, senders: readonly Address[]): Promise<TransactionRow[]> {
   return db.many(
     TransactionRow,
@@ -111,18 +111,18 @@ export function listOpen(db: Queryable, network: string, senders: readonly Addre
 
 const UnsentRow = TransactionRow.extend({ data: Bytes.nullable(), callsBefore: CallsBefore.nullable() })
 
-/** A transaction that is still to go out, and what it calls where it is still to be signed. */
+/** A transaction that is not sent yet, with its call data when it is not signed yet. */
 export interface Unsent {
   readonly transaction: TransactionRow
   readonly called: CallData | undefined
 }
 
-/** How far ahead of its lowest open nonce a lane sends: nodes keep only so many of an account. */
+/** How far beyond its lowest open nonce a lane sends. Nodes limit the pending transactions of an account. */
 const aheadMax = 200
 
 /**
- * Those of these accounts that are to be signed, or signed and to be sent (again), so many at most: of each account the lowest nonces, in their
- * order, and of all accounts alike many.
+ * Up to `most` transactions of these accounts that must be signed or sent: the lowest nonces of each account, in nonce order, shared evenly between
+ * accounts.
  */
 export async function listUnsent(
   db: Queryable,
@@ -149,8 +149,8 @@ export async function listUnsent(
 const OpenSender = z.object({ sender: HexText, shard: z.number(), hasUnsent: z.boolean(), count: z.bigint() })
 export type OpenSender = z.output<typeof OpenSender>
 
-/** Accounts of the leased shards with transactions that are not final: how many, and whether any is still to go out; in any order. */
-export function listOpenSenders(db: Queryable, network: string, { leases }: HeldLeases): Promise<OpenSender[]> {
+/** Accounts of the leased shards with transactions that are not final: how many, and whether any is unsent. In no particular order. */
+export function listOpenSenders(db: Queryable, network: string, { leases }: LeaseSet): Promise<OpenSender[]> {
   return db.many(
     OpenSender,
     sql`
@@ -173,11 +173,11 @@ export async function listOpenNetworks(
   return new Set(rows.map(({ network }) => network))
 }
 
-/** How many of the newest transactions of all say whose lanes are resumed with nothing open. */
+/** How many of the newest transactions are searched for recent senders. */
 const recentMax = 200
 
-/** Accounts of the leased shards that sent any of the newest transactions, whatever became of it. */
-export async function listRecentSenders(db: Queryable, network: string, { leases }: HeldLeases): Promise<Address[]> {
+/** Accounts of the leased shards that sent any of the newest transactions, whatever their status. */
+export async function listRecentSenders(db: Queryable, network: string, { leases }: LeaseSet): Promise<Address[]> {
   const rows = await db.many(
     z.object({ sender: HexText }),
     sql`
@@ -187,28 +187,28 @@ export async function listRecentSenders(db: Queryable, network: string, { leases
   return rows.map(({ sender }) => sender)
 }
 
-/** The transaction, locked until the database transaction ends; undefined where its shard is leased to another. */
+/** The transaction, locked until the database transaction ends; undefined when another process leases its shard. */
 export function lockTransaction(
   tx: Tx,
-  held: HeldLeases,
+  leased: LeaseSet,
   transactionId: ChainTransactionId,
 ): Promise<TransactionRow | undefined> {
   return tx.maybeOne(
     TransactionRow,
-    sql`select ${columns} from chain_transactions where id = ${transactionId} and ${isUnder(held, shard)} for update`,
+    sql`select ${columns} from chain_transactions where id = ${transactionId} and ${isUnder(leased, shard)} for update`,
   )
 }
 
-/** Locks those that are not final and whose shards are leased, in the order of their nonces. */
+/** Locks the transactions that are not final and whose shards are leased, in nonce order. */
 export function lockOpen(
   tx: Tx,
-  held: HeldLeases,
+  leased: LeaseSet,
   transactionIds: readonly ChainTransactionId[],
 ): Promise<TransactionRow[]> {
   return tx.many(
     TransactionRow,
     sql`
-    select ${columns} from chain_transactions where id = any(${transactionIds}::text[]) and status <> 'final' and ${isUnder(held, shard)}
+    select ${columns} from chain_transactions where id = any(${transactionIds}::text[]) and status <> 'final' and ${isUnder(leased, shard)}
     order by sender, nonce for update`,
   )
 }
@@ -226,7 +226,7 @@ export async function countOpen(db: Queryable, lane: LaneKey): Promise<OpenCount
 const DataRow = z.object({ data: Bytes, callsBefore: CallsBefore.nullable() })
 const RawRow = z.object({ transactionId: id('ctx'), raw: Bytes })
 
-/** What a transaction calls, for signing it again. */
+/** A transaction's call data, for signing it again. */
 export async function findCallData(db: Queryable, transactionId: ChainTransactionId): Promise<CallData> {
   const { data, callsBefore } = await db.one(
     DataRow,
@@ -258,7 +258,7 @@ export function listAttempts(db: Queryable, transactionIds: readonly ChainTransa
   )
 }
 
-/** The signed forms of a transaction before this one, the newest first. */
+/** The signed bytes of a transaction's earlier attempts, newest first. */
 export async function listEarlierRaw(db: Queryable, transactionId: ChainTransactionId, before: number): Promise<Hex[]> {
   const rows = await db.many(
     z.object({ raw: Bytes }),
@@ -269,21 +269,21 @@ export async function listEarlierRaw(db: Queryable, transactionId: ChainTransact
   return rows.map(({ raw }) => raw)
 }
 
-/** The leases ended before what was to be done under them: another process may be doing it. */
+/** Thrown when a lease ended before its work was stored. Another process may be doing that work. */
 export class LeaseLost extends Error {}
 
 /**
- * Stores signed bytes before anybody sends them; from here on the transactions may be anywhere. All of them or, where a shard is leased to
- * another process by now, none: throws `LeaseLost`. What is signed for the first time counts as sent from now: whoever stores it sends it next,
- * and if that process dies before, whoever resumes the lane sends everything again.
+ * Stores signed bytes before they are sent; after this the transactions may be on the network. Stores all or none: throws `LeaseLost` when another
+ * process leases a shard. First attempts are marked as sent now, because the caller sends them next. If it crashes before, the process that resumes
+ * the lane sends everything again.
  */
-export async function insertAttempts(tx: Tx, held: HeldLeases, attempts: readonly SignedAttempt[]): Promise<void> {
+export async function insertAttempts(tx: Tx, leased: LeaseSet, attempts: readonly SignedAttempt[]): Promise<void> {
   const ids = attempts.map(({ transactionId }) => transactionId)
   const { count } = await tx.one(
     z.object({ count: z.bigint() }),
     sql`
     with leased as (
-      select id, network from chain_transactions where id = any(${ids}::text[]) and status <> 'final' and ${isUnder(held, shard)}
+      select id, network from chain_transactions where id = any(${ids}::text[]) and status <> 'final' and ${isUnder(leased, shard)}
     ), signed as (
       insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
       select id, sequence, network, hash, decode(raw, 'hex'), max_fee, priority_fee, created_at from unnest(
@@ -302,32 +302,32 @@ export async function insertAttempts(tx: Tx, held: HeldLeases, attempts: readonl
   if (Number(count) !== attempts.length) throw new LeaseLost('the lease ended before the signed bytes were stored')
 }
 
-/** When these were sent. Throws `LeaseLost` where a shard is leased to another by now: whoever goes on would send the same for ever. */
+/** Records when these were sent. Throws `LeaseLost` when another process leases a shard; otherwise the caller would send the same bytes forever. */
 export async function markBroadcast(
   db: Queryable,
-  held: HeldLeases,
+  leased: LeaseSet,
   broadcast: { readonly ids: readonly ChainTransactionId[]; readonly at: Date },
 ): Promise<void> {
   const marked = await db.run(sql`
-    update chain_transactions set last_broadcast_at = ${broadcast.at} where id = any(${broadcast.ids}::text[]) and ${isUnder(held, shard)}`)
-  if (marked < broadcast.ids.length) throw new LeaseLost('the lease ended before the sending was recorded')
+    update chain_transactions set last_broadcast_at = ${broadcast.at} where id = any(${broadcast.ids}::text[]) and ${isUnder(leased, shard)}`)
+  if (marked < broadcast.ids.length) throw new LeaseLost('the lease ended before the broadcast was recorded')
 }
 
-/** Forgets when these accounts' bytes without an outcome were last sent, so that they are sent at once. */
+/** Clears the broadcast time of these accounts' unmined transactions, so that they are sent at once. */
 export async function markUnsent(
   db: Queryable,
-  held: HeldLeases,
+  leased: LeaseSet,
   network: string,
   senders: readonly Address[],
 ): Promise<void> {
   await db.run(sql`
     update chain_transactions set last_broadcast_at = null
-    where network = ${network} and sender = any(${senders}::text[]) and status = 'sent' and last_broadcast_at is not null and ${isUnder(held, shard)}`)
+    where network = ${network} and sender = any(${senders}::text[]) and status = 'sent' and last_broadcast_at is not null and ${isUnder(leased, shard)}`)
 }
 
 const PlaceRow = z.object({ sender: HexText, lowest: z.bigint() })
 
-/** The lowest nonce of each account that has no final outcome yet; of one with nothing open, the nonce that it takes next. */
+/** The lowest nonce of each account that is not final yet; its next nonce when nothing is open. */
 export function listLowestOpen(
   db: Queryable,
   network: string,
@@ -342,14 +342,14 @@ export function listLowestOpen(
   )
 }
 
-/** What a block says of a transaction, for good or until it is undone. */
+/** A transaction's receipt, and whether it is final. */
 export interface MinedReceipt {
   readonly id: ChainTransactionId
   readonly receipt: Receipt
   readonly isFinal: boolean
 }
 
-/** What blocks say of transactions, each with its own receipt. */
+/** Stores the receipts of mined transactions. */
 export async function markMined(tx: Tx, mined: readonly MinedReceipt[]): Promise<void> {
   await tx.run(sql`
     update chain_transactions t set status = case when m.final then 'final' else 'mined' end, mined_hash = m.hash, mined_block = m.block, gas_used = m.gas, effective_gas_price = m.price
@@ -361,26 +361,29 @@ export async function markMined(tx: Tx, mined: readonly MinedReceipt[]): Promise
     where t.id = m.id and t.status in ('sent', 'mined')`)
 }
 
-/** Its block is gone: the same bytes are sent again. Returns how many rows that changed. */
-export function markReorganised(tx: Tx, held: HeldLeases, transactionId: ChainTransactionId): Promise<number> {
+/**
+ * Returns a mined transaction to `sent` after its block was reorganized away, so that the same bytes are sent again. Returns the number of changed
+ * rows.
+ */
+export function markReorganised(tx: Tx, leased: LeaseSet, transactionId: ChainTransactionId): Promise<number> {
   return tx.run(sql`
     update chain_transactions set status = 'sent', mined_hash = null, mined_block = null, last_broadcast_at = null
-    where id = ${transactionId} and status = 'mined' and ${isUnder(held, shard)}`)
+    where id = ${transactionId} and status = 'mined' and ${isUnder(leased, shard)}`)
 }
 
-/** Its block is gone after it was final. One that another transaction replaced has no block and stays as it is. */
+/** Returns a final transaction to `sent` after its block was reorganized away. A replaced transaction has no block and stays final. */
 export async function markReopened(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
   await tx.run(sql`
     update chain_transactions set status = 'sent', mined_hash = null, mined_block = null, last_broadcast_at = null
     where id = ${transactionId} and status = 'final' and mined_hash is not null`)
 }
 
-/** Nothing can become of it any more. */
+/** Marks a transaction that can never be mined as final. */
 export async function markFinal(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
   await tx.run(sql`update chain_transactions set status = 'final' where id = ${transactionId}`)
 }
 
-/** Signed bytes of final transactions at these nonces or above: for a chain that went back behind what was final. */
+/** Signed bytes of final transactions from this nonce on, for a chain that lost them. */
 export function listFinalRaw(db: Queryable, lane: LaneKey, fromNonce: bigint): Promise<{ raw: Hex }[]> {
   return db.many(
     z.object({ raw: Bytes }),

@@ -43,7 +43,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const aStranger = (): Address => `0x${Buffer.from(systemRandom.bytes(20)).toString('hex')}`
+const anOtherAccount = (): Address => `0x${Buffer.from(systemRandom.bytes(20)).toString('hex')}`
 const token = (symbol: string): Address => tempo.tokens[symbol] ?? '0x'
 
 function transferOf(symbol: string, to: Address, rawAmount: bigint): LaneCall {
@@ -62,22 +62,22 @@ async function sent(
   return id
 }
 
-test('a fee is paid in the token that was named and not in the one that is called; without a name in the latter', async () => {
+test('the fee is paid in the named fee token, and in the called token when none is named', async () => {
   await fundToken(tempo, 'AlphaUSD', payer.address, 5_000_000n)
   await fundToken(tempo, 'BetaUSD', payer.address, 5_000_000n)
-  await sent({ ...transferOf('AlphaUSD', aStranger(), 1_000_000n), feeToken: token('BetaUSD') })
+  await sent({ ...transferOf('AlphaUSD', anOtherAccount(), 1_000_000n), feeToken: token('BetaUSD') })
   expect(await tokenBalance(tempo, 'AlphaUSD', payer.address)).toBe(4_000_000n)
   const left = await tokenBalance(tempo, 'BetaUSD', payer.address)
   expect(left).toBeLessThan(5_000_000n)
-  await sent(transferOf('AlphaUSD', aStranger(), 1_000_000n))
+  await sent(transferOf('AlphaUSD', anOtherAccount(), 1_000_000n))
   expect(await tokenBalance(tempo, 'AlphaUSD', payer.address)).toBeLessThan(3_000_000n)
   expect(await tokenBalance(tempo, 'BetaUSD', payer.address)).toBe(left)
 })
 
-test('calls of one transaction all happen or none does, and the nonce is used once either way', async () => {
+test('the calls of one transaction are atomic, and the nonce is used once either way', async () => {
   await fundToken(tempo, 'AlphaUSD', payer.address, 5_000_000n)
   await fundToken(tempo, 'BetaUSD', payer.address, 5_000_000n)
-  const [first, second] = [aStranger(), aStranger()]
+  const [first, second] = [anOtherAccount(), anOtherAccount()]
   const feeToken = token('BetaUSD')
   const before = [transferOf('AlphaUSD', first, 400_000n)]
   await sent({ ...transferOf('AlphaUSD', second, 600_000n), callsBefore: before, feeToken })
@@ -92,7 +92,7 @@ test('a sponsored transaction costs its sender nothing, down to the last unit', 
   await fundToken(tempo, 'pathUSD', sponsor.address, 5_000_000n)
   await fundToken(tempo, 'ThetaUSD', payer.address, 1_000_000n)
   const before = await Promise.all(['AlphaUSD', 'BetaUSD'].map((one) => tokenBalance(tempo, one, payer.address)))
-  const to = aStranger()
+  const to = anOtherAccount()
   const paid = { feeToken: token('pathUSD'), isSponsored: true }
   const id = await sent({ ...transferOf('ThetaUSD', to, 1_000_000n), ...paid })
   expect(await tokenBalance(tempo, 'ThetaUSD', to)).toBe(1_000_000n)
@@ -103,10 +103,10 @@ test('a sponsored transaction costs its sender nothing, down to the last unit', 
   expect(await effectsOf(database.db, id)).toEqual(['sent', 'mined', 'final'])
 })
 
-test('calls are tried one on what the other left, and a refusal is told in the contract’s words', async () => {
+test('calls are tried in sequence on each other’s state, and a refusal carries the contract’s message', async () => {
   await fundToken(tempo, 'AlphaUSD', payer.address, 5_000_000n)
   const chain = stage.chains.on(stage.network)
-  const to = aStranger()
+  const to = anOtherAccount()
   const own = await tokenBalance(tempo, 'AlphaUSD', payer.address)
   const trial = await chain.tryCalls(payer.address, [transferOf('AlphaUSD', to, own), transferOf('AlphaUSD', to, 0n)])
   expect(trial).toEqual({ ok: true, gas: expect.any(BigInt) })
@@ -116,14 +116,14 @@ test('calls are tried one on what the other left, and a refusal is told in the c
   expect([count, await tokenBalance(tempo, 'AlphaUSD', to)], 'nothing was sent').toEqual(['0x0', 0n])
 })
 
-test('what only Tempo carries is not planned on a chain with a coin, where it could never be signed', async () => {
+test('Tempo-only fields are rejected on a chain with a native coin, where they could never be signed', async () => {
   const base = networkByName('base-sepolia')
   if (base === undefined) throw new Error('no such network')
   await insertLane(database.db, { network: base.name, sender: payer.address }, 0n)
-  for (const only of [{ feeToken: token('pathUSD') }, { callsBefore: [transferOf('pathUSD', aStranger(), 1n)] }]) {
-    const planned = { ...transferOf('pathUSD', aStranger(), 1n), ...only, network: base, gasLimit: 1n, purpose }
+  for (const only of [{ feeToken: token('pathUSD') }, { callsBefore: [transferOf('pathUSD', anOtherAccount(), 1n)] }]) {
+    const planned = { ...transferOf('pathUSD', anOtherAccount(), 1n), ...only, network: base, gasLimit: 1n, purpose }
     await expect(database.db.tx((tx) => lanes.plan(tx, payer.address, planned))).rejects.toThrow(
-      /one call a transaction/,
+      /one call per transaction/,
     )
   }
 })

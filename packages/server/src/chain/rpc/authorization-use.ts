@@ -29,8 +29,8 @@ interface Search {
 const canceledTopic = bytesToHex(keccak256(utf8('AuthorizationCanceled(address,bytes32)')))
 
 /**
- * Finds the transaction that used or canceled an authorization. Any one node may name it, since a majority must confirm its receipt; that none
- * names it is no outcome.
+ * Finds the transaction that used or canceled an authorization. Any node may report the transaction, since a majority must confirm its receipt.
+ * When no node reports one, the outcome is `undecided`.
  */
 export function createAuthorizationUse(search: Search): Pick<QuorumReads, 'findAuthorizationUse'> {
   const logs = createLogReader()
@@ -41,7 +41,7 @@ export function createAuthorizationUse(search: Search): Pick<QuorumReads, 'findA
       const decision = await search.quorum.decide({ depth: search.network.confirmationDepth })
       if (decision === undefined) return { outcome: 'undecided' }
       const range = searchRange(search, { to: decision.block.number, since })
-      return askEach(decision, async (rpc) => {
+      return searchEach(decision, async (rpc) => {
         const receipt = await findReceipt(rpc, logs, id, range)
         return receipt === undefined ? undefined : confirmed(search, receipt, id)
       })
@@ -51,15 +51,15 @@ export function createAuthorizationUse(search: Search): Pick<QuorumReads, 'findA
 
 const neverPast = 2n ** 256n
 
-/** The first outcome that a node leads to. Throws what failed where every node failed. */
-async function askEach(
+/** The first outcome found at any node. Throws the first error when every node failed. */
+async function searchEach(
   { nodes }: Decision,
-  ask: (rpc: Rpc) => Promise<AuthorizationUse | undefined>,
+  search: (rpc: Rpc) => Promise<AuthorizationUse | undefined>,
 ): Promise<AuthorizationUse> {
   const failures: unknown[] = []
   for (const rpc of nodes) {
     try {
-      const found = await ask(rpc)
+      const found = await search(rpc)
       if (found !== undefined) return found
     } catch (error) {
       if (!isProblem(error, 'chain-unavailable')) throw error

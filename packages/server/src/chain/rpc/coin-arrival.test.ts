@@ -26,7 +26,7 @@ afterAll(async () => {
   await dev?.stop()
 })
 
-/** A chain port over the liar and so many true nodes. */
+/** A chain port over the faulty node and `trueNodes` correct nodes. */
 function among(trueNodes: number, confirmationDepth = 1): Chain {
   const found = networkByName('base-sepolia')
   if (found === undefined) throw new Error('no such network')
@@ -38,7 +38,7 @@ function among(trueNodes: number, confirmationDepth = 1): Chain {
 const stranger = () => privateKeyToAddress(generatePrivateKey())
 const value = 7_000n
 
-/** Sends coin from an account that the local node signs for; the transaction and its block. */
+/** Sends coin from an account that the local node signs for. Returns the transaction hash and block. */
 async function sent(to: Address, data?: Hex): Promise<{ readonly hash: Hex; readonly block: bigint }> {
   const client = createWalletClient({ transport: http(dev.rpcUrl) }).extend(publicActions)
   const [account] = await client.getAddresses()
@@ -65,7 +65,7 @@ const forwarding = (target: Address): Hex =>
   })
 
 test.each(['by the transaction itself', 'by a contract'])(
-  'coin that an account received %s has arrived',
+  'coin that an account received %s is confirmed',
   async (how) => {
     const account = stranger()
     const arrival = {
@@ -79,7 +79,7 @@ test.each(['by the transaction itself', 'by a contract'])(
   },
 )
 
-test('coin that one node of two or of three invents has not arrived', async () => {
+test('coin that one node of two or of three invents is not confirmed', async () => {
   const [account, arrival] = [stranger(), await sent(stranger())]
   liar.lie('eth_getBalance', ({ params }) => ({
     result: BigInt(String(params[1])) < arrival.block ? '0x0' : '0xffffff',

@@ -3,7 +3,7 @@ import { createLogReader } from './logs.ts'
 import { readHex, readQuantity } from './read.ts'
 import type { Rpc } from './rpc.ts'
 
-/** Finds the newest transaction in which a contract logged this event, on a chain that is short enough to be searched whole. */
+/** Finds the newest transaction in which a contract logged this event. Searches the whole chain, so the chain must be short. */
 export function createFindEvent(rpc: Rpc): (address: Address, topics: readonly Hex[]) => Promise<Hex | undefined> {
   const logs = createLogReader()
   return async (address, topics) => {

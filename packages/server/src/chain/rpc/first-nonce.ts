@@ -15,13 +15,13 @@ export interface FirstNonceOptions {
   readonly log?: Log | undefined
 }
 
-/** How long a lone node must say the same before anything but 0 is believed of it. */
+/** How long a single node must report the same count before a count other than 0 is accepted. */
 const aloneMsMin = 120_000
 
 /**
- * Where lanes begin. A node votes for its count at depth, and only while it knows of no later transaction of the account. The service's
- * accounts sign through lanes alone, so a count above 0 means that rows were lost; nobody corrects a wrong answer of a lone node later, so
- * it must say the same for a while.
+ * Finds the nonce at which a lane begins. A node votes for the account's transaction count at confirmation depth, and only while it has no later
+ * transaction of the account. The service's accounts sign only through lanes, so a count above 0 means that rows were lost. A wrong count of a
+ * single node would never be corrected, so it must stay the same for a while.
  */
 export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 'firstNonce' | 'highestNonces'> {
   const { network, quorum, clock, log } = options
@@ -40,9 +40,12 @@ export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 
         seen.delete(account)
         return count
       }
-      const facts = { network: network.name, account, count: count?.toString() }
-      log?.error(facts, 'the first nonce of an account is not certain; nothing is sent from it until it is')
-      throw fail('chain-unavailable', {}, new Error('the first nonce of an account is not certain'))
+      const details = { network: network.name, account, count: count?.toString() }
+      log?.error(
+        details,
+        'the first nonce of an account is not confirmed; nothing is sent from the account until it is',
+      )
+      throw fail('chain-unavailable', {}, new Error('the first nonce of an account is not confirmed'))
     },
     async highestNonces(accounts) {
       const decision = await quorum.decide({ depth: network.confirmationDepth })

@@ -6,13 +6,13 @@ import { readQuantity } from './read.ts'
 import { resultOf } from './receipts.ts'
 import { isRecord, type Rpc } from './rpc.ts'
 
-/** Blocks that one request asks for where the node is not known to refuse so many. */
+/** Default number of blocks per request, until a node refuses that many. */
 const blocksMax = 5_000n
-/** After so many answers in a row, twice as many blocks are tried again. */
+/** After this many successful answers in a row, the number of blocks is doubled again. */
 const answersBeforeGrowth = 16
 
 export interface LogFilter {
-  /** Left out: of every contract. */
+  /** Any contract when omitted. */
   readonly address?: Address | undefined
   readonly topics: readonly (Hex | readonly Hex[])[]
 }
@@ -24,13 +24,13 @@ export interface LogRange {
 
 type RawLog = Readonly<Record<string, unknown>>
 
-/** Reads logs from a node, whatever number of blocks it serves at once. */
+/** Reads logs from a node and adapts to the number of blocks that it serves per request. */
 export interface LogReader {
-  /** What the node answers piece by piece, the newest blocks first. Throws `chain-unavailable` where it refuses even one block. */
+  /** Yields the logs in pieces, newest blocks first. Throws `chain-unavailable` when the node refuses even a single block. */
   newestFirst(rpc: Rpc, filter: LogFilter, range: LogRange): AsyncGenerator<readonly RawLog[]>
 }
 
-/** The number of blocks that a node served last is remembered for its next range. */
+/** Remembers the number of blocks that each node served last and starts its next range with it. */
 export function createLogReader(): LogReader {
   const pieces = new WeakMap<Rpc, { blocks: bigint; answers: number }>()
   return {
@@ -55,10 +55,10 @@ export function createLogReader(): LogReader {
   }
 }
 
-/** Blocks before the earliest one that a search may have to go back to: block times vary. */
+/** Extra blocks to search, because block times vary. */
 const marginBlocks = 5_000n
 
-/** The blocks in which something must be that was not there at `since`. */
+/** The blocks that can contain something that did not exist at `since`. */
 export function searchRange(
   { network, clock }: { readonly network: Network; readonly clock: Clock },
   { to, since }: { readonly to: bigint; readonly since: Date },
@@ -69,8 +69,7 @@ export function searchRange(
 }
 
 /**
- * The logs, or why the node would not serve the range. Throws where it cannot be reached at all, and where it is behind the range: behind one
- * address there may be several nodes.
+ * The logs, or an error when the node refuses the range. Throws when the node is unreachable or behind the range; one URL may serve several nodes.
  */
 async function readLogs(rpc: Rpc, filter: LogFilter, { from, to }: LogRange): Promise<readonly RawLog[] | Error> {
   const range = { fromBlock: quantity(from), toBlock: quantity(to) }
@@ -81,6 +80,6 @@ async function readLogs(rpc: Rpc, filter: LogFilter, { from, to }: LogRange): Pr
   if (answer?.ok !== true) return fail('chain-unavailable', {}, new Error(`eth_getLogs: ${answer?.message}`))
   if (readQuantity(resultOf(height), 'block number') < to)
     throw fail('chain-unavailable', {}, new Error('the node is behind'))
-  if (!Array.isArray(answer.result)) throw fail('chain-unavailable', {}, new Error('the node gave no list of logs'))
+  if (!Array.isArray(answer.result)) throw fail('chain-unavailable', {}, new Error('the node returned no list of logs'))
   return answer.result.filter(isRecord)
 }

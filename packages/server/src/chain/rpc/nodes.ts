@@ -2,15 +2,15 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 
 /**
- * `unchecked`: its chain is not known yet. `behind`: it answers, and its head is behind that of the others: it is used only where no other
- * node answers. `resting`: it failed; it is checked in the background, and used only where no other node is there. `refused`: it is of another
- * chain, and is used for nothing.
+ * `unchecked`: its chain ID is not known yet. `behind`: it answers, but its head is behind the others; used only when no other node answers.
+ * `resting`: it failed; probed in the background and used only when no other node is left. `refused`: it reports another chain ID and is never
+ * used.
  */
 export type NodeState = 'unchecked' | 'up' | 'behind' | 'resting' | 'refused'
 
-/** One node of a network. Its address may hold a key, so people are told its place in the configuration. */
+/** One node of a network. Its URL may contain an API key, so logs and metrics show its place in the configuration instead. */
 export interface Node {
-  /** From 1, as the addresses stand in the configuration. */
+  /** Position in the configuration, from 1. */
   readonly place: number
   readonly url: string
   readonly state: NodeState
@@ -21,29 +21,32 @@ export interface NodesOptions {
   readonly urls: readonly string[]
   readonly clock: Clock
   readonly log?: Log | undefined
-  /** Told of every node at once, and of each change. */
+  /** Called for every node at startup and on each state change. */
   readonly onState?: ((node: Node) => void) | undefined
 }
 
-/** The health of a network's nodes, as this process has met them. */
+/** The health of a network's nodes, as observed by this process. */
 export interface Nodes {
   readonly all: readonly Node[]
-  /** In the order in which they are used: those that are well as configured, those that are behind, those that rest, the longest rested first. */
+  /**
+   * The usable nodes in order of preference: healthy nodes in configured order, then those that are behind, then suspended ones, longest suspended
+   * first.
+   */
   inOrder(): readonly Node[]
-  /** It answered as it must. One that is behind stays so until its head says otherwise. */
+  /** Records a valid answer. A node that is behind stays so until its head has caught up. */
   markUp(node: Node): void
-  /** It failed, and rests: five seconds, twice as long each time, a minute at most. Which chain it is of is asked again when it is back. */
+  /** Records a failure and suspends the node: five seconds, doubled each time, at most a minute. Its chain ID is checked again when it recovers. */
   markFailed(node: Node, error: unknown): void
-  /** It contradicts the majority of the others: it rests a minute, also where it answers meanwhile, and operators are alerted. */
+  /** Records that the node contradicts the majority. Suspends it for a minute, even if it answers meanwhile, and logs an error. */
   markDissenting(node: Node): void
   /**
-   * Compares the heads of nodes that answer. One is behind when more than half of the others are ahead of it by more than this many blocks, so
-   * that no single node that invents blocks makes the others look late.
+   * Compares the heads of the nodes that answer. A node is behind when more than half of the others are ahead of it by more than `lagBlocks`, so
+   * that a single node that invents blocks does not affect the others.
    */
   compareHeads(heads: readonly NodeHead[], lagBlocks: bigint): void
-  /** It is of another chain. */
+  /** Records that the node reports another chain ID. */
   markRefused(node: Node): void
-  /** Those to be asked in the background: whose rest is over, and those well that were not asked which chain they are of for a while. */
+  /** Nodes due for a background probe: suspended nodes whose time is over, and healthy nodes whose chain ID was not checked for a while. */
   toProbe(): readonly Node[]
 }
 
@@ -52,8 +55,8 @@ export interface NodeHead {
   readonly head: bigint
 }
 
-const restMsFirst = 5_000
-const restMsMax = 60_000
+const suspendMsFirst = 5_000
+const suspendMsMax = 60_000
 const checkAgainMs = 300_000
 
 interface Health {
@@ -62,7 +65,7 @@ interface Health {
   state: NodeState
   failures: number
   isDissenting: boolean
-  /** Not before this is it asked in the background. */
+  /** Time of the next background probe. */
   probeAtMs: number
 }
 
@@ -83,7 +86,7 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
     if (health === undefined) throw new Error(`${network} has no node ${place}`)
     return health
   }
-  const enter = (node: Health, state: NodeState): boolean => {
+  const setState = (node: Health, state: NodeState): boolean => {
     if (node.state === state) return false
     node.state = state
     onState?.(node)
@@ -93,10 +96,10 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
   return {
     all: nodes,
     inOrder() {
-      const well = nodes.filter(({ state }) => state === 'up' || state === 'unchecked')
-      const resting = nodes.filter(({ state }) => state === 'resting')
+      const healthy = nodes.filter(({ state }) => state === 'up' || state === 'unchecked')
+      const suspended = nodes.filter(({ state }) => state === 'resting')
       const behind = nodes.filter(({ state }) => state === 'behind')
-      return [...well, ...behind, ...resting.sort((a, b) => a.probeAtMs - b.probeAtMs)]
+      return [...healthy, ...behind, ...suspended.sort((a, b) => a.probeAtMs - b.probeAtMs)]
     },
     markUp(node) {
       const health = healthOf(node)
@@ -106,20 +109,21 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
       health.failures = 0
       const before = health.state
       if (before === 'behind') return
-      if (enter(health, 'up') && before !== 'unchecked') log?.info({ network, node: node.place }, 'a node is back')
+      if (setState(health, 'up') && before !== 'unchecked') log?.info({ network, node: node.place }, 'a node recovered')
     },
     markFailed(node, error) {
       const health = healthOf(node)
-      health.probeAtMs = now() + Math.min(restMsMax, restMsFirst * 2 ** Math.min(health.failures, 10))
+      health.probeAtMs = now() + Math.min(suspendMsMax, suspendMsFirst * 2 ** Math.min(health.failures, 10))
       health.failures += 1
-      if (enter(health, 'resting')) log?.warn({ network, node: node.place, err: error }, 'a node fails and is rested')
+      if (setState(health, 'resting'))
+        log?.warn({ network, node: node.place, err: error }, 'a node failed and is suspended')
     },
     markDissenting(node) {
       const health = healthOf(node)
       health.isDissenting = true
-      health.probeAtMs = now() + restMsMax
-      if (enter(health, 'resting'))
-        log?.error({ network, node: node.place }, 'a node contradicts the majority of the others and is rested')
+      health.probeAtMs = now() + suspendMsMax
+      if (setState(health, 'resting'))
+        log?.error({ network, node: node.place }, 'a node contradicts the majority and is suspended')
     },
     compareHeads(heads, lagBlocks) {
       for (const { node, head } of heads) {
@@ -128,16 +132,16 @@ export function createNodes({ network, urls, clock, log, onState }: NodesOptions
         const others = heads.filter((other) => other.node.place !== node.place)
         const ahead = others.filter((other) => other.head > head + lagBlocks)
         const isBehind = ahead.length * 2 > others.length
-        if (!enter(health, isBehind ? 'behind' : 'up')) continue
+        if (!setState(health, isBehind ? 'behind' : 'up')) continue
         if (isBehind) log?.warn({ network, node: node.place, head: head.toString() }, 'a node is behind the others')
         else log?.info({ network, node: node.place }, 'a node has caught up with the others')
       }
     },
     markRefused(node) {
       const health = healthOf(node)
-      health.probeAtMs = now() + restMsMax
-      if (enter(health, 'refused'))
-        log?.error({ network, node: node.place }, 'a node is of another chain than it stands for, and is not used')
+      health.probeAtMs = now() + suspendMsMax
+      if (setState(health, 'refused'))
+        log?.error({ network, node: node.place }, 'a node reports another chain ID than configured, and is not used')
     },
     toProbe: () => nodes.filter(({ probeAtMs }) => probeAtMs <= now()),
   }

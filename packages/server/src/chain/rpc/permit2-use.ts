@@ -22,7 +22,7 @@ interface Search {
   readonly quorum: Quorum
 }
 
-interface Sought {
+interface PermitSearch {
   readonly transfer: Permit2Transfer
   readonly amount: bigint
   readonly since: Date
@@ -31,9 +31,9 @@ interface Sought {
 const transactionsPerRequest = 100
 
 /**
- * What became of a permit's nonce. Permit2 leaves no log of it, so the transfers of this amount from the payer to the receiver are read back to
- * before the payment was there, and the transaction that carried each says whether it settled this very permit. A nonce that is gone without one
- * was given up, or spent for something else. All nodes vote about one block; one that cannot search has no vote.
+ * Finds how a permit's nonce was used. Permit2 does not log it, so the transfers of this amount from payer to receiver since the payment was
+ * created are read, and the input of each transaction shows whether it settled this permit. When there is none, the nonce was invalidated or spent
+ * for something else. All nodes vote on one block; a node that cannot search has no vote.
  */
 export function createPermit2Use({ network, clock, quorum }: Search): Pick<QuorumReads, 'findPermit2Use'> {
   const logs = createLogReader()
@@ -54,17 +54,17 @@ export function createPermit2Use({ network, clock, quorum }: Search): Pick<Quoru
 
 type Vote = Hex | 'elsewhere'
 
-/** A node where the nonce is not spent has no vote. */
+/** Undefined (no vote) when the nonce is not spent at this node. */
 async function search(
   rpc: Rpc,
   { at }: Decision,
   pieces: ReturnType<LogReader['newestFirst']>,
-  sought: Omit<Sought, 'since'>,
+  sought: Omit<PermitSearch, 'since'>,
 ): Promise<Vote | undefined> {
   if (!(await isSpent(rpc, sought.transfer, at))) return undefined
   for await (const logs of pieces) {
     const hashes = logs.flatMap((log) => hashOfTransfer(log, sought.amount) ?? [])
-    const hash = await settlingOne(rpc, [...new Set(hashes)].reverse(), sought)
+    const hash = await findSettlement(rpc, [...new Set(hashes)].reverse(), sought)
     if (hash !== undefined) return hash
   }
   return 'elsewhere'
@@ -75,12 +75,16 @@ function filterOf({ token, owner, witness }: Permit2Transfer) {
 }
 
 function hashOfTransfer(log: unknown, amount: bigint): Hex | undefined {
-  if (!isRecord(log)) throw fail('chain-unavailable', {}, new Error('the node gave no log'))
+  if (!isRecord(log)) throw fail('chain-unavailable', {}, new Error('the node returned a malformed log'))
   return decodeTransferLog(readLog(log))?.value === amount ? readHex(log.transactionHash, 'log') : undefined
 }
 
-/** The first of these transactions that settled this very permit. */
-async function settlingOne(rpc: Rpc, hashes: readonly Hex[], sought: Omit<Sought, 'since'>): Promise<Hex | undefined> {
+/** The first of these transactions that settled this permit. */
+async function findSettlement(
+  rpc: Rpc,
+  hashes: readonly Hex[],
+  sought: Omit<PermitSearch, 'since'>,
+): Promise<Hex | undefined> {
   for (let at = 0; at < hashes.length; at += transactionsPerRequest) {
     const part = hashes.slice(at, at + transactionsPerRequest)
     const answers = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })))
@@ -90,11 +94,11 @@ async function settlingOne(rpc: Rpc, hashes: readonly Hex[], sought: Omit<Sought
   return undefined
 }
 
-/** Its transfer is in a log, so it did not revert: its receiver and its data say the rest. */
-function settles(answer: RpcAnswer, { transfer, amount }: Omit<Sought, 'since'>): boolean {
+/** Whether the transaction settled the permit. It has a transfer log, so it did not revert; its recipient and its input decide. */
+function settles(answer: RpcAnswer, { transfer, amount }: Omit<PermitSearch, 'since'>): boolean {
   const transaction = answer.ok ? answer.result : undefined
   if (!isRecord(transaction) || typeof transaction.input !== 'string')
-    throw fail('chain-unavailable', {}, new Error('the node does not know a transaction that it gave a log of'))
+    throw fail('chain-unavailable', {}, new Error('the node does not have a transaction that it returned a log of'))
   return (
     typeof transaction.to === 'string' &&
     transaction.to.toLowerCase() === transfer.spender.toLowerCase() &&

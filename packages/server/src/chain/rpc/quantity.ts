@@ -1,6 +1,6 @@
 import type { Hex } from '@purser/protocol'
 
-/** A number as JSON-RPC has it. */
+/** A JSON-RPC quantity: `0x` and hexadecimal digits. */
 export function quantity(value: bigint): Hex {
   return `0x${value.toString(16)}`
 }

@@ -18,7 +18,7 @@ export interface QuorumOptions {
   readonly log?: Log | undefined
 }
 
-/** Every question on which money depends, answered by the nodes of one network together. */
+/** All reads on which money depends, each confirmed by a quorum of the network's nodes. */
 export function createQuorumReads({ network, quorum, clock, log }: QuorumOptions): QuorumReads {
   const reads = { ...createReceipts(network, quorum), ...createStates(network, quorum) }
   return {

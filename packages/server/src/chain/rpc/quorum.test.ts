@@ -35,7 +35,7 @@ afterAll(async () => {
   await dev?.stop()
 })
 
-/** A chain port over the liar and so many true nodes. */
+/** A chain port over the faulty node and `trueNodes` correct nodes. */
 function among(trueNodes: number, confirmationDepth = 1, clock: Clock = systemClock): Chain {
   const found = networkByName('base-sepolia')
   if (found === undefined) throw new Error('no such network')
@@ -99,7 +99,7 @@ test('a receipt in a future block is not confirmed, whether one of two nodes inv
   expect(await among(2).confirmReceipts([receipt])).toEqual(['undecided'])
 })
 
-test('a transaction that one of two nodes hides stays undecided, and is confirmed once that node is well', async () => {
+test('a transaction that one of two nodes hides stays undecided, and is confirmed once that node recovers', async () => {
   const receipt = await receiptOf(await (await aUse()).use())
   const chain = among(1)
   liar.lie('eth_getBlockByNumber', async ({ params, truth }) =>
@@ -117,7 +117,7 @@ test.each([
   ['l1Fee', '0xde0b6b3a7640000'],
   ['operatorFee', '0x5'],
   ['gasUsed', '0x7a1200'],
-])('a receipt whose %s one node changes is confirmed for nobody to book', async (name, value) => {
+])('a receipt whose %s one node changes is not confirmed', async (name, value) => {
   const hash = await (await aUse()).use()
   liar.lie('eth_getTransactionReceipt', changed({ [name]: value }))
   const invented = await receiptOf(hash)
@@ -127,7 +127,7 @@ test.each([
   expect(await among(2).confirmReceipts([await receiptOf(hash)])).toEqual(['yes'])
 })
 
-test('a mined transaction is in no block only where a majority has none of its receipts', async () => {
+test('a transaction counts as unmined only when a majority has no receipt of it', async () => {
   const hash = await (await aUse()).use()
   const unknown: Hex = `0x${'7'.repeat(64)}`
   liar.lie('eth_getTransactionReceipt', () => ({ result: null }))
@@ -137,7 +137,7 @@ test('a mined transaction is in no block only where a majority has none of its r
   expect(await among(1).isInNoBlock([unknown])).toBe('yes')
 })
 
-test('a receipt that is not deep enough is undecided, however high a node says that its head is', async () => {
+test('a receipt that is not deep enough is undecided, however high a head a node reports', async () => {
   const receipt = await receiptOf(await (await aUse()).use())
   liar.lie('eth_getBlockByNumber', async ({ params, truth }) =>
     changed(params[0] === 'latest' ? { number: '0xffffff' } : {})({ params, truth }),
@@ -145,7 +145,7 @@ test('a receipt that is not deep enough is undecided, however high a node says t
   expect(await among(2, 5).confirmReceipts([receipt])).toEqual(['undecided'])
 })
 
-test('a node that does not know of a use cannot make the authorization expire', async () => {
+test('a node that has not seen a use cannot make the authorization expire', async () => {
   const { id, use } = await aUse()
   await use()
   const past = { ...id, validBefore: 1n }
@@ -160,7 +160,7 @@ test('a node that does not know of a use cannot make the authorization expire', 
   expect(await among(1).authorizationStates([past])).toEqual(['used'])
 })
 
-test('an authorization is void at the very second of its end, by the time of the block', async () => {
+test('an authorization is void at exactly `validBefore`, by block time', async () => {
   const { id } = await aUse()
   const { block } = await among(0).stateAt([])
   const states = [0n, 1n].map((later) => ({ ...id, validBefore: block.timestampSeconds + later }))
@@ -173,7 +173,7 @@ test('an authorization is void at the very second of its end, by the time of the
   expect(await among(1).permitStates(permits)).toEqual(['expired', 'open'])
 })
 
-test('a use is found at a node that serves few blocks at once, and the size that worked is remembered', async () => {
+test('a use is found at a node that serves few blocks per request, and the working range size is remembered', async () => {
   const { id, use } = await aUse()
   const transactionHash = await use()
   const refuse: Lie = ({ params, truth }) => {
@@ -185,13 +185,13 @@ test('a use is found at a node that serves few blocks at once, and the size that
   const chain = among(0)
   const options = { since: new Date() }
   expect(await chain.findAuthorizationUse(id, options)).toMatchObject({ outcome: 'used', receipt: { transactionHash } })
-  const asked = liar.asked('eth_getLogs')
-  expect(asked).toBeGreaterThan(1)
+  const requested = liar.requested('eth_getLogs')
+  expect(requested).toBeGreaterThan(1)
   expect(await chain.findAuthorizationUse(id, options)).toMatchObject({ outcome: 'used' })
-  expect(liar.asked('eth_getLogs') - asked).toBe(1)
+  expect(liar.requested('eth_getLogs') - requested).toBe(1)
 })
 
-test('a look-up that fails for one authorization fails for it alone', async () => {
+test('a failed lookup of one authorization does not fail the others', async () => {
   const [bad, good] = [await aUse(), await aUse()]
   await bad.use()
   await good.use()
@@ -205,7 +205,7 @@ test('a look-up that fails for one authorization fails for it alone', async () =
   expect(found.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
 })
 
-test('one of two nodes cannot plant a first nonce, and one of three does not hold it up', async () => {
+test('one of two nodes cannot set a wrong first nonce, and one of three cannot delay it', async () => {
   const { address } = privateKeyToAccount(generatePrivateKey())
   liar.lie('eth_getTransactionCount', () => ({ result: '0x100000' }))
   const refused: unknown = await among(1)
@@ -217,7 +217,7 @@ test('one of two nodes cannot plant a first nonce, and one of three does not hol
   expect(await among(1).firstNonce(address)).toBe(0n)
 })
 
-test('a lone node must say a first nonce above 0 for two minutes', async () => {
+test('a single node must report a first nonce above 0 for two minutes', async () => {
   const { address } = privateKeyToAccount(generatePrivateKey())
   const clock = new ShiftedClock()
   const chain = among(0, 1, clock)
@@ -230,7 +230,7 @@ test('a lone node must say a first nonce above 0 for two minutes', async () => {
   expect(await isRefused()).toBe(true)
   clock.forward(119_000)
   expect(await isRefused()).toBe(true)
-  // Another count begins the two minutes anew.
+  // A different count restarts the two minutes.
   liar.lie('eth_getTransactionCount', () => ({ result: '0x7' }))
   clock.forward(2_000)
   expect(await isRefused()).toBe(true)
@@ -238,9 +238,9 @@ test('a lone node must say a first nonce above 0 for two minutes', async () => {
   expect(await chain.firstNonce(address)).toBe(7n)
 })
 
-test('a block that was reorganised away between two reads is no ground for an answer', async () => {
+test('a block that was reorganized away between two reads leads to no answer', async () => {
   const { id } = await aUse()
-  // As nodes do (EIP-1898): of a block that is not canonical any more they refuse to speak, and of its height they answer by the new chain.
+  // As real nodes do (EIP-1898): a request for a block that is no longer canonical fails, and a request for its height uses the new chain.
   liar.lie('eth_call', ({ params, truth }) =>
     Object(params[1]).requireCanonical === true && Object(params[1]).blockHash !== undefined
       ? { error: { code: -32_000, message: 'hash is not currently canonical' } }
@@ -251,7 +251,7 @@ test('a block that was reorganised away between two reads is no ground for an an
   expect(await among(0).authorizationStates([{ ...id, validBefore: 1n }])).toEqual(['expired'])
 })
 
-test('the state of an account is that of one block by a majority, and nothing where two nodes contradict each other', async () => {
+test('an account’s state is read at one block confirmed by a majority, and is undefined when two nodes contradict each other', async () => {
   const { id, payer } = await aUse()
   const questions = [
     { account: payer, asset: id.token },

@@ -4,7 +4,7 @@ import type { DecisionBlock, Finality } from '../quorum-port.ts'
 import { presentBlock } from '../read-blocks.ts'
 import type { NodeRpc, Rpc, Voter } from './rpc.ts'
 
-/** How many questions there are, and how to ask one node about all of them. An answer of `undefined` is no vote. */
+/** The number of questions, and how to query one node for all of them. An answer of `undefined` is no vote. */
 export interface Ballot<T> {
   readonly count: number
   readonly ask: (rpc: Rpc) => Promise<readonly (T | undefined)[]>
@@ -15,9 +15,9 @@ type Vote = <T extends string | bigint>(ballot: Ballot<T>) => Promise<readonly (
 /** A block on which a majority agrees, and a vote among the nodes that have it. */
 export interface Decision {
   readonly block: DecisionBlock
-  /** The height that was deep enough, before `atMost` lowered it. */
+  /** The height at the required depth, before `atMost` was applied. */
   readonly newest: bigint
-  /** The block parameter (EIP-1898): a node whose canonical block at that height is another one refuses. */
+  /** The block parameter (EIP-1898). A node whose canonical block at that height differs returns an error. */
   readonly at: { readonly blockHash: string; readonly requireCanonical: true }
   /** The nodes that have the block. */
   readonly nodes: readonly Rpc[]
@@ -25,25 +25,22 @@ export interface Decision {
 }
 
 /**
- * Who decides what a chain says: a strict majority of the nodes that are configured, whether they answer or not. One node decides alone, two
- * decide together, and of three one may lie or be down.
+ * Confirmation by a strict majority of all configured nodes, whether they answer or not. A single node decides alone, two must agree, and of three
+ * one may be wrong or down.
  */
 export interface Quorum {
-  /** How many nodes must say the same. */
+  /** How many nodes must agree. */
   readonly needed: number
-  /** What a majority answers to each question; `undefined` where there is none. A node that contradicts a majority is rested. */
+  /** The majority's answer to each question; `undefined` when there is no majority. A node that contradicts the majority is suspended. */
   readonly vote: Vote
-  /**
-   * The newest block that is deep enough at a majority, at most at the height `atMost`, and that a majority knows by one hash; `undefined`
-   * where there is none.
-   */
+  /** The newest block at the required depth, not above `atMost`, on whose hash a majority agrees; `undefined` when there is none. */
   decide(finality: Finality, atMost?: bigint): Promise<Decision | undefined>
 }
 
 const lagBlocksMin = 3
 const lagMs = 5_000
 
-/** A node that is further behind the others than this many blocks does not delay the decision block, and is not used first. */
+/** A node that is behind the others by more than this many blocks does not delay the decision block and is not preferred. */
 export function lagBlocksOf({ blockTimeMs }: Network): bigint {
   return BigInt(Math.max(lagBlocksMin, Math.ceil(lagMs / blockTimeMs)))
 }
@@ -58,7 +55,7 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
   const voteAmong =
     (voters: readonly Voter[]): Vote =>
     (ballot) =>
-      poll(voters, ballot, { needed, rest: ({ node }) => rpc.rest(node) })
+      poll(voters, ballot, { needed, suspend: ({ node }) => rpc.suspend(node) })
   return {
     needed,
     vote: (ballot) => voteAmong(candidates())(ballot),
@@ -93,7 +90,7 @@ interface Answered<T> {
   readonly answer: T
 }
 
-/** What each node answers. One that fails or answers nonsense is left out. */
+/** Each node's answer. Nodes that fail or return an invalid answer are omitted. */
 async function eachOf<T>(voters: readonly Voter[], ask: (voter: Voter) => Promise<T>): Promise<readonly Answered<T>[]> {
   const answers = await Promise.all(
     voters.map((voter) =>
@@ -111,14 +108,14 @@ async function eachOf<T>(voters: readonly Voter[], ask: (voter: Voter) => Promis
 
 interface Rule {
   readonly needed: number
-  readonly rest: (voter: Voter) => void
+  readonly suspend: (voter: Voter) => void
 }
 
-/** Answers as soon as a majority has answered every question; a slow node is waited for only where the others do not suffice. */
+/** Resolves as soon as every question has a majority. Waits for a slow node only when the others do not suffice. */
 function poll<T extends string | bigint>(
   voters: readonly Voter[],
   { count, ask }: Ballot<T>,
-  { needed, rest }: Rule,
+  { needed, suspend }: Rule,
 ): Promise<readonly (T | undefined)[]> {
   const cast: Answered<readonly (T | undefined)[]>[] = []
   const outcome = () =>
@@ -129,17 +126,17 @@ function poll<T extends string | bigint>(
       ),
     )
   return new Promise((resolve, reject) => {
-    const asked = voters.map((voter) =>
+    const requests = voters.map((voter) =>
       eachOf([voter], () => ask(voter.rpc)).then((votes) => {
         cast.push(...votes)
-        const told = outcome()
-        if (told.every((answer) => answer !== undefined)) resolve(told)
+        const decided = outcome()
+        if (decided.every((answer) => answer !== undefined)) resolve(decided)
       }),
     )
-    Promise.all(asked).then(() => {
-      const told = outcome()
-      for (const { voter, answer } of cast) if (contradicts(answer, told)) rest(voter)
-      resolve(told)
+    Promise.all(requests).then(() => {
+      const decided = outcome()
+      for (const { voter, answer } of cast) if (contradicts(answer, decided)) suspend(voter)
+      resolve(decided)
     }, reject)
   })
 }
@@ -154,7 +151,7 @@ function contradicts<T>(own: readonly (T | undefined)[], decided: readonly (T | 
   return decided.some((answer, index) => answer !== undefined && own[index] !== undefined && own[index] !== answer)
 }
 
-/** The number of the newest block that is deep enough at the node. Where a tag counts, the depth that payments wait for counts too. */
+/** The number of the node's newest block at the required depth. With a tag, the confirmation depth applies too. */
 async function heightOf(rpc: Rpc, network: Network, finality: Finality): Promise<bigint> {
   const tags = ['latest', ...('tag' in finality ? [finality.tag] : [])]
   const answers = await rpc.batch(tags.map((tag) => ({ method: 'eth_getBlockByNumber', params: [tag, false] })))
@@ -162,7 +159,7 @@ async function heightOf(rpc: Rpc, network: Network, finality: Finality): Promise
   return heightIn({ latest, tagged }, network, finality)
 }
 
-/** A chain that is shorter than the depth has its first block, which nothing undoes. */
+/** For a chain shorter than the depth this is block 0, which cannot be reorganized. */
 export function heightIn(
   { latest = 0n, tagged }: { readonly latest: bigint | undefined; readonly tagged: bigint | undefined },
   network: Network,
@@ -175,8 +172,8 @@ export function heightIn(
 }
 
 /**
- * The lowest height of those that keep up with the majority. What most nodes have reached is counted from the highest down, so that neither a
- * node that is far behind nor one that invents blocks moves it.
+ * The lowest height among the nodes within `lagBlocks` of the majority. The majority's height is counted from the highest down, so that neither a
+ * node far behind nor one that invents blocks changes it.
  */
 function commonHeight(heights: readonly bigint[], needed: number, lagBlocks: bigint): bigint | undefined {
   const sorted = heights.toSorted((left, right) => (left > right ? -1 : left < right ? 1 : 0))

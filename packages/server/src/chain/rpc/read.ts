@@ -4,28 +4,28 @@ import { fail } from '../errors.ts'
 import type { Log, Receipt } from '../port.ts'
 import { isRecord } from './rpc.ts'
 
-/** Thrown inward when a node's answer has not the shape that it must; shown as `chain-unavailable`. */
-function lying(what: string): Error {
-  return fail('chain-unavailable', {}, new Error(`the node's ${what} has not the shape that it must`))
+/** The problem `chain-unavailable`, for an answer with an invalid shape. */
+function invalidAnswer(what: string): Error {
+  return fail('chain-unavailable', {}, new Error(`the node's ${what} has an invalid shape`))
 }
 
 /** A JSON-RPC quantity: `0x` and hexadecimal digits. */
 export function readQuantity(value: unknown, what: string): bigint {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw lying(what)
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw invalidAnswer(what)
   return BigInt(value)
 }
 
 export function readHex(value: unknown, what: string): Hex {
-  if (typeof value !== 'string' || !isHex(value)) throw lying(what)
+  if (typeof value !== 'string' || !isHex(value)) throw invalidAnswer(what)
   return value
 }
 
-/** A receipt of the transaction that was asked for, or undefined when the node has none. */
+/** The requested transaction's receipt; undefined when the node has none. */
 export function readReceipt(value: unknown, hash: Hex): Receipt | undefined {
   if (value === null) return undefined
-  if (!isRecord(value) || !Array.isArray(value.logs)) throw lying('receipt')
+  if (!isRecord(value) || !Array.isArray(value.logs)) throw invalidAnswer('receipt')
   const transactionHash = readHex(value.transactionHash, 'receipt')
-  if (transactionHash.toLowerCase() !== hash.toLowerCase()) throw lying('receipt')
+  if (transactionHash.toLowerCase() !== hash.toLowerCase()) throw invalidAnswer('receipt')
   const status = readQuantity(value.status, 'receipt status')
   return {
     transactionHash,
@@ -40,15 +40,15 @@ export function readReceipt(value: unknown, hash: Hex): Receipt | undefined {
 }
 
 /**
- * What the operator of an OP Stack network took, in wei. op-geth tells by what it was reckoned: since Jovian, whose receipts have a
- * `daFootprintGasScalar`, a hundredfold of the scalar for each unit of gas, and a millionth of it before (specifications, Operator fee).
+ * The operator fee of an OP Stack network, in wei. op-geth reports its parameters. Since Jovian, whose receipts have a `daFootprintGasScalar`, the
+ * fee per gas is 100 times the scalar; before, a millionth of the scalar (OP Stack specifications, Operator fee).
  */
 function operatorFee(receipt: Readonly<Record<string, unknown>>): bigint {
-  const told = (name: string) => readQuantity(receipt[name] ?? '0x0', 'receipt operator fee')
-  if (receipt.operatorFee !== undefined && receipt.operatorFee !== null) return told('operatorFee')
-  const scaled = told('gasUsed') * told('operatorFeeScalar')
+  const read = (name: string) => readQuantity(receipt[name] ?? '0x0', 'receipt operator fee')
+  if (receipt.operatorFee !== undefined && receipt.operatorFee !== null) return read('operatorFee')
+  const scaled = read('gasUsed') * read('operatorFeeScalar')
   const isJovian = receipt.daFootprintGasScalar !== undefined && receipt.daFootprintGasScalar !== null
-  return (isJovian ? scaled * 100n : scaled / 1_000_000n) + told('operatorFeeConstant')
+  return (isJovian ? scaled * 100n : scaled / 1_000_000n) + read('operatorFeeConstant')
 }
 
 export function readLog(value: unknown): Log {
@@ -58,7 +58,7 @@ export function readLog(value: unknown): Log {
     !isAddress(value.address) ||
     !Array.isArray(value.topics)
   )
-    throw lying('log')
+    throw invalidAnswer('log')
   const topics = value.topics.map((topic) => readHex(topic, 'log topic'))
   return { address: value.address, topics, data: readHex(value.data, 'log data') }
 }

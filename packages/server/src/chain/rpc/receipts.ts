@@ -7,7 +7,7 @@ import { heightIn, type Quorum } from './quorum.ts'
 import { readQuantity, readReceipt } from './read.ts'
 import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
 
-/** What a majority says of receipts and of lost nonces. */
+/** Receipt and nonce reads confirmed by a majority. */
 export function createReceipts(
   network: Network,
   quorum: Quorum,
@@ -33,8 +33,8 @@ export function createReceipts(
     async isNonceLost(sender, nonce, hashes) {
       const decision = await quorum.decide({ depth: network.confirmationDepth })
       if (decision === undefined) return 'undecided'
-      const asked = { sender, nonce, hashes, at: decision.at }
-      const [verdict] = await decision.vote({ count: 1, ask: async (rpc) => [await isLostAt(rpc, asked)] })
+      const question = { sender, nonce, hashes, at: decision.at }
+      const [verdict] = await decision.vote({ count: 1, ask: async (rpc) => [await isLostAt(rpc, question)] })
       return verdictOf(verdict)
     },
   }
@@ -51,7 +51,7 @@ interface Depth {
   readonly finality: Finality
 }
 
-/** What one node says of each receipt, in one request. It has no vote on a block that is not deep enough there. */
+/** One node's vote on each receipt, in one request. No vote when the block is not deep enough at this node. */
 async function judge(rpc: Rpc, receipts: readonly Receipt[], depth: Depth): Promise<readonly (Vote | undefined)[]> {
   const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
   const tags = ['latest', ...('tag' in depth.finality ? [depth.finality.tag] : [])]
@@ -69,24 +69,24 @@ async function judge(rpc: Rpc, receipts: readonly Receipt[], depth: Depth): Prom
   })
 }
 
-/** A node that has the block with the transaction and no receipt is merely behind in indexing it. */
+/** No vote when the node has the block with the transaction but no receipt: it has not indexed the block yet. */
 function compare(receipt: Receipt, own: Receipt | undefined, block: unknown): Vote | undefined {
   if (!isRecord(block) || !Array.isArray(block.transactions)) return undefined
-  const holds =
+  const isIncluded =
     lower(block.hash) === receipt.blockHash.toLowerCase() &&
     block.transactions.some((hash) => lower(hash) === receipt.transactionHash.toLowerCase())
-  if (!holds) return 'no'
+  if (!isIncluded) return 'no'
   if (own === undefined) return undefined
-  return wordsOf(own) === wordsOf(receipt) ? 'yes' : 'no'
+  return digestOf(own) === digestOf(receipt) ? 'yes' : 'no'
 }
 
-/** Everything that a feature decides or books by. */
-function wordsOf({ blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, logs }: Receipt): string {
+/** All receipt fields that features use, as one comparable text. */
+function digestOf({ blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, logs }: Receipt): string {
   const entries = logs.map(({ address, topics, data }) => [address, ...topics, data].join(' '))
   return [blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, ...entries].join('\n').toLowerCase()
 }
 
-/** What one node says. It has no vote where it does not have the state of the block. */
+/** One node's vote. No vote when it does not have the state of the block. */
 async function hasArrived(rpc: Rpc, { account, rawLeast, hash, block }: CoinArrival): Promise<Vote | undefined> {
   const [answer, before, after] = await rpc.batch([
     { method: 'eth_getTransactionByHash', params: [hash] },
@@ -109,7 +109,7 @@ interface Nonce {
   readonly at: object
 }
 
-/** A receipt of one of the hashes says no, wherever its block is: the transaction may be in the chain. */
+/** A receipt of any of the hashes means `no`, whatever its block: the transaction may be on chain. */
 async function isLostAt(rpc: Rpc, { sender, nonce, hashes, at }: Nonce): Promise<Vote> {
   const [count, ...receipts] = await rpc.batch([
     { method: 'eth_getTransactionCount', params: [sender, at] },
@@ -136,7 +136,7 @@ function numberOf(answer: RpcAnswer): bigint {
   return readQuantity(isRecord(block) ? block.number : undefined, 'block number')
 }
 
-/** The result of a call that must have one. */
+/** The call's result. Throws `chain-unavailable` when there is none. */
 export function resultOf(answer: RpcAnswer | undefined): unknown {
   if (answer?.ok !== true) throw fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
   return answer.result

@@ -42,14 +42,14 @@ test.each<readonly [string, Answer]>([
   ['answers neither result nor error', (calls) => ({ body: calls.map(({ id }) => ({ jsonrpc: '2.0', id })) })],
   ['answers one object for two calls', (calls) => ({ body: entries(calls)[0] })],
   ['answers null', () => ({ body: null })],
-  ['answers text', () => ({ body: 'all is well' })],
+  ['answers text', () => ({ body: 'ok' })],
   ['answers 429', () => ({ status: 429, body: { error: 'slow down' } })],
   [
     'answers that it is busy',
     (calls) => ({ body: calls.map(({ id }) => ({ jsonrpc: '2.0', id, error: { code: -32_005, message: 'limit' } })) }),
   ],
   ['answers without end', () => ({ body: 'x'.repeat(9_000_000) })],
-])('a node that %s is not believed, and the next one is asked', async (_, lie) => {
+])('the answer of a node that %s is rejected, and the next node is queried', async (_, lie) => {
   const liar = await aNode(lie)
   const honest = await aNode((calls) => ({ body: entries(calls) }))
   const calls = [
@@ -92,7 +92,7 @@ test('a revert is an answer, with its data, and does not send the call to anothe
   })
 })
 
-test('a node of another chain is never used, whatever else it answers', async () => {
+test('a node with another chain ID is never used, whatever else it answers', async () => {
   const stranger = await aNode((calls) => ({ body: entries(calls) }), 1)
   const rpc = anRpc([stranger])
   expect(isProblem(await rpc.call('eth_blockNumber', []).catch((error: unknown) => error), 'chain-unavailable')).toBe(
@@ -103,18 +103,18 @@ test('a node of another chain is never used, whatever else it answers', async ()
   )
 })
 
-test('after a node failed, the one that answered is asked first', async () => {
-  let asked = 0
+test('after a node failed, the one that answered is queried first', async () => {
+  let requested = 0
   const dead = await aNode(() => {
-    asked += 1
+    requested += 1
     return { status: 500, body: '' }
   })
   const rpc = anRpc([dead, await aNode((calls) => ({ body: entries(calls) }))])
   for (let call = 0; call < 5; call++) await rpc.call('eth_blockNumber', [])
-  expect(asked).toBe(1)
+  expect(requested).toBe(1)
 })
 
-test('neither what a node says nor where it is reaches the caller', async () => {
+test('neither a node’s error text nor its URL reaches the caller', async () => {
   const node = await aNode(() => ({ status: 500, body: 'the password is hunter2' }))
   const problem: unknown = await anRpc([`${node}/v2/secret-key`])
     .call('eth_blockNumber', [])
@@ -128,7 +128,7 @@ test('neither what a node says nor where it is reaches the caller', async () => 
   expect(String(cause)).not.toMatch(/secret-key|hunter2|127\.0\.0\.1/)
 })
 
-test('a node that never answers is given up after the time that is set', async () => {
+test('a node that never answers is given up after the configured timeout', async () => {
   const rpc = createRpc(outbound, {
     nodes: nodesAt([await aNode(() => 'never')]),
     chainId,
@@ -149,7 +149,7 @@ function anRpc(urls: readonly string[]): Rpc {
   return createRpc(outbound, { nodes: nodesAt(urls), chainId, timeoutMs: 4_000, lagBlocks: 3n })
 }
 
-/** A node that tells its chain truly and otherwise answers as it is told. */
+/** A node that reports its chain ID and otherwise answers as configured. */
 async function aNode(answer: (calls: readonly Call[]) => Said | 'never', ofChain = chainId): Promise<string> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []

@@ -4,7 +4,7 @@ import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
 import type { Node, Nodes } from './nodes.ts'
 
-/** What a node answered to one call: a result, or an error of the call itself (a revert, a refused transaction). */
+/** A node's answer to one call: a result, or an error of the call itself (a revert, a refused transaction). */
 export type RpcAnswer =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly code: number; readonly message: string; readonly data: Hex | undefined }
@@ -15,33 +15,33 @@ export interface RpcCall {
 }
 
 export interface Rpc {
-  /** One HTTP request for all calls; the answers in their order. Throws `chain-unavailable` when no node answers usefully. */
+  /** Sends all calls in one HTTP request and returns the answers in order. Throws `chain-unavailable` when no node gives a valid answer. */
   batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>
   call(method: string, params: readonly unknown[]): Promise<RpcAnswer>
-  /** The result; an error of the call is `chain-unavailable` too. */
+  /** The result. Throws `chain-unavailable` for an error of the call too. */
   result(method: string, params: readonly unknown[]): Promise<unknown>
   /**
-   * Reads that must be of one node, since two may be at different heads: all calls of the work go to the same one. When that fails, or what
-   * it says cannot be, the work begins anew with the next.
+   * Runs reads that must come from one node, since nodes may be at different heads. When the node fails or returns an invalid answer, the work is
+   * repeated with the next node.
    */
   onOneNode<T>(work: (rpc: Rpc) => Promise<T>): Promise<T>
 }
 
-/** One node and the way to ask it alone, without another to turn to. */
+/** One node, and an `Rpc` that queries only this node. */
 export interface Voter {
   readonly node: Node
   readonly rpc: Rpc
 }
 
-/** What is done about nodes one by one. */
+/** Operations on individual nodes. */
 export interface NodeRpc {
   /** Every configured node. */
   readonly voters: readonly Voter[]
-  /** Rests a node that contradicts the majority. */
-  rest(node: Node): void
-  /** Asks the nodes that are due which chain they are of. Never throws. */
+  /** Suspends a node that contradicts the majority. */
+  suspend(node: Node): void
+  /** Checks the chain ID of the nodes that are due. Never throws. */
   probe(): Promise<void>
-  /** Reads the heads of all nodes that answer, where there are several, and finds those that are behind. Never throws. */
+  /** Compares the heads of all nodes that answer and marks those that are behind. Does nothing for a single node. Never throws. */
   compareHeads(): Promise<void>
 }
 
@@ -51,19 +51,19 @@ export interface RpcOptions {
   readonly nodes: Nodes
   readonly chainId: number
   readonly timeoutMs: number
-  /** A node whose head is further behind than this many blocks is not used first. */
+  /** A node whose head is behind by more than this many blocks is not preferred. */
   readonly lagBlocks: bigint
 }
 
-/** The node answered, and could not serve the call: another may, and this one is not ill. */
+/** The node answered but could not serve the call. Another node may; this one is not marked as failed. */
 class NotServed extends Error {}
 
 type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>
 
 /**
- * JSON-RPC 2.0 over HTTP to the nodes of one network. A node may be late, dead or lying: an answer that
- * is not exactly what was asked for (ids, count, shape, size) is no answer, and the next node is asked. A node of another
- * chain is never used: play money would pay for real things.
+ * JSON-RPC 2.0 over HTTP to the nodes of one network. A node may be slow, down or wrong: an answer that does not match the request exactly (ids,
+ * count, shape, size) is rejected, and the next node is queried. A node with another chain ID is never used; otherwise test tokens could pay for
+ * real goods.
  */
 export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBlocks }: RpcOptions): Rpc & NodeRpc {
   let nextId = 1
@@ -77,10 +77,10 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
   }
   const refuseOtherChain = async (node: Node): Promise<void> => {
     const [answer] = await ask(node, [{ method: 'eth_chainId', params: [] }])
-    if (answer?.ok !== true || typeof answer.result !== 'string') throw new Error('the node does not name its chain')
+    if (answer?.ok !== true || typeof answer.result !== 'string') throw new Error('the node returned no chain ID')
     if (answer.result !== `0x${chainId.toString(16)}`) {
       nodes.markRefused(node)
-      throw new NotServed(`the node is not of chain ${chainId}`)
+      throw new NotServed(`the node does not serve chain ${chainId}`)
     }
   }
   const askChecked: Ask = async (node, calls) => {
@@ -94,7 +94,7 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
       throw error
     }
   }
-  const alone = (node: Node): Rpc => {
+  const rpcOf = (node: Node): Rpc => {
     const rpc: Rpc = {
       ...methodsOf((calls) => askChecked(node, calls).catch(unavailable)),
       onOneNode: (work) => work(rpc),
@@ -102,24 +102,24 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
     return rpc
   }
   const onEach = async <T>(work: (node: Node) => Promise<T>): Promise<T> => {
-    let last: unknown = new Error('every node is of another chain')
+    let last: unknown = new Error('every node reports another chain ID')
     for (const node of nodes.inOrder()) {
       try {
         return await work(node)
       } catch (error) {
-        // What work on one node throws of its own is no fault of the node.
+        // Other problems are thrown by the work itself and are not the node's fault.
         if (isProblem(error) && error.code !== 'chain-unavailable') throw error
         last = error
       }
     }
     throw isProblem(last) ? last : fail('chain-unavailable', {}, last)
   }
-  const voters = nodes.all.map((node) => ({ node, rpc: alone(node) }))
+  const voters = nodes.all.map((node) => ({ node, rpc: rpcOf(node) }))
   return {
     ...methodsOf(async (calls) => (calls.length === 0 ? [] : onEach((node) => askChecked(node, calls)))),
-    onOneNode: (work) => onEach((node) => work(alone(node))),
+    onOneNode: (work) => onEach((node) => work(rpcOf(node))),
     voters,
-    rest: nodes.markDissenting,
+    suspend: nodes.markDissenting,
     async probe() {
       await Promise.all(
         nodes.toProbe().map(async (node) => {
@@ -146,7 +146,7 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
   }
 }
 
-/** The lower of the two numbers that a node gives for its head: whichever it does not keep up to date counts. */
+/** The lower of the two heads that a node reports, in case it updates one of them late. */
 async function headOf(rpc: Rpc): Promise<bigint> {
   const [number, block] = await rpc.batch([
     { method: 'eth_blockNumber', params: [] },
@@ -180,14 +180,14 @@ function methodsOf(batch: Rpc['batch']): Omit<Rpc, 'onOneNode'> {
   }
 }
 
-/** JSON-RPC error codes that speak of the node and not of the call: limits, resources, a missing method. */
+/** JSON-RPC error codes that concern the node and not the call: limits, resources, a missing method. */
 const nodeFaults = new Set([-32_700, -32_600, -32_601, -32_005, -32_002, -32_001, 429])
-/** Those of them that say that the node has too much to do. */
+/** The codes among them that mean that the node is overloaded. */
 const tooBusy = new Set([-32_005, 429])
 
 function readAnswers(entries: readonly unknown[], first: number, calls: readonly RpcCall[]): readonly RpcAnswer[] {
   const count = calls.length
-  if (entries.length !== count) throw new Error('the node answered another number of calls')
+  if (entries.length !== count) throw new Error('the node returned a different number of answers')
   const answers: (RpcAnswer | undefined)[] = Array.from({ length: count }, () => undefined)
   for (const entry of entries) {
     if (!isRecord(entry) || typeof entry.id !== 'number') throw new Error('the node answered without an id')
@@ -202,7 +202,10 @@ function readAnswers(entries: readonly unknown[], first: number, calls: readonly
   })
 }
 
-/** Nodes refuse a range of logs that is too long by the codes with which others say that they are busy: of logs every error is the call's own. */
+/**
+ * Some nodes refuse a too long range of logs with codes that others use for overload, so every error of `eth_getLogs` counts as an error of the
+ * call.
+ */
 function readAnswer(entry: Readonly<Record<string, unknown>>, method: string | undefined): RpcAnswer {
   if (!isRecord(entry.error)) {
     if (!('result' in entry)) throw new Error('the node answered neither a result nor an error')

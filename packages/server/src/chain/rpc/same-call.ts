@@ -26,15 +26,15 @@ interface Search {
   readonly quorum: Quorum
 }
 
-/** Chains and processes are not more than this apart. */
+/** Largest accepted difference between block times and the clock of this process. */
 const clockSkewMs = 300_000
 
 const approvalTopic = bytesToHex(keccak256(utf8('Approval(address,address,uint256)')))
 
 /**
- * Finds a transaction of an account by what it calls. Any one node may name it, by the account's nonce or by the token events of the account;
- * a majority must then say that it makes these calls. A node without old state is searched by its logs alone, which name no transaction that
- * moved nothing but coin.
+ * Finds a transaction of an account by its calls. Any node may report candidates, by the account's nonce or by the account's token events; a
+ * majority must confirm that a candidate makes these calls. A node without historical state is searched only by logs, which do not show
+ * transactions that move only native coin.
  */
 export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'> {
   const logs = createLogReader()
@@ -46,9 +46,9 @@ export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'
       const failures: unknown[] = []
       for (const rpc of decision.nodes) {
         try {
-          const named = await nameCandidates(rpc, logs, { call, range, since })
-          const known = await isOurs(named)
-          for (const hash of named.filter((one) => !known.has(one)))
+          const candidates = await findCandidates(rpc, logs, { call, range, since })
+          const known = await isOurs(candidates)
+          for (const hash of candidates.filter((one) => !known.has(one)))
             if (await isConfirmed(decision, hash, call)) return hash
         } catch (error) {
           if (!isProblem(error, 'chain-unavailable')) throw error
@@ -62,24 +62,24 @@ export function createSameCall(search: Search): Pick<QuorumReads, 'findSameCall'
 }
 
 /**
- * Transactions of the account that make the calls, as this node has them: the one at the nonce first. None that was mined before `since`:
- * it carried out something else.
+ * The account's transactions with these calls at this node, the one at the nonce first. Excludes those mined before `since`, which belong to
+ * something else.
  */
-async function nameCandidates(
+async function findCandidates(
   rpc: Rpc,
   logs: LogReader,
   { call, range, since }: { readonly call: SentCallId; readonly range: LogRange; readonly since: Date },
 ): Promise<Hex[]> {
   const oldestMs = BigInt(since.getTime() - clockSkewMs)
-  const named = new Set<Hex>()
+  const candidates = new Set<Hex>()
   const seen = new Set<Hex>()
   const consider = async (transaction: unknown): Promise<void> => {
     if (!isRecord(transaction) || !isSame(transaction, call)) return
-    if ((await minedAtMs(rpc, transaction)) >= oldestMs) named.add(readHex(transaction.hash, 'transaction hash'))
+    if ((await minedAtMs(rpc, transaction)) >= oldestMs) candidates.add(readHex(transaction.hash, 'transaction hash'))
   }
   await consider(
     await findAtNonce(rpc, call, range).catch((error: unknown) => {
-      // It keeps the state of too few blocks.
+      // The node does not have the historical state.
       if (isProblem(error, 'chain-unavailable')) return undefined
       throw error
     }),
@@ -91,10 +91,10 @@ async function nameCandidates(
       if (!seen.has(hash)) await consider(await rpc.result('eth_getTransactionByHash', [hash]))
       seen.add(hash)
     }
-  return [...named]
+  return [...candidates]
 }
 
-/** The transaction at the account's nonce, where it makes the calls; undefined where it does not. */
+/** The transaction at the account's nonce if it makes these calls, otherwise undefined. */
 async function findAtNonce(rpc: Rpc, call: SentCallId, range: LogRange): Promise<unknown> {
   const isUsedAt = async (block: bigint): Promise<boolean> => {
     const count = await rpc.result('eth_getTransactionCount', [call.sender, quantity(block)])

@@ -3,13 +3,13 @@ import { pause } from '../../platform/work/loop.ts'
 import type { SendAnswer } from '../port.ts'
 import type { NodeRpc, RpcAnswer, RpcCall, Voter } from './rpc.ts'
 
-/** Raw transactions in one request, and their digits: each may be some hundred kilobytes. */
+/** Most raw transactions in one request, and most hexadecimal digits. A transaction may be several hundred kilobytes. */
 const sendsPerRequest = 64
 const digitsPerRequest = 400_000
 
 /**
- * Hands signed transactions to every node that answers, in their order, so that no node that drops them delays them. Returns for each what
- * most nodes answered.
+ * Sends signed transactions, in order, to every node that answers, so that a node that drops them does not delay them. Returns the most frequent
+ * answer for each.
  */
 export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
   const outcomes: SendAnswer[] = []
@@ -24,7 +24,7 @@ export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendAnsw
   return outcomes
 }
 
-/** As many as one request carries, one at least. */
+/** As many transactions as fit into one request; at least one. */
 function nextPart(raws: readonly Hex[]): readonly Hex[] {
   let digits = 0
   const end = raws.findIndex((raw, index) => {
@@ -34,10 +34,10 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
   return end === -1 ? raws : raws.slice(0, end)
 }
 
-/** After the first answer the others have so long; what comes later changes nothing. */
+/** How long to wait for other nodes after the first answer. Later answers are ignored. */
 const lateMsMax = 500
 
-/** The answers of every node that answers, in no order. */
+/** The answers of all nodes that answer, in no particular order. */
 export async function sendToEach({ voters }: NodeRpc, calls: readonly RpcCall[]): Promise<readonly RpcAnswer[][]> {
   const answers: RpcAnswer[][] = []
   const first = Promise.withResolvers<void>()
@@ -56,15 +56,18 @@ export async function sendToEach({ voters }: NodeRpc, calls: readonly RpcCall[])
   return [...answers]
 }
 
-/** Nodes that rest are used only where no other is there. */
+/** Suspended nodes are used only when there is no other. */
 function receivers(voters: readonly Voter[]): readonly Voter[] {
   const usable = voters.filter(({ node: { state } }) => state !== 'refused')
   const answering = usable.filter(({ node: { state } }) => state !== 'resting')
   return answering.length > 0 ? answering : usable
 }
 
-/** Words of the several clients for the same few things. What is not in the list may have been sent: never a refusal. */
-const sendWords: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
+/**
+ * Error messages of the different node clients. A message that is not listed may mean that the transaction was sent, so it never counts as a
+ * refusal.
+ */
+const sendMessages: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
   [/already known|already imported|known transaction|already exists/i, 'sent'],
   [/nonce too low|nonce is too low|invalid nonce|oldnonce/i, 'nonce-too-low'],
   [/underpriced|fee too low|max fee per gas less than block base fee/i, 'underpriced'],
@@ -74,14 +77,14 @@ const sendWords: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
   ],
 ]
 
-/** No answer at all may mean that it was sent and the answer lost. */
+/** A missing answer counts as sent: the transaction may have been sent and the answer lost. */
 function sendAnswer(answer: RpcAnswer | undefined): SendAnswer {
   if (answer === undefined || answer.ok) return { outcome: 'sent' }
-  const outcome = sendWords.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
+  const outcome = sendMessages.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
   return outcome === 'sent' ? { outcome } : { outcome, words: answer.message }
 }
 
-/** Which of several outcomes that are equally frequent counts: a refusal is looked into; a higher fee is not offered at the word of one of two. */
+/** Breaks ties between equally frequent outcomes. A refusal is followed up; one node of two cannot cause a higher fee. */
 const precedence: readonly SendAnswer['outcome'][] = ['refused', 'sent', 'underpriced', 'nonce-too-low']
 
 function mostFrequent(answers: readonly SendAnswer[]): SendAnswer {

@@ -25,14 +25,14 @@ import type { Rpc, RpcCall } from './rpc.ts'
 
 type StateReads = Pick<QuorumReads, 'authorizationStates' | 'permitStates' | 'stateAt' | 'noncesAt'>
 
-/** Questions that one multicall carries. */
+/** Most questions in one multicall. */
 const questionsMax = 500
 
-/** What a majority reads from the state of one block. */
+/** State reads at one block, confirmed by a majority. */
 export function createStates(network: Network, quorum: Quorum): StateReads {
   const payments: Finality = { depth: network.confirmationDepth }
   const statesOf = async (questions: readonly Question[]): Promise<readonly NonceState[]> => {
-    if (questions.length > questionsMax) throw new RangeError('more questions than one multicall carries')
+    if (questions.length > questionsMax) throw new RangeError('too many questions for one multicall')
     const decision = questions.length === 0 ? undefined : await quorum.decide(payments)
     if (decision === undefined) return questions.map(() => 'undecided')
     const calls = questions.map(({ call }) => call)
@@ -82,7 +82,7 @@ interface Question {
   readonly isPast: (timestampSeconds: bigint) => boolean
 }
 
-/** A contract that fails or answers something else has no vote; its neighbors have theirs. */
+/** Undefined (no vote) when the contract fails or returns malformed data. Other questions are not affected. */
 function voteOf(question: Question | undefined, result: Call3Result): 'used' | 'unused' | undefined {
   if (question === undefined || !result.success) return undefined
   try {
@@ -98,11 +98,11 @@ function stateOf(vote: 'used' | 'unused' | undefined, isPast: boolean): NonceSta
   return isPast ? 'expired' : 'open'
 }
 
-/** Each call's result in multicalls at the decision block; one by one where the network has no multicall contract. */
+/** Each call's result at the decision block, by multicall, or by separate calls on a network without the multicall contract. */
 async function readEach(rpc: Rpc, { at }: Decision, calls: readonly Call3[]): Promise<readonly Call3Result[]> {
   const answer = await rpc.call('eth_call', [{ to: multicall3Address, data: encodeAggregate3(calls) }, at])
   const data = readHex(resultOf(answer), 'call result')
-  if (data === '0x') return readApart(rpc, at, calls)
+  if (data === '0x') return readSeparately(rpc, at, calls)
   try {
     return decodeAggregate3(data, calls.length)
   } catch (error) {
@@ -110,7 +110,7 @@ async function readEach(rpc: Rpc, { at }: Decision, calls: readonly Call3[]): Pr
   }
 }
 
-async function readApart(rpc: Rpc, at: Decision['at'], calls: readonly Call3[]): Promise<readonly Call3Result[]> {
+async function readSeparately(rpc: Rpc, at: Decision['at'], calls: readonly Call3[]): Promise<readonly Call3Result[]> {
   const answers = await rpc.batch(calls.map(({ target, callData }) => ethCall(target, callData, at)))
   return answers.map((answer) => ({
     success: answer.ok,
@@ -124,7 +124,7 @@ function ethCall(to: Address, data: Hex, at: Decision['at']): RpcCall {
 
 type Read = () => Promise<readonly (bigint | undefined)[]>
 
-/** What a contract does not answer is no vote, and takes nothing from the other questions. */
+/** Undefined (no vote) for a contract that does not answer. Other questions are not affected. */
 async function readState(
   rpc: Rpc,
   decision: Decision,

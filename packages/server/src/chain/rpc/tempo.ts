@@ -5,10 +5,10 @@ import { readReceipt } from './read.ts'
 import { resultOf, verdictOf } from './receipts.ts'
 import type { Rpc } from './rpc.ts'
 
-/** Seconds of the chain's own time that the block must be past the end: what a node may be behind in indexing receipts. */
+/** Seconds of block time that must pass after `validBefore`, because nodes may index receipts late. */
 const marginSeconds = 5n
 
-/** What a majority says of Tempo transactions that are in no block. */
+/** Whether Tempo transactions are lost, confirmed by a majority. */
 export function createTempoReads(network: Network, quorum: Quorum): Pick<QuorumReads, 'tempoTransactionsLost'> {
   return {
     async tempoTransactionsLost(ids) {

@@ -8,7 +8,7 @@ import { isRecord, type Rpc } from './rpc.ts'
 
 type Vote = 'yes' | 'no'
 
-/** What a majority says of transfers in blocks that are deep enough for deposits. */
+/** Transfer reads at the depth for deposits, confirmed by a majority. */
 export function createTransferReads(network: Network, quorum: Quorum): ConfirmedReads {
   const decide = () => quorum.decide(network.depositFinality)
   return {
@@ -29,7 +29,7 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
   }
 }
 
-/** What one node says of each claim. It has no vote on a block that is not deep enough, nor where it has yet to index a transaction of a block. */
+/** One node's vote on each claim. No vote when the block is not deep enough or its transactions are not indexed yet. */
 async function judge(
   rpc: Rpc,
   { block: { number: final } }: Decision,
@@ -58,7 +58,7 @@ interface CanonicalBlock {
   readonly transactions: ReadonlySet<unknown>
 }
 
-/** Undefined where the node does not say which transactions the block has. */
+/** Undefined when the node does not list the block's transactions. */
 function blockOf(value: unknown, number: bigint): CanonicalBlock | undefined {
   const hash = readBlock(value, number)?.hash
   if (hash === undefined || !isRecord(value) || !Array.isArray(value.transactions)) return undefined

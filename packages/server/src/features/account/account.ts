@@ -1,9 +1,13 @@
 import type { Ctx } from '../../platform/ctx.ts'
-import { callersAccount, listOrganisationsOf } from '../organisations/index.ts'
+import { callersAccount, listInvitationsTo, listOrganisationsOf } from '../organisations/index.ts'
 import type { Account } from './schema.ts'
 
-/** The account that made the calling key. */
+/** Returns the account of the person who calls, or the one that created the calling key. */
 export async function getAccount(ctx: Ctx): Promise<Account> {
   const account = await callersAccount(ctx, ctx.db)
-  return { ...account, organisations: await listOrganisationsOf(ctx.db, account.id) }
+  const [organisations, invitations] = [
+    await listOrganisationsOf(ctx.db, account.id),
+    await listInvitationsTo(ctx.db, account.id),
+  ]
+  return { ...account, organisations, invitations }
 }

@@ -1,18 +1,25 @@
 import { z } from 'zod'
+import { roles } from '../../platform/access.ts'
 import { id } from '../../platform/ids.ts'
+import { Instant } from '../../platform/wire.ts'
 
-/** The account behind the calling key, and the organisations that it is a member of, the latest first. */
+const Belonging = z.strictObject({
+  id: id('org'),
+  name: z.string(),
+  type: z.enum(['personal', 'team', 'enterprise']),
+  role: z.enum(roles),
+})
+
+/** The account behind the calling key, and the organizations that it is a member of, the latest first. */
 export const Account = z.strictObject({
   id: id('acc'),
   email: z.string(),
   name: z.string().nullable(),
-  organisations: z.array(
-    z.strictObject({
-      id: id('org'),
-      name: z.string(),
-      type: z.enum(['personal', 'team', 'enterprise']),
-      role: z.enum(['owner', 'admin', 'member', 'viewer']),
-    }),
-  ),
+  organisations: z.array(Belonging),
+  invitations: z.array(Belonging.extend({ invitedAt: Instant })).meta({
+    description: 'Organisations that invited the account, which has not accepted; `id` names the invitation.',
+  }),
 })
 export type Account = z.input<typeof Account>
+
+export const InvitationParams = z.strictObject({ id: id('org') })

@@ -21,7 +21,7 @@ async function usageOf(org: Org, key = org.testKey): Promise<Record<string, unkn
   return (await world.call(key, 'GET', '/billing/usage')).body
 }
 
-test('usage names the plan, the calendar month in UTC, and used and limit of every quota', async () => {
+test('usage states the plan, the calendar month in UTC, and used and limit of every quota', async () => {
   const org = await world.organisation('pro')
   const { id } = await world.wallet(org)
   expect(await pay(org, id)).toBe(200)
@@ -46,7 +46,7 @@ test('unlimited is -1', async () => {
   expect(await usageOf(org)).toMatchObject({ payments: { used: 0, limit: -1 }, storageBytes: { used: 0, limit: -1 } })
 })
 
-test('the plan is answered with every limit and where to change it', async () => {
+test('the plan is returned with every limit and where to change it', async () => {
   const org = await world.organisation('hobby')
   const { body } = await world.call(org.testKey, 'GET', '/billing/plan')
   expect(body).toMatchObject({ plan: 'hobby', upgradeUrl: 'http://dashboard.test/settings/billing' })
@@ -67,7 +67,7 @@ test('payments count anew with each month; wallets do not', async () => {
   now = new Date('2026-12-31T12:00:00Z')
 })
 
-test('rebuilding mends counters that were wrong, of this tenant alone', async () => {
+test('rebuilding corrects wrong counters, only of this tenant', async () => {
   const [org, other] = [await world.organisation('pro'), await world.organisation('pro')]
   for (const one of [org, other]) await pay(one, (await world.wallet(one)).id)
   await world.database.db.run(sql`update usage_counters set used = used + 3`)
@@ -114,7 +114,7 @@ async function take(org: Org, addresses: readonly string[], next: Step): Promise
   if (next.kind === 'payTwice') await pay(org, String(picked.id), `stub_payment_${next.pick}`)
 }
 
-test('after any history, in any interleaving, the counters are what a recount says', async () => {
+test('after any history, in any interleaving, the counters equal a recount', async () => {
   const addresses = Array.from({ length: 10 }, () => privateKeyToAddress(generatePrivateKey()))
   const lanes = fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 4 })
   await fc.assert(

@@ -3,7 +3,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { lockCounter, monthAround, periodOf, planOf, setCounter, usageKinds, usageOf } from '../plans/index.ts'
 import type { PlanRecord, Rebuilt, Usage } from './schema.ts'
 
-/** What the organisation has used, as `GET /vaults/quota` shows it too. */
+/** Returns what the organization has used, as `GET /vaults/quota` shows it too. */
 export async function getUsage(ctx: Ctx): Promise<Usage> {
   const { plan, figureOf } = await usageOf(ctx)
   return {
@@ -19,15 +19,15 @@ export async function getUsage(ctx: Ctx): Promise<Usage> {
   }
 }
 
-/** The plan that the organisation is on, with its limits and where to change it. */
+/** Returns the organization's plan, with its limits and where to change it. */
 export async function getPlan(ctx: Ctx): Promise<PlanRecord> {
   const { name, ...limits } = await planOf(ctx.db, ctx.tenant.organisationId)
   return { plan: name, limits, upgradeUrl: ctx.upgradeUrl }
 }
 
 /**
- * Sets the counters to what the records say. Each counter is held while its records are counted, so that a writer is
- * counted either here or by its own addition and never by both.
+ * Sets the counters to what the rows say. Each counter is locked while its rows are counted, so that a write is counted either
+ * here or by its own addition and never by both.
  */
 export function rebuildCache(ctx: Ctx): Promise<z.input<typeof Rebuilt>> {
   return ctx.db.tx(async (tx) => {

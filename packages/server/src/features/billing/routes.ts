@@ -5,6 +5,7 @@ import { PlanRecord, Rebuilt, Usage } from './schema.ts'
 export const billingOperations: readonly Operation[] = [
   operation({
     id: 'billing.usage',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/billing/usage',
@@ -14,6 +15,7 @@ export const billingOperations: readonly Operation[] = [
   }),
   operation({
     id: 'billing.plan',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/billing/plan',
     summary: 'Get the plan with all its limits.',
@@ -22,10 +24,12 @@ export const billingOperations: readonly Operation[] = [
   }),
   operation({
     id: 'billing.rebuildCache',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'POST',
     path: '/billing/rebuild-cache',
     summary: 'Recount usage from the records.',
     output: Rebuilt,
+    cost: () => 50,
     run: (ctx) => rebuildCache(ctx),
   }),
 ]

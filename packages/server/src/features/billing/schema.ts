@@ -4,7 +4,9 @@ import { PlanName } from '../plans/index.ts'
 
 const Figure = z.strictObject({ used: z.int(), limit: z.int().meta({ description: '-1 means unlimited.' }) })
 
-/** What the organisation has used in the calling key's environment. `period` is the calendar month in UTC; its end is not part of it. */
+/**
+ * What the organization has used in the calling key's environment. `period` is the calendar month in UTC; its end is exclusive.
+ */
 export const Usage = z.strictObject({
   plan: PlanName,
   period: z.strictObject({ start: Instant, end: Instant }),
@@ -20,7 +22,7 @@ export type Usage = z.input<typeof Usage>
 
 const Limit = z.int()
 
-/** The plan and all that it grants; -1 means unlimited. */
+/** The plan and its limits; -1 means unlimited. */
 export const PlanRecord = z.strictObject({
   plan: PlanName,
   limits: z.strictObject({

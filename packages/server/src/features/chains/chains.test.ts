@@ -12,7 +12,7 @@ afterAll(() => world.stop())
 
 const path = '/wallet-infra/chains'
 
-test('a test key meets all nine chain names, each on its test network', async () => {
+test('a test key sees all nine chain names, each on its test network', async () => {
   const { status, list } = await world.call(org.testKey, 'GET', path)
   expect(status).toBe(200)
   expect(list.map((chain) => [chain.name, chain.network])).toEqual([
@@ -40,7 +40,7 @@ test('a test key meets all nine chain names, each on its test network', async ()
   expect(list.find((chain) => chain.name === 'tempo')?.nativeCoin).toBeNull()
 })
 
-test('a live key meets the six mainnets alone', async () => {
+test('a live key sees only the six mainnets', async () => {
   const { list } = await world.call(org.liveKey, 'GET', path)
   expect(list.map((chain) => chain.chainId)).toEqual([8453, 1, 10, 42161, 137, 4217])
   expect(list.some((chain) => chain.isTestnet || chain.configured || chain.status !== null)).toBe(false)

@@ -8,18 +8,18 @@ import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { fail } from './errors.ts'
 import type { ChainRecord, Token } from './schema.ts'
 
-/** What these verbs need: whose key asks, and which networks have a node. */
+/** What these functions need: the tenant, and which networks have a node. */
 type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'health' | 'tokenDomainState'> }
 type Query = z.output<typeof PageQuery>
 
-/** The network that a chain name means for this caller; a live key's test chain is refused. */
+/** Returns the network of a chain name for this caller; refuses a live key's test chain. */
 export function networkFor(chain: Chain, environment: Environment): Network {
   const network = resolveNetwork(chain, environment)
   if (network === undefined) throw fail('chain-not-available')
   return network
 }
 
-/** The chains that the calling key can use, in the document's order. */
+/** Returns the chains that the calling key can use, in the document's order. */
 export function listChains(ctx: ChainCtx, query: Query): Page<ChainRecord> {
   const records = chains.flatMap((name): ChainRecord[] => {
     const network = resolveNetwork(name, ctx.tenant.environment)
@@ -32,8 +32,8 @@ export function listChains(ctx: ChainCtx, query: Query): Page<ChainRecord> {
 }
 
 /**
- * The tokens that the service knows on the network which the chain name means for this caller. One that the chain says is another
- * than the registry knows is shown as it can be used: held and sent, not paid with by a signature.
+ * Returns the known tokens of the network that the chain name means for this caller. A token whose domain differs on chain from
+ * the registry is shown as it can be used: it can be received and sent, but not pay by a signature.
  */
 export function listTokens(ctx: ChainCtx, chain: Chain, query: Query): Page<Token> {
   const network = networkFor(chain, ctx.tenant.environment)
@@ -44,7 +44,7 @@ export function listTokens(ctx: ChainCtx, chain: Chain, query: Query): Page<Toke
   return pageOfFixed(shown, query)
 }
 
-/** A page of a list that never changes; its cursor is a position. */
+/** Returns a page of a list that never changes; its cursor is a position. */
 function pageOfFixed<T>(items: readonly T[], { limit, cursor }: Query): Page<T> {
   const key = openCursor(cursor) ?? '0'
   if (!/^\d{1,4}$/.test(key)) {

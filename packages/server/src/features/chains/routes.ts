@@ -7,6 +7,7 @@ import { ChainParams, ChainRecord, Token } from './schema.ts'
 export const chainOperations: readonly Operation[] = [
   operation({
     id: 'chains.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/chains',
@@ -18,6 +19,7 @@ export const chainOperations: readonly Operation[] = [
   }),
   operation({
     id: 'chains.tokens',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/chains/{chain}/tokens',

@@ -5,8 +5,8 @@ import { z } from 'zod'
 export const ChainName = z.enum(chains)
 
 /**
- * A chain as the calling key meets it: in the test environment a mainnet name stands for its test network, and
- * everything here but `name` is that network's.
+ * A chain as the calling key sees it: in the test environment a mainnet name means its test network, and everything here but
+ * `name` is that network's.
  */
 export const ChainRecord = z.strictObject({
   name: ChainName,
@@ -20,7 +20,7 @@ export const ChainRecord = z.strictObject({
   configured: z.boolean().meta({ description: 'Whether this deployment has a node for it.' }),
   status: z.enum(['unknown', 'up', 'down']).nullable().meta({
     description:
-      'Whether a node of it answers the process that was asked: unknown until it tried, null without a node.',
+      'Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node.',
   }),
 })
 export type ChainRecord = z.input<typeof ChainRecord>
@@ -30,7 +30,7 @@ export const Token = z.strictObject({
   name: z.string(),
   address: z.string(),
   decimals: z.int(),
-  eip3009: z.boolean().meta({ description: 'Whether a signed authorisation (EIP-3009) can move it.' }),
+  eip3009: z.boolean().meta({ description: 'Whether a signed authorization (EIP-3009) can move it.' }),
   eip712: z
     .strictObject({ name: z.string(), version: z.string() })
     .nullable()

@@ -6,18 +6,18 @@ const usdc = { symbol: 'USDC', decimals: 6, address: '0x036CbD53842c5426634e7929
 const ether = { symbol: 'ETH', decimals: 18, address: undefined } as const
 const amount = fc.bigInt({ min: 0n, max: 10n ** 30n })
 
-test('a wallet that is short by one unit is told of that unit, and one that has enough of nothing', () => {
+test('a shortage of one unit is reported as one unit, and a wallet with enough has no shortage', () => {
   expect(shortagesOf([{ coin: usdc, required: 5_000_000n, available: 4_999_999n }])).toEqual([
     { token: 'USDC', required: '5', available: '4.999999' },
   ])
   expect(shortagesOf([{ coin: usdc, required: 5n, available: 5n }])).toEqual([])
 })
 
-test('what waits for the screening of its sender is told beside what there is, and where nothing waits it is not spoken of', () => {
+test('money that waits for the screening of its sender is reported separately, and omitted where there is none', () => {
   const need = { coin: usdc, required: 5_000_000n, available: 2_000_000n }
-  const told = { token: 'USDC', required: '5', available: '2' }
-  expect(shortagesOf([{ ...need, held: 3_500_000n }])).toEqual([{ ...told, held: '3.5' }])
-  expect(shortagesOf([{ ...need, held: 0n }])).toEqual([told])
+  const reported = { token: 'USDC', required: '5', available: '2' }
+  expect(shortagesOf([{ ...need, held: 3_500_000n }])).toEqual([{ ...reported, held: '3.5' }])
+  expect(shortagesOf([{ ...need, held: 0n }])).toEqual([reported])
 })
 
 test('gas and amount of one coin count together', () => {
@@ -30,11 +30,11 @@ test('gas and amount of one coin count together', () => {
   ])
 })
 
-test('a wallet that has promised more than it holds has nothing', () => {
+test('a wallet that reserved more than its balance has nothing available', () => {
   expect(shortagesOf([{ coin: usdc, required: 1n, available: -7n }])[0]?.available).toBe('0')
 })
 
-test('a call may cost a fifth more than it did when it was tried, a plain payment may not', () => {
+test('a call gets a gas limit of a fifth more than it used when simulated; a plain payment does not', () => {
   expect(gasLimitOf(21_000n)).toBe(21_000n)
   expect(gasLimitOf(50_000n)).toBe(60_000n)
 })
@@ -49,7 +49,7 @@ test('a fee in a token of six decimals is never rounded down', () => {
   )
 })
 
-test('what a child is sent covers its call, and nothing is sent to one that has enough', () => {
+test('a top-up covers the call of the child, and is zero for one that has enough', () => {
   fc.assert(
     fc.property(amount, amount, (cost, available) => {
       const sent = topUpOf(cost, available)

@@ -6,8 +6,8 @@ const keptSeconds = 3_600
 const deletedMax = 10_000
 
 /**
- * Deletes reservations that no balance needs any more. Harmless twice: what is marked stays marked, and what is deleted is gone. The block is the
- * head of one node; a node that invents a low one makes rows go sooner, but never before `keptSeconds`.
+ * Deletes reservations that no balance needs any more. Idempotent: rows are marked once and deleted once. The block is the head of one
+ * node; a node that reports a false low block causes rows to be deleted sooner, but never before `keptSeconds`.
  */
 export const pruneReservations: Recurring = {
   name: 'funds.prune-reservations',

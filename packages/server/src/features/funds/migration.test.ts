@@ -12,7 +12,7 @@ afterAll(() => database?.drop())
 
 const migration = readFileSync(new URL('../../platform/db/migrations/0066_reservations.sql', import.meta.url), 'utf8')
 
-/** The statements of the migration that carry what is under way, without those that change tables. */
+/** The statements of the migration that convert work in progress, without those that change tables. */
 function carryingStatements(): string[] {
   return migration
     .slice(migration.indexOf('-- Transfers that are under way'))
@@ -61,7 +61,7 @@ async function aStep(
     values (${transferId}, ${position}, ${kind}, ${sender}, '0x02', '\\x0102', ${value}, 21000, ${transaction?.id ?? null})`)
 }
 
-test('what is under way is reserved after the upgrade, each by what carries it, and what has ended is not', async () => {
+test('after the upgrade work in progress is reserved, each by its transaction or authorization, and ended work is not', async () => {
   const { db } = database
   for (const table of ['transfers', 'sweeps', 'sweep_transfers', 'reservations'])
     await db

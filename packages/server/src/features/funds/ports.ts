@@ -2,31 +2,37 @@ import type { Address, NetworkName } from '@purser/protocol'
 import type { Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 
-/** A token of a managed wallet, at a block. */
+/** A query for a token of a managed wallet, as of a block. */
 export interface HoldQuestion {
   readonly tenant: Tenant
   readonly walletId: string
   readonly network: NetworkName
   readonly token: Address
-  /** Deposits of later blocks do not count, since the balance that they are subtracted from does not have them. */
+  /** Deposits of later blocks do not count, since the balance from which they are subtracted does not include them. */
   readonly upTo: bigint
 }
 
 /** Amounts in the token's smallest unit. */
 export interface AmountOnHold {
-  /** What is left of flagged money. */
+  /** The rest of flagged money. */
   readonly frozen: bigint
-  /** What came from senders that screening has not cleared. */
+  /** Money from senders that screening has not cleared. */
   readonly unscreened: bigint
-  /** What is neither of both and stands in a block that is not final. */
+  /** Other money in blocks that are not final. */
   readonly notFinal: bigint
 }
 
-/** What the watcher of deposits knows. */
+/** Reads the deposits that the deposit watcher booked. */
 export interface DepositBook {
   /** The newest block whose deposits are booked; undefined before the first. */
   bookedTo(db: Queryable, network: NetworkName): Promise<bigint | undefined>
-  /** What is on hold, in the order of the questions. */
+  /** Waits until the deposits of a block are booked, for `msMax` milliseconds at most. Returns whether they are. */
+  isBookedInTime(
+    db: Queryable,
+    network: NetworkName,
+    wanted: { readonly block: bigint; readonly msMax: number },
+  ): Promise<boolean>
+  /** Amounts on hold, in the order of the queries. */
   amountsOnHold(db: Queryable, questions: readonly HoldQuestion[]): Promise<readonly AmountOnHold[]>
 }
 

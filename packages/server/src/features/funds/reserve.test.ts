@@ -52,7 +52,7 @@ interface Seen {
   readonly ageMs?: number
 }
 
-/** What a quorum would have said of an account. */
+/** A snapshot as a quorum would report it. */
 async function snapshotOf(owner: Address, { balance, nonce = 0n, used = [], ageMs = 0 }: Seen): Promise<Snapshot> {
   const { readAt: now } = await readUnderWay(world.database.db, 'base-sepolia', [])
   const balances = new Map([
@@ -92,7 +92,7 @@ async function available(snapshot: Snapshot, place: Place): Promise<bigint> {
   return spendable?.available ?? -1n
 }
 
-test('a reservation counts until its nonce is in the block whose balance is read, whatever was written down of it', async () => {
+test('a reservation counts until the block of the balance includes its nonce, whatever the rows record', async () => {
   const owner = anAccount()
   const transactionId = await aTransaction(owner, 5n)
   await reserve(owner, { transactionId })
@@ -101,7 +101,7 @@ test('a reservation counts until its nonce is in the block whose balance is read
   expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 5n }), placeOf(owner)), 'undone').toBe(60n)
 })
 
-test('a step that has no nonce yet counts however many its account has sent, and from its nonce on as the others do', async () => {
+test('a step without a nonce counts however many transactions its account has sent, and with a nonce it counts like the others', async () => {
   const owner = anAccount()
   const subjectId = await reserve(owner, { part: 1 })
   expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 9n }), placeOf(owner))).toBe(60n)
@@ -111,7 +111,7 @@ test('a step that has no nonce yet counts however many its account has sent, and
   expect(await available(await snapshotOf(owner, { balance: 60n, nonce: 10n }), placeOf(owner))).toBe(60n)
 })
 
-test('an authorization counts until the block says that it is used', async () => {
+test('an authorization counts until the block reports it as used', async () => {
   const owner = anAccount()
   const subjectId = await reserve(owner, { authorizationNonce: new Uint8Array(32).fill(7) })
   const { seq } = await world.database.db.one(
@@ -123,7 +123,7 @@ test('an authorization counts until the block says that it is used', async () =>
   expect(await available(await snapshotOf(owner, { balance: 60n, used: [seq + 1n] }), placeOf(owner))).toBe(20n)
 })
 
-test('gas counts in the coin at the fee of the day until it is signed, and then at the fee that was signed', async () => {
+test('gas counts in the coin at the current fee until the transaction is signed, and then at the signed fee', async () => {
   const owner = anAccount()
   const transactionId = await aTransaction(owner, 0n)
   await reserve(owner, { asset: 'ETH', rawAmount: 1n, gasLimit: 10n, transactionId })
@@ -143,7 +143,7 @@ function covered(claims: readonly Claim[]): Promise<readonly boolean[]> {
   return world.database.db.tx((tx) => areCovered(world.server.deps, tx, claims))
 }
 
-test('claims are covered in their order, a large one that is not covered takes nothing from a small one behind it', async () => {
+test('claims are covered in order, and a large uncovered claim takes nothing from a smaller one after it', async () => {
   const owner = anAccount()
   const [place, snapshot] = [placeOf(owner), await snapshotOf(owner, { balance: 100n })]
   const claims = [70n, 1_000_000n, 30n, 1n].map((raw) => claim(snapshot, place, raw))
@@ -157,14 +157,14 @@ test('claims by two snapshots of one wallet count each other', async () => {
   expect(await covered([claim(older, placeOf(owner), 90n), claim(newer, placeOf(owner), 30n)])).toEqual([true, true])
 })
 
-test('a snapshot that is older than a minute covers nothing, since reservations of its time may be forgotten', async () => {
+test('a snapshot older than a minute covers nothing, since its reservations may have been deleted', async () => {
   const owner = anAccount()
   const stale = await snapshotOf(owner, { balance: 100n, ageMs: 61_000 })
   const fresh = await snapshotOf(owner, { balance: 100n, ageMs: 50_000 })
   expect(await covered([claim(stale, placeOf(owner), 1n), claim(fresh, placeOf(owner), 1n)])).toEqual([false, true])
 })
 
-test('what can never be sent is given back at the end, and what was sent stays until every reader has passed its block', async () => {
+test('reservations that can never be sent are released at the end, and sent ones stay until every reader has passed their block', async () => {
   const { db } = world.database
   const owner = anAccount()
   const subjectId = await reserve(owner, { transactionId: await aTransaction(owner, 0n, 'final') })

@@ -3,7 +3,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { feeInToken, feeOfGas } from './fees.ts'
 import { type Place, type Snapshot, snapshotMsMax, spendableOf } from './snapshot.ts'
 
-/** What one step takes from one place. */
+/** The amount that one step takes from one place. */
 export interface Want {
   readonly place: Place
   readonly rawAmount: bigint
@@ -11,18 +11,18 @@ export interface Want {
   readonly dataBytes: number
 }
 
-/** What one subject wants to reserve, judged by the snapshot that it was planned with. */
+/** The reservation that one subject requests, evaluated against the snapshot of its plan. */
 export interface Claim {
   readonly snapshot: Snapshot
   readonly wants: readonly Want[]
-  /** What the subject itself brings to a place before it takes from it: a top-up of its gas. */
+  /** Amount that the subject adds to a place before it takes from it: a gas top-up. */
   readonly brings?: { readonly place: Place; readonly rawAmount: bigint } | undefined
 }
 
 /**
- * Whether each claim is covered by what its snapshot shows and all other reservations leave, in their order: each that is covered counts for those
- * behind it. Call it under the owners' locks (`lockOwners`), in the transaction that inserts the reservations. A snapshot that is older than
- * `snapshotMsMax` covers nothing.
+ * Whether each claim is covered by the balances of its snapshot less all other reservations. Claims are evaluated in order: each covered
+ * claim counts against the later ones. Call it under the owners' locks (`lockOwners`), in the transaction that inserts the reservations. A
+ * snapshot older than `snapshotMsMax` covers nothing.
  */
 export async function areCovered(
   ctx: Pick<Ctx, 'deposits'>,
@@ -67,7 +67,7 @@ function nameOf({ network, owner, coin }: Place): string {
   return `${network.name} ${owner} ${coin.symbol}`
 }
 
-/** At most, in the smallest unit of the place's coin. */
+/** Maximum cost in the smallest unit of the place's coin. */
 function costOf({ place: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
   if (gasLimit === 0n) return rawAmount
   if (network.nativeCoin === null) return rawAmount + feeInToken(gasLimit, fees.maxFee, coin.decimals)
@@ -76,12 +76,12 @@ function costOf({ place: { network, coin }, rawAmount, gasLimit, dataBytes }: Wa
 
 const contendedMsMax = 10_000
 
-/** Marks a refusal that is of the moment: another request reserved the money after the snapshot. */
+/** Marks a temporary refusal: another request reserved the money after the snapshot was read. */
 export const contended = new Error('another request reserved the money since it was read')
 
 /**
- * Repeats work that another request got ahead of, from its snapshot on, for ten seconds at most: what is refused is refused for what there is.
- * Each repeat follows a reservation that somebody else made, so that one of several is always served.
+ * Retries work with a new snapshot while other requests reserve the money first, for at most ten seconds. The final refusal is about the
+ * real balance. Each retry follows a reservation of another request, so one of several always succeeds.
  */
 export async function retryOnContention<T>({ clock }: Pick<Ctx, 'clock'>, work: () => Promise<T>): Promise<T> {
   const until = clock.now().getTime() + contendedMsMax

@@ -30,7 +30,7 @@ function placeOf(index: number, coin: Place['coin'] = usdc, tenant: Tenant = ten
   return { tenant, network, walletId: `mwt_${index}`, owner, coin }
 }
 
-/** A quorum that reads a thousand of everything, but for accounts of which it does not agree, and a database that counts. */
+/** A quorum that returns a thousand of everything, except for accounts on which it disagrees, and a database that counts statements. */
 function aStage(disputed: readonly Address[] = []) {
   const { db, statements } = counting(world.database.db)
   const reads: (readonly StateQuestion[])[] = []
@@ -59,7 +59,7 @@ async function reserve(place: Place, rawAmount: bigint): Promise<void> {
   await world.database.db.tx((tx) => insertReservations(tx, tenant, [{ ...row, ...cost }]))
 }
 
-test('a hundred callers at once cost the database and the nodes what one costs, and each has its own amounts', async () => {
+test('a hundred concurrent callers cost the database and the nodes one read, and each gets its own amounts', async () => {
   const callers = Array.from({ length: 100 }, (_, index) => placeOf(index, usdc, tenants[index % 2 === 0 ? 0 : 1]))
   for (const place of callers.slice(0, 10)) await reserve(place, 7n)
   const lone = aStage()
@@ -77,7 +77,7 @@ test('a hundred callers at once cost the database and the nodes what one costs, 
     ).toEqual([index < 10 ? 993n : 1_000n, 1_000n])
 })
 
-test('a balance on which the nodes do not agree fails its own caller and nobody beside it', async () => {
+test('a balance on which the nodes disagree fails its own caller and no other', async () => {
   const [own, other] = [placeOf(200), placeOf(201)]
   const { deps } = aStage([own.owner])
   const [failed, read] = await Promise.allSettled([own, other].map((place) => readFunds(deps, network, [place])))
@@ -85,7 +85,7 @@ test('a balance on which the nodes do not agree fails its own caller and nobody 
   expect(read).toMatchObject({ status: 'fulfilled', value: { spendable: [{ available: 1_000n }] } })
 })
 
-test('a caller whose own reservation does not count sees what it reserved, and the caller beside it does not', async () => {
+test('a caller whose own reservation is excluded sees the amount that it reserved, and a concurrent caller does not', async () => {
   const place = placeOf(300)
   await reserve(place, 40n)
   const { deps } = aStage()

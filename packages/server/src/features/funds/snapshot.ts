@@ -2,11 +2,10 @@ import type { Address, Network } from '@purser/protocol'
 import { bytesToHex } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import type { OfferedFees, StateQuestion } from '../../chain/port.ts'
-import { instantOf } from '../../platform/clock.ts'
 import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import { batch } from '../../platform/db/batch.ts'
 import type { Db, Queryable } from '../../platform/db/db.ts'
-import { gather } from '../../platform/db/gather.ts'
-import { pause } from '../../platform/work/loop.ts'
+import { rootOf } from '../../platform/db/fair-db.ts'
 import { type Coin, feeInToken } from './fees.ts'
 import type { AmountOnHold } from './ports.ts'
 import { type Reserved, readUnderWay, sumReserved } from './store.ts'
@@ -18,26 +17,26 @@ export interface Place {
   readonly walletId: string
   readonly owner: Address
   readonly coin: Coin
-  /** A subject whose own reservations do not count. */
+  /** A subject whose reservations are excluded. */
   readonly except?: string | undefined
 }
 
 interface OwnerState {
-  /** Its transaction count in the block; 0 where no transaction of it was under way. */
+  /** Its transaction count in the block; 0 if it had no transaction in progress. */
   readonly nonce: bigint
-  /** By symbol, in the smallest unit. Undefined where the quorum did not agree on one. */
+  /** By symbol, in the smallest unit. Undefined if the quorum did not agree. */
   readonly balances: ReadonlyMap<string, bigint | undefined>
   /** The reservations, by their `seq`, whose authorization is used in the block. */
   readonly used: readonly bigint[]
 }
 
-/** What accounts had in one block, which is deep enough to count on and whose deposits are booked. */
+/** Balances and nonces of accounts in one block that is deep enough and whose deposits are booked. */
 export interface Snapshot {
   readonly network: Network
   readonly block: bigint
-  /** The height that would be deep enough if its deposits were booked. */
+  /** The height that would be deep enough once its deposits are booked. */
   readonly newest: bigint
-  /** By the database's clock, before anything was read. */
+  /** By the database's clock, taken before any read. */
   readonly readAt: Date
   readonly fees: OfferedFees
   readonly owners: ReadonlyMap<string, OwnerState>
@@ -45,35 +44,37 @@ export interface Snapshot {
 
 type Deps = Pick<Ctx, 'db' | 'chains' | 'deposits'>
 
-/** Longest that a snapshot is used, in milliseconds by the database's clock. */
+/** Longest that a snapshot may be used, in milliseconds by the database's clock. */
 export const snapshotMsMax = 60_000
 
-/** What a round of callers reads: a snapshot, and what the rows say of every place of theirs. */
-interface Round {
+/** Result of one batched read: a snapshot, and the rows for every place in it. */
+interface BatchedRead {
   readonly snapshot: Snapshot
   readonly taken: ReadonlyMap<string, Taken>
 }
 
-type ReadRound = (places: readonly Place[]) => Promise<Round>
+type ReadBatch = (places: readonly Place[]) => Promise<BatchedRead>
 
-const rounds = new WeakMap<Db, Map<string, ReadRound>>()
+const batchReaders = new WeakMap<Db, Map<string, ReadBatch>>()
 
-/** Callers at the same time share one round, which begins after all of them called: its statements and node calls are not one per caller. */
-function roundOf(deps: Deps, network: Network): ReadRound {
-  const networks = rounds.get(deps.db) ?? new Map<string, ReadRound>()
-  rounds.set(deps.db, networks)
+/** Concurrent callers share one read, which begins after all of them called, so that statements and node calls are not made per caller. */
+function batchReaderOf(caller: Deps, network: Network): ReadBatch {
+  const db = rootOf(caller.db)
+  const deps = { ...caller, db }
+  const networks = batchReaders.get(db) ?? new Map<string, ReadBatch>()
+  batchReaders.set(db, networks)
   const read =
     networks.get(network.name) ??
-    gather<readonly Place[], Round>({ itemsMax: 128, roundsMax: 1 }, async (batches) => {
+    batch<readonly Place[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
       const places = new Map(batches.flat().map((place) => [nameOf(place), place]))
       const snapshot = await readOnce(deps, network, [...places.values()])
       const seen = [...places.values()].map((place) => ({ snapshot, place }))
-      const taken = await takenFrom(deps.db, deps, seen)
-      const round = {
+      const taken = await takenFrom(db, deps, seen)
+      const result = {
         snapshot,
         taken: new Map([...places.keys()].flatMap((name, index) => entryOf(name, taken[index]))),
       }
-      return batches.map(() => round)
+      return batches.map(() => result)
     })
   networks.set(network.name, read)
   return read
@@ -88,7 +89,7 @@ function nameOf({ tenant: { organisationId, environment }, walletId, owner, coin
 }
 
 async function readOnce(deps: Deps, network: Network, places: readonly Place[]): Promise<Snapshot> {
-  // Both go to the nodes, and neither needs the answer of the other.
+  // Two independent node requests, sent in parallel.
   const fees = deps.chains.on(network).offeredFees()
   const [offered, seen] = await Promise.all([fees, readStates(deps, network, places)])
   return { network, fees: offered, ...seen }
@@ -134,9 +135,9 @@ async function readStates(
 interface Reading {
   readonly owner: Address
   readonly state: StateQuestion
-  /** Of a balance. */
+  /** Set for a balance. */
   readonly symbol?: string
-  /** Of an authorization. */
+  /** Set for an authorization. */
   readonly seq?: bigint
 }
 
@@ -151,14 +152,14 @@ function stateOf(answers: readonly (Reading & { readonly value: bigint | undefin
   }
 }
 
-/** What of an asset may leave its wallet, in its smallest unit. Below zero where more is reserved than there is. */
+/** Spendable amount of an asset, in its smallest unit. Negative if more is reserved than the balance. */
 export interface Spendable {
   readonly available: bigint
-  /** What waits for the screening of its sender, which is not in `available`. */
+  /** Amount that waits for the screening of its sender; not part of `available`. */
   readonly unscreened: bigint
-  /** What screening froze, which is not in `available` either. */
+  /** Amount that screening froze; not part of `available`. */
   readonly frozen: bigint
-  /** What transactions and authorizations under way will take, which is not in `available`. */
+  /** Amount that transactions and authorizations in progress will take; not part of `available`. */
   readonly reserved: bigint
   /** By the database's clock. */
   readonly readAt: Date
@@ -169,13 +170,13 @@ interface Seen {
   readonly place: Place
 }
 
-/** What the rows take from the balance of a place. */
+/** Amounts that the rows subtract from the balance of a place. */
 interface Taken {
   readonly onHold: AmountOnHold
   readonly reserved: Reserved
 }
 
-/** In the order of `seen`, in two statements. */
+/** Returns them in the order of `seen`, with two statements. */
 async function takenFrom(
   db: Queryable,
   { deposits }: Pick<Ctx, 'deposits'>,
@@ -202,8 +203,8 @@ async function takenFrom(
 }
 
 /**
- * What may leave, in the order of the places: the balance of the snapshot's block less what of it is frozen, unscreened or not final, and less
- * everything that is reserved and not yet subtracted in that block. Under the owners' locks nothing can be reserved in between.
+ * Spendable amounts, in the order of the places: the balance in the snapshot's block less the frozen, unscreened and non-final amounts, and
+ * less all reservations that this block does not include yet. Under the owners' locks no new reservation can be made meanwhile.
  */
 export async function spendableOf(
   db: Queryable,
@@ -228,7 +229,7 @@ function spendableBy({ snapshot, place: { network, owner, coin } }: Seen, taken:
 
 const nothing = { frozen: 0n, unscreened: 0n, notFinal: 0n }
 
-/** Whether the depth at which balances are read is as good as the one that deposits wait for: then what the balance has is final. */
+/** Whether balances are read at the depth that deposits wait for: then everything in the balance is final. */
 function isFinalAtDepth({ depositFinality, confirmationDepth }: Network): boolean {
   return 'depth' in depositFinality && depositFinality.depth <= confirmationDepth
 }
@@ -239,42 +240,35 @@ function ownerIn({ owners }: Snapshot, owner: Address): OwnerState {
   return state
 }
 
-/** A snapshot and what it says of places, before any of it is reserved. */
+/** A snapshot and the spendable amounts of places, before this request reserves any. */
 export interface Funds {
   readonly snapshot: Snapshot
   /** In the order of the places. */
   readonly spendable: readonly Spendable[]
 }
 
-/** What may leave the places, all of one network. */
+/** Reads the spendable amounts of places, all of one network. */
 export async function readFunds(deps: Deps, network: Network, places: readonly Place[]): Promise<Funds> {
-  const { snapshot, taken } = await roundOf(deps, network)(places)
+  const { snapshot, taken } = await batchReaderOf(deps, network)(places)
   return { snapshot, spendable: places.map((place) => spendableBy({ snapshot, place }, taken.get(nameOf(place)))) }
 }
 
 const bookingMsMax = 5_000
-const pollMs = 50
 
 /**
- * Waits until the deposits of the newest block that counts are booked, for five seconds at most. False where they were booked when the snapshot was
- * made or are not booked in time: who is short then is short.
+ * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. Returns false if they were booked when the
+ * snapshot was made, or are not booked in time: a shortage is then final.
  */
 export async function hasCaughtUp(ctx: Ctx, { network, block, newest }: Snapshot): Promise<boolean> {
   return block < newest && isBookedInTime(ctx, network, newest)
 }
 
-/** The same before anything is read. */
+/** Waits for deposits before the first read. */
 export async function waitForDeposits(ctx: Ctx, network: Network): Promise<void> {
   const { newest } = await ctx.chains.on(network).stateAt([])
   await isBookedInTime(ctx, network, newest)
 }
 
-async function isBookedInTime({ db, clock, deposits }: Ctx, network: Network, block: bigint): Promise<boolean> {
-  const until = instantOf(clock.now().getTime() + bookingMsMax)
-  for (;;) {
-    const bookedTo = await deposits.bookedTo(db, network.name)
-    if (bookedTo !== undefined && bookedTo >= block) return true
-    if (clock.now() >= until) return false
-    await pause(pollMs, new AbortController().signal)
-  }
+function isBookedInTime({ db, deposits }: Ctx, { name }: Network, block: bigint): Promise<boolean> {
+  return deposits.isBookedInTime(db, name, { block, msMax: bookingMsMax })
 }

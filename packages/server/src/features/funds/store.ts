@@ -20,19 +20,19 @@ export interface NewReservation extends Account {
   readonly reason: Reason
   /** The transfer, the sweep's transfer or the withdrawal that it belongs to. */
   readonly subjectId: string
-  /** The place of the step in its subject. */
+  /** Position of the step in its subject. */
   readonly part: number
   readonly rawAmount: bigint
   readonly gasLimit: bigint
   readonly dataBytes: number
   readonly transactionId: ChainTransactionId | null
-  /** Of an EIP-3009 authorization that the owner signs: 32 bytes. */
+  /** Nonce of an EIP-3009 authorization that the owner signs: 32 bytes. */
   readonly authorizationNonce: Uint8Array | null
 }
 
 /**
- * Lets one transaction at a time reserve money of these accounts, whatever process it runs in. In one order, so that no two wait for each
- * other; call it once per transaction, before any other lock.
+ * Locks these accounts, so that one transaction at a time reserves their money, in any process. Locks are taken in a fixed order, so that
+ * no two transactions deadlock; call it once per transaction, before any other lock.
  */
 export async function lockOwners(tx: Tx, accounts: readonly Account[]): Promise<void> {
   const names = [...new Set(accounts.map(({ network, owner }) => `funds:${network}/${owner.toLowerCase()}`))].toSorted()
@@ -60,7 +60,7 @@ export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly 
     left join chain_transactions c on c.id = transaction_id`)
 }
 
-/** Ties what a step reserved to the transaction that carries it out, whose gas limit may differ from the planned one. */
+/** Assigns a step's reservations to the transaction that executes it, whose gas limit may differ from the planned one. */
 export async function assignReservations(
   tx: Tx,
   { subjectId, part }: Pick<NewReservation, 'subjectId' | 'part'>,
@@ -71,22 +71,22 @@ export async function assignReservations(
     from chain_transactions c where c.id = ${transactionId} and r.subject_id = ${subjectId} and r.part = ${part}`)
 }
 
-/** Deletes what a subject reserved that has no transaction yet, to reserve it anew in the same transaction. */
+/** Deletes a subject's reservations that have no transaction yet, so that it can reserve anew in the same transaction. */
 export async function dropReservations(tx: Tx, subjectId: string): Promise<void> {
   await tx.run(
     sql`delete from reservations where subject_id = ${subjectId} and nonce is null and authorization_nonce is null`,
   )
 }
 
-/** Of a subject that has ended; `isBack`: its authorization can never be used any more. */
+/** A subject that has ended; `isBack`: its authorization can never be used. */
 export interface EndedSubject {
   readonly subjectId: string
   readonly isBack: boolean
 }
 
 /**
- * Gives back what the subjects reserved and can never take: steps that have no transaction, and authorizations that are void. The others stay
- * until no reader can see a block from before them (`pruneReservations`).
+ * Releases reservations that the subjects can never take: steps without a transaction, and void authorizations. The others stay until no
+ * reader can use a block from before them (`pruneReservations`).
  */
 export async function endReservations(tx: Tx, subjects: readonly EndedSubject[]): Promise<void> {
   if (subjects.length === 0) return
@@ -109,13 +109,13 @@ const UnderWayRow = z.object({
   nonce: z.instanceof(Uint8Array).nullable(),
 })
 
-/** What the chain may have taken already of what accounts reserved. */
+/** Reservations of accounts that the chain may already have taken. */
 export interface UnderWay {
   /** When the statement began, by the database's clock: the clocks of the processes do not matter. */
   readonly readAt: Date
-  /** Accounts that have reserved money for a transaction with a nonce. */
+  /** Accounts with reservations that have a nonce. */
   readonly senders: ReadonlySet<string>
-  /** Authorizations for which money is reserved; `nonce` has 32 bytes. */
+  /** Authorizations with reservations; `nonce` has 32 bytes. */
   readonly authorizations: readonly {
     readonly seq: bigint
     readonly owner: string
@@ -124,7 +124,7 @@ export interface UnderWay {
   }[]
 }
 
-/** Reads what is under way of the accounts, in one statement. */
+/** Reads the reservations of the accounts that are in progress, in one statement. */
 export async function readUnderWay(db: Queryable, network: string, owners: readonly string[]): Promise<UnderWay> {
   const [first, ...others] = await db.many(
     UnderWayRow,
@@ -138,7 +138,7 @@ export async function readUnderWay(db: Queryable, network: string, owners: reado
       where network = ${network} and owner = any(${owners}::text[]) and authorization_nonce is not null
     ) as found on true`,
   )
-  if (first === undefined) throw new Error('the database did not say what time it is')
+  if (first === undefined) throw new Error('the database returned no time')
   const rows = [first, ...others]
   return {
     readAt: first.readAt,
@@ -149,21 +149,21 @@ export async function readUnderWay(db: Queryable, network: string, owners: reado
   }
 }
 
-/** What is reserved of an asset, as of a block. */
+/** A query for the reserved amount of an asset, as of a block. */
 export interface ReservedQuestion extends Account {
   readonly asset: string
-  /** The owner's transaction count in the block, or a lower number: what has a lower nonce is in the block's balance. */
+  /** The owner's transaction count in the block, or a lower number: reservations with a lower nonce are in the block's balance. */
   readonly nonce: bigint
   /** The reservations whose authorization is used in the block. */
   readonly used: readonly bigint[]
   /** Wei per gas and per 256 bytes, for transactions that are not signed yet. */
   readonly maxFee: bigint
   readonly l1Fee: bigint
-  /** Whose own reservations do not count. */
+  /** A subject whose reservations are excluded. */
   readonly except: string | undefined
 }
 
-/** What a step without a nonce has in the index: more than any nonce. */
+/** Index value of a step without a nonce: greater than any nonce. */
 const noNonce = sql`9223372036854775807`
 
 const Reserved = z.object({ raw: Raw, wei: Raw, readAt: z.date() })
@@ -173,7 +173,7 @@ const Reserved = z.object({ raw: Raw, wei: Raw, readAt: z.date() })
  */
 export type Reserved = z.output<typeof Reserved>
 
-/** In the order of the questions. */
+/** Returns them in the order of the queries. */
 export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[]): Promise<Reserved[]> {
   const each = <T>(read: (question: ReservedQuestion) => T): T[] => questions.map(read)
   const used = questions.flatMap(({ used }, index) => used.map((seq) => ({ place: index + 1, seq })))
@@ -222,8 +222,8 @@ export async function markEnded(db: Queryable, network: string, block: bigint): 
 }
 
 /**
- * Deletes reservations that ended so many seconds ago and whose block the watcher has passed: a balance of an earlier block is not read any more,
- * and none is used for longer than `snapshotMsMax`.
+ * Deletes reservations that ended this many seconds ago and whose block the watcher has passed: balances of earlier blocks are not read any
+ * more, and none is used for longer than `snapshotMsMax`.
  */
 export async function deleteEnded(
   db: Queryable,

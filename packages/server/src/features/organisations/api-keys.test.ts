@@ -54,7 +54,7 @@ test('keys are listed newest first with the fields of decisions.md and never the
   expect(JSON.stringify(listed.list)).not.toContain('svc_')
 })
 
-test('a test key makes no live key, sees none and revokes none; a live key makes, sees and revokes both', async () => {
+test('a test key creates, sees and revokes no live key; a live key creates, sees and revokes both', async () => {
   const refused = await world.call(org.testKey, 'POST', path, { name: 'x', environment: 'live' })
   expect([refused.status, codeOf(refused)]).toEqual([403, 'environment-not-allowed'])
   const live = await aKey(org.liveKey, 'live')
@@ -104,7 +104,7 @@ test('another organisation in the path is 401, whether it exists or not', async 
   }
 })
 
-test('a key of another organisation is 404 in the same words as one that never existed', async () => {
+test('a key of another organisation is the same 404 as one that never existed', async () => {
   const { id } = await aKey(other.testKey)
   const foreign = await world.call(org.testKey, 'DELETE', `${path}/${id}`)
   const missing = await world.call(org.testKey, 'DELETE', `${path}/key_01h455vb4pex5vsknk084sn02q`)
@@ -115,7 +115,7 @@ test('a key of another organisation is 404 in the same words as one that never e
   expect(codeOf(missing)).toBe('api-key-not-found')
 })
 
-test('a revoked key fails on the next request, on every process, and is listed as revoked', async () => {
+test('a revoked key fails at the next request, on every process, and is listed as revoked', async () => {
   const second = await world.another()
   const { id, key } = await aKey()
   const ask = (base: string) => fetch(`${base}/organisations/current`, { headers: { authorization: `Bearer ${key}` } })
@@ -129,7 +129,7 @@ test('a revoked key fails on the next request, on every process, and is listed a
   expect(again?.revokedAt).toBe(record?.revokedAt)
 })
 
-test('no request that begins after the answer to the revocation succeeds, however many are under way', async () => {
+test('no request that begins after the response to the revocation succeeds, however many are in flight', async () => {
   const { id, key } = await aKey()
   const under = Array.from({ length: 40 }, () => world.call(key, 'GET', '/organisations/current'))
   await world.call(org.testKey, 'DELETE', `${path}/${id}`)
@@ -138,7 +138,7 @@ test('no request that begins after the answer to the revocation succeeds, howeve
   await Promise.all(under)
 })
 
-test('a key that a key made belongs to the same account', async () => {
+test('a key that was created by a key belongs to the same account', async () => {
   const { key } = await aKey()
   const account = await world.call(org.testKey, 'GET', '/account')
   expect((await world.call(key, 'GET', '/account')).body).toEqual(account.body)

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { composeApiKey } from '@purser/protocol'
 import type { z } from 'zod'
+import { requireFresh } from '../../platform/access.ts'
 import type { Ctx, Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, type ApiKeyId, newId, type OrganisationId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
@@ -20,8 +22,8 @@ interface KeyRequest {
 }
 
 /**
- * Makes a key of 256 random bits and stores only its hash, so that reading the database opens nothing. The text in the
- * answer exists nowhere else.
+ * Creates a key of 256 random bits and stores only its hash, so that reading the database grants no access. The text in the
+ * response exists nowhere else.
  */
 export async function makeApiKey(
   ctx: Acting,
@@ -43,16 +45,24 @@ export async function makeApiKey(
   return { ...made, key }
 }
 
-/** A new key for the caller's organisation. A test key cannot make live ones: it must not be a way to real money. */
+/** Creates a key for the caller's organization. A test key cannot create live keys: it must not give access to real money. */
 export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> {
   return ctx.db.tx(async (tx) => {
-    if (ctx.tenant.environment === 'test' && request.environment === 'live') throw fail('environment-not-allowed')
+    refuseEnvironment(ctx, request.environment)
     const { id: createdBy } = await callersAccount(ctx, tx)
     return makeApiKey(ctx, tx, ctx.tenant.organisationId, { ...request, createdBy })
   })
 }
 
-/** A key that the operator makes for an organisation; it counts as made by the owner who joined first. */
+/** A person may make the first live key, from either environment, with fresh authentication. */
+function refuseEnvironment({ person, tenant, environments, clock }: Ctx, environment: Environment): void {
+  if (environment === 'test') return
+  if (person === undefined && tenant.environment === 'test') throw fail('environment-not-allowed')
+  if (!environments.includes(environment)) throw failPlatform('environment-not-served')
+  requireFresh({ person, clock })
+}
+
+/** Creates a key for an organization as the operator; it counts as created by the owner who joined first. */
 export function createKeyAsOperator(
   ctx: Acting,
   organisationId: OrganisationId,
@@ -73,8 +83,8 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 }
 
 /**
- * Ends a key for good. Every request looks its key up, so once this has committed no process takes it again. Revoking a
- * revoked key changes nothing.
+ * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Revoking a revoked
+ * key changes nothing.
  */
 export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId): Promise<void> {
   return ctx.db.tx(async (tx) => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { aWorld, type Org, unreachableMain, type World } from '../../../test/world.ts'
-import { appendAudits } from '../../platform/audit.ts'
+import { appendAudit } from '../../platform/audit.ts'
 import { type Db, type Sql, sql } from '../../platform/db/db.ts'
 import { verifyAuditLog } from './index.ts'
 
@@ -12,6 +13,15 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 
 const path = '/organisations/current/audit-log'
+
+/** Statements that wait for a lock. */
+async function countWaiting(db: Db): Promise<number> {
+  const { count } = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return Number(count)
+}
 
 /** An organisation with a history: founding, two keys, a rename, a member, a wallet. */
 async function anOrganisationWithAHistory(): Promise<Org> {
@@ -80,7 +90,7 @@ test('the log is paged, newest first', async () => {
   expect([...first.list, ...second.list].map((record) => record.sequence)).toEqual([6, 5, 4, 3, 2, 1])
 })
 
-test('what failed left no record', async () => {
+test('a failed request leaves no record', async () => {
   const org = await world.organisation('hobby')
   await world.wallet(org)
   await expect(world.wallet(org)).rejects.toThrow('byo-wallet-limit-reached')
@@ -88,13 +98,58 @@ test('what failed left no record', async () => {
   expect(list.filter((record) => record.action === 'wallets.byo.create')).toHaveLength(1)
 })
 
-test('records that are written together are chained in their order, and the log stays whole', async () => {
+test('a transaction that appends a record and then waits for a row blocks none that has the row and appends one too', async () => {
+  const org = await world.organisation()
+  const { db } = world.database
+  const { clock, random } = world.server.deps
+  const tenant = { organisationId: org.id, environment: 'test' } as const
+  const ctx = { clock, random, tenant, actor: { kind: 'system' }, requestId: 'req_01h455vb4pex5vsknk084sn02q' } as const
+  const lockRow = sql`select 1 from organisations where id = ${org.id} for no key update`
+  let appendedFirst: Promise<void> | undefined
+  await db.tx(async (tx) => {
+    await tx.run(lockRow)
+    appendedFirst = db.tx(async (other) => {
+      appendAudit(ctx, other, { action: 'appended-then-locked' })
+      await other.run(lockRow)
+    })
+    await expect.poll(() => countWaiting(db)).toBeGreaterThan(0)
+    appendAudit(ctx, tx, { action: 'locked-then-appended' })
+  })
+  await appendedFirst
+  const { list } = await world.call(org.liveKey, 'GET', path)
+  expect(list.slice(0, 2).map(({ action }) => action)).toEqual(['appended-then-locked', 'locked-then-appended'])
+  expect(await verifyAuditLog(world.database, org.id)).toMatchObject({ intact: true })
+})
+
+test('of two transactions that append to two logs in opposite order neither waits forever', async () => {
+  const orgs = [await world.organisation(), await world.organisation()]
+  const { db } = world.database
+  const { clock, random } = world.server.deps
+  const append = (order: readonly Org[]) =>
+    db.tx(async (tx) => {
+      for (const { id: organisationId } of order) {
+        const tenant = { organisationId, environment: 'test' } as const
+        const ctx = {
+          clock,
+          random,
+          tenant,
+          actor: { kind: 'system' },
+          requestId: 'req_01h455vb4pex5vsknk084sn02q',
+        } as const
+        appendAudit(ctx, tx, { action: 'crossed' })
+      }
+    })
+  await Promise.all(Array.from({ length: 40 }, (_, n) => append(n % 2 === 0 ? orgs : orgs.toReversed())))
+  for (const org of orgs) expect(await verifyAuditLog(world.database, org.id)).toMatchObject({ intact: true })
+})
+
+test('records that are written together are chained in their order, and the log stays intact', async () => {
   const org = await world.organisation()
   const { clock, random } = world.server.deps
   const tenant = { organisationId: org.id, environment: 'live' } as const
   const ctx = { clock, random, tenant, actor: { kind: 'system' }, requestId: 'req_01h455vb4pex5vsknk084sn02q' } as const
   const entries = ['first', 'second', 'third'].map((action) => ({ action, details: { 'a"b': '{\\"x\\"}', action } }))
-  await world.database.db.tx((tx) => appendAudits(ctx, tx, entries))
+  await world.database.db.tx(async (tx) => appendAudit(ctx, tx, ...entries))
   const { list } = await world.call(org.liveKey, 'GET', path)
   expect(list.slice(0, 3).map(({ sequence, action, target }) => [sequence, action, target])).toEqual([
     [6, 'third', null],
@@ -105,7 +160,7 @@ test('records that are written together are chained in their order, and the log 
   expect(await verifyAuditLog(world.database, org.id)).toEqual({ intact: true, records: 6n })
 })
 
-test('an untouched log is found whole, also when a record is appended in the middle of the check', async () => {
+test('an unchanged log is reported as intact, also when a record is appended during the check', async () => {
   const org = await anOrganisationWithAHistory()
   expect(await verifyAuditLog(world.database, org.id)).toEqual({ intact: true, records: 6n })
   const { db } = world.database

@@ -27,7 +27,7 @@ function shown(row: AuditRow): z.input<typeof AuditLogRecord> {
   }
 }
 
-/** The newest records of the operator's own log, newest first; for whoever works on the database itself. */
+/** Returns the newest records of the operator's own log, newest first; for direct access to the database. */
 export async function readOperatorLog(
   { db }: Pick<Deps, 'db'>,
   limit: number,
@@ -36,8 +36,9 @@ export async function readOperatorLog(
 }
 
 /**
- * Whether an audit log is whole: every hash recomputed, no record missing, none after the head. Every organisation's log begins with its
- * founding, so an empty one was emptied; the operator's own is empty until the first rotation. Undefined for an organisation unknown.
+ * Checks that an audit log is intact: recomputes every hash; no record may be missing, and none may follow the head. Every
+ * organization's log begins with its creation, so an empty one was emptied; the operator's own log is empty until the first
+ * rotation. Undefined for an unknown organization.
  */
 export function verifyAuditLog(deps: Pick<Deps, 'db'>, owner: AuditOwner): Promise<AuditVerdict | undefined> {
   return deps.db.tx(async (tx) => {

@@ -5,7 +5,7 @@ import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import { EnvironmentName } from './schema.ts'
 
-const Actor = z.looseObject({ kind: z.enum(['api-key', 'operator', 'system']) })
+const Actor = z.looseObject({ kind: z.enum(['api-key', 'person', 'guest', 'operator', 'system']) })
 
 export const AuditRow = z.object({
   id: id('aud'),
@@ -23,7 +23,7 @@ export const AuditRow = z.object({
 export type AuditRow = z.output<typeof AuditRow>
 
 /**
- * Records, newest first, one more than the limit. A test key sees what concerns the organisation as a whole and the test
+ * Returns records, newest first, one more than the limit. A test key sees records about the organization as a whole and the test
  * environment; a live key sees the whole log, since only a whole chain can be checked.
  */
 export function listAuditRecords(
@@ -42,7 +42,7 @@ export function listAuditRecords(
   )
 }
 
-/** Records of the operator's own log, newest first. */
+/** Returns records of the operator's own log, newest first. */
 export function listOperatorRecords(db: Queryable, limit: number): Promise<AuditRow[]> {
   return db.many(
     AuditRow,
@@ -52,7 +52,7 @@ export function listOperatorRecords(db: Queryable, limit: number): Promise<Audit
   )
 }
 
-/** Makes every statement of the transaction see one moment, so that records appended meanwhile break no check. */
+/** Makes every statement of the transaction read one snapshot, so that records appended meanwhile break no check. */
 export async function freezeSnapshot(tx: Tx): Promise<void> {
   await tx.run(sql`set transaction isolation level repeatable read, read only`)
 }

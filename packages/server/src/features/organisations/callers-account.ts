@@ -1,11 +1,16 @@
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
-import { type AccountRow, findKeyCreator } from './store.ts'
+import { type AccountRow, findAccount, findKeyCreator } from './store.ts'
 
-/** The account behind the calling key: the one that made it. Keys that a key makes belong to that account as well. */
+/** Returns the account behind the call: the person, or whoever created the API key. Keys that a key creates belong to that account too. */
 export async function callersAccount(ctx: Ctx, db: Queryable): Promise<AccountRow> {
-  if (ctx.actor.kind !== 'api-key') throw new Error('only a call with an API key has an account behind it')
-  const account = await findKeyCreator(db, ctx.tenant.organisationId, ctx.actor.apiKeyId)
-  if (account === undefined) throw new Error('the calling key has no account')
+  const account = await findCaller(ctx, db)
+  if (account === undefined) throw new Error('the caller has no account')
   return account
+}
+
+function findCaller({ actor, tenant }: Ctx, db: Queryable): Promise<AccountRow | undefined> {
+  if (actor.kind === 'person') return findAccount(db, actor.accountId)
+  if (actor.kind === 'api-key') return findKeyCreator(db, tenant.organisationId, actor.apiKeyId)
+  throw new Error('only a person or an API key has an account')
 }

@@ -2,7 +2,7 @@ import { defineErrors } from '../../platform/errors.ts'
 
 export const fail = defineErrors({
   'organisation-not-found': { status: 404, title: 'Organisation Not Found', detail: 'No such organisation.' },
-  'account-not-found': { status: 404, title: 'Account Not Found', detail: 'No such account.' },
+  'invitation-not-found': { status: 404, title: 'Invitation Not Found', detail: 'No such invitation of this account.' },
   'member-not-found': { status: 404, title: 'Member Not Found', detail: 'No such member of this organisation.' },
   'already-a-member': {
     status: 409,

@@ -40,7 +40,7 @@ function aClock(at: string) {
   }
 }
 
-/** Of the test key and then of the live one: two ids of one millisecond come in any order. */
+/** Returns the last use of the test key and then of the live key: two ids of one millisecond have no fixed order. */
 async function lastUsed(organisationId: string): Promise<(string | null)[]> {
   const rows = await world.database.db.many(
     z.object({ lastUsedAt: z.date().nullable() }),
@@ -49,7 +49,7 @@ async function lastUsed(organisationId: string): Promise<(string | null)[]> {
   return rows.map((row) => row.lastUsedAt?.toISOString() ?? null)
 }
 
-test('a hundred requests at once are one statement, and each gets its own identity or none', async () => {
+test('a hundred parallel requests share one statement, and each gets its own identity or none', async () => {
   const orgs = await Promise.all([world.organisation(), world.organisation()])
   const { db, statements } = countingDb(world.database.db)
   const directory = createKeyDirectory({ db, clock: aClock('2026-01-01T00:00:00Z') })
@@ -91,13 +91,13 @@ test('a process whose clock is behind does not set back when a key was last used
   expect(await lastUsed(org.id)).toEqual([null, '2026-01-01T10:05:00.000Z'])
 })
 
-test('no request waits for the note of its use, and a note that cannot be written fails no request', async () => {
+test('no request waits for the record of its use, and a failed record fails no request', async () => {
   const org = await world.organisation()
-  const held = Promise.withResolvers<number>()
+  const pending = Promise.withResolvers<number>()
   const clock = aClock('2026-01-01T10:00:00Z')
-  const directory = createKeyDirectory({ db: { ...world.database.db, run: () => held.promise }, clock })
+  const directory = createKeyDirectory({ db: { ...world.database.db, run: () => pending.promise }, clock })
   expect(await directory.findKey(hashOf(org.testKey))).toMatchObject({ organisationId: org.id })
-  held.reject(new Error('the database is gone'))
+  pending.reject(new Error('the database is gone'))
   await directory.stop()
   expect(await directory.findKey(hashOf(org.testKey))).toMatchObject({ organisationId: org.id })
   await directory.stop()

@@ -1,6 +1,6 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { Deps } from '../../platform/ctx.ts'
-import { gather } from '../../platform/db/gather.ts'
+import { batch } from '../../platform/db/batch.ts'
 import type { FindKey, Identity } from '../../platform/http/authenticate.ts'
 import type { ApiKeyId } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
@@ -8,21 +8,21 @@ import { listKeysByHash, listRevoked, markUsed } from './key-store.ts'
 
 export interface KeyDirectory {
   readonly findKey: FindKey
-  /** Those of the keys that were revoked, for what stays open longer than a request. */
+  /** Returns those of the keys that were revoked, for connections that outlive a request. */
   revokedKeys(apiKeyIds: readonly ApiKeyId[]): Promise<readonly ApiKeyId[]>
-  /** Writes what is left of when keys were last used. Called after the last request and before the database closes. */
+  /** Writes the pending last uses. Called after the last request and before the database closes. */
   stop(): Promise<void>
 }
 
 type DirectoryDeps = Pick<Deps, 'db' | 'clock'> & { readonly log?: Log }
 
 /**
- * Finds the identity behind a key's hash. Concurrent requests share one statement and nothing is remembered between
- * statements, so a revocation that has committed holds for every request that begins after it, on every process.
+ * Finds the identity behind a key's hash. Concurrent requests share one statement and nothing is cached between statements, so a
+ * committed revocation applies to every request that begins after it, on every process.
  */
 export function createKeyDirectory(deps: DirectoryDeps): KeyDirectory {
   const uses = createUses(deps)
-  const find = gather<Uint8Array, Identity | undefined>({ itemsMax: 256, roundsMax: 1 }, async (hashes) => {
+  const find = batch<Uint8Array, Identity | undefined>({ itemsMax: 256, batchesMax: 1 }, async (hashes) => {
     const names = hashes.map((hash) => Buffer.from(hash).toString('hex'))
     const distinct = new Map(names.map((name, index) => [name, hashes[index] ?? new Uint8Array()]))
     const found = new Map<string, Identity>()
@@ -45,7 +45,7 @@ export function createKeyDirectory(deps: DirectoryDeps): KeyDirectory {
 const minuteMs = 60_000
 const keysRememberedMax = 100_000
 
-/** Writes in the background, at most once a minute for a key, the minute in which it was used. No request waits for it. */
+/** Records in the background, at most once a minute per key, the minute in which it was used. No request waits for it. */
 function createUses(deps: DirectoryDeps): { note(apiKeyId: ApiKeyId): void; flush(): Promise<void> } {
   const noted = new Map<ApiKeyId, number>()
   let pending = new Map<ApiKeyId, Date>()

@@ -35,14 +35,14 @@ export async function insertApiKey(tx: Tx, organisationId: OrganisationId, key: 
 }
 
 /**
- * Which keys a caller may list and revoke: a test key those of test alone; a live key, which may make both, those of the
- * whole organisation.
+ * The keys that a caller may list and revoke: a test key those of test; a live key, which may create both, those of the whole
+ * organization.
  */
 function inReach(tenant: Tenant): Sql {
   return sql`organisation_id = ${tenant.organisationId} and (environment = ${tenant.environment} or ${tenant.environment}::text = 'live')`
 }
 
-/** Keys, newest first, revoked ones too, one more than the limit. */
+/** Returns keys, newest first, including revoked ones, one more than the limit. */
 export function listApiKeys(
   db: Queryable,
   tenant: Tenant,
@@ -57,7 +57,7 @@ export function listApiKeys(
   )
 }
 
-/** Holds the key until the transaction ends. */
+/** Locks the key until the transaction ends. */
 export function lockApiKey(tx: Tx, tenant: Tenant, apiKeyId: ApiKeyId): Promise<ApiKeyRow | undefined> {
   return tx.maybeOne(
     ApiKeyRow,
@@ -77,7 +77,7 @@ const LiveKey = z.object({
   environment: EnvironmentName,
 })
 
-/** Those of the hashes that are of keys which hold now. Looks across organisations: it is how one is found. */
+/** Returns the valid keys with these hashes. It searches across organizations, because it finds the organization. */
 export function listKeysByHash(db: Queryable, hashes: readonly Uint8Array[]): Promise<z.output<typeof LiveKey>[]> {
   return db.many(
     LiveKey,
@@ -87,7 +87,7 @@ export function listKeysByHash(db: Queryable, hashes: readonly Uint8Array[]): Pr
   )
 }
 
-/** Those of the keys that take no calls any more. Looks across organisations, as the look-up by hash does. */
+/** Returns those of the keys that are revoked. It searches across organizations, as the lookup by hash does. */
 export async function listRevoked(db: Queryable, apiKeyIds: readonly ApiKeyId[]): Promise<ApiKeyId[]> {
   const rows = await db.many(
     z.object({ id: id('key') }),
@@ -96,11 +96,11 @@ export async function listRevoked(db: Queryable, apiKeyIds: readonly ApiKeyId[])
   return rows.map((row) => row.id)
 }
 
-/** Writes when keys were last used; rows are taken in one order, so that two processes never wait for each other. */
+/** Writes when keys were last used; rows are locked in one order, so that two processes never deadlock. */
 export async function markUsed(db: Queryable, uses: ReadonlyMap<ApiKeyId, Date>): Promise<void> {
   await db.run(sql`
     with given as (select * from unnest(${[...uses.keys()]}::text[], ${[...uses.values()]}::timestamptz[]) as given (id, used_at)),
-      held as (select id from api_keys where id in (select id from given) order by id for no key update)
+      locked as (select id from api_keys where id in (select id from given) order by id for no key update)
     update api_keys set last_used_at = greatest(api_keys.last_used_at, given.used_at)
-    from given join held on held.id = given.id where api_keys.id = given.id`)
+    from given join locked on locked.id = given.id where api_keys.id = given.id`)
 }

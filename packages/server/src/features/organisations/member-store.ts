@@ -7,7 +7,8 @@ import { Role } from './roles.ts'
 export const MemberRow = z.object({
   sequence: z.bigint(),
   accountId: id('acc'),
-  email: z.string(),
+  /** Null where the account was invited by its id and has not accepted. */
+  email: z.string().nullable(),
   role: Role,
   status: z.enum(['active', 'invited']),
   createdAt: z.date(),
@@ -15,19 +16,27 @@ export const MemberRow = z.object({
 export type MemberRow = z.output<typeof MemberRow>
 
 const rows = sql`
-  select members.sequence, members.account_id, accounts.email, members.role, members.created_at,
-    case when accounts.accepted_at is null then 'invited' else 'active' end as status
-  from members join accounts on accounts.id = members.account_id`
+  select members.sequence, members.account_id, members.role, members.created_at,
+    case when members.accepted_at is null then members.invited_email else accounts.email end as email,
+    case when members.accepted_at is null then 'invited' else 'active' end as status
+  from members left join accounts on accounts.id = members.account_id`
 
-/** Makes the account a member; false when it is one already. */
-export async function insertMember(
-  tx: Tx,
-  organisationId: OrganisationId,
-  member: { readonly accountId: AccountId; readonly role: Role; readonly createdAt: Date },
-): Promise<boolean> {
+export interface NewMemberRow {
+  readonly accountId: AccountId
+  readonly role: Role
+  readonly createdAt: Date
+  /** Null for an invitation. */
+  readonly acceptedAt: Date | null
+  /** The address that was invited, where it was one. */
+  readonly invitedEmail: string | null
+}
+
+/** Adds the account as a member; false if it is one already. */
+export async function insertMember(tx: Tx, organisationId: OrganisationId, member: NewMemberRow): Promise<boolean> {
+  const { accountId, role, createdAt, acceptedAt, invitedEmail } = member
   const inserted = await tx.run(sql`
-    insert into members (organisation_id, account_id, role, created_at)
-    values (${organisationId}, ${member.accountId}, ${member.role}, ${member.createdAt}) on conflict do nothing`)
+    insert into members (organisation_id, account_id, role, created_at, accepted_at, invited_email)
+    values (${organisationId}, ${accountId}, ${role}, ${createdAt}, ${acceptedAt}, ${invitedEmail}) on conflict do nothing`)
   return inserted === 1
 }
 
@@ -42,7 +51,7 @@ export function findMember(
   )
 }
 
-/** Members, the latest to join first, one more than the limit. */
+/** Returns members, the latest to join first, one more than the limit. */
 export function listMembers(
   db: Queryable,
   organisationId: OrganisationId,
@@ -56,20 +65,20 @@ export function listMembers(
   )
 }
 
-/** How many owners there are; the caller holds the organisation, so that the answer stays true. */
+/** Counts the owners; the caller has locked the organization, so that the count stays true. */
 export async function countOwners(tx: Tx, organisationId: OrganisationId): Promise<number> {
   const row = await tx.one(
     z.object({ count: z.bigint() }),
-    sql`select count(*) as count from members where organisation_id = ${organisationId} and role = 'owner'`,
+    sql`select count(*) as count from members where organisation_id = ${organisationId} and role = 'owner' and accepted_at is not null`,
   )
   return Number(row.count)
 }
 
-/** The owner who joined first. */
+/** Returns the owner who joined first. */
 export async function findFirstOwner(db: Queryable, organisationId: OrganisationId): Promise<MemberRow | undefined> {
   return db.maybeOne(
     MemberRow,
-    sql`${rows} where members.organisation_id = ${organisationId} and members.role = 'owner' order by members.sequence limit 1`,
+    sql`${rows} where members.organisation_id = ${organisationId} and members.role = 'owner' and members.accepted_at is not null order by members.sequence limit 1`,
   )
 }
 
@@ -86,4 +95,23 @@ export async function markRole(
 
 export async function deleteMember(tx: Tx, organisationId: OrganisationId, accountId: AccountId): Promise<void> {
   await tx.run(sql`delete from members where organisation_id = ${organisationId} and account_id = ${accountId}`)
+}
+
+/** Accepts an invitation; false where the account has none to this organisation. Accepting it again changes nothing. */
+export async function markAccepted(
+  tx: Tx,
+  organisationId: OrganisationId,
+  accountId: AccountId,
+  acceptedAt: Date,
+): Promise<boolean> {
+  const accepted = await tx.run(sql`
+    update members set accepted_at = ${acceptedAt}
+    where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is null`)
+  return accepted === 1
+}
+
+export async function deleteInvitation(tx: Tx, organisationId: OrganisationId, accountId: AccountId): Promise<boolean> {
+  const deleted = await tx.run(sql`
+    delete from members where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is null`)
+  return deleted === 1
 }

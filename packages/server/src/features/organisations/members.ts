@@ -1,6 +1,8 @@
 import type { z } from 'zod'
+import { requireFresh } from '../../platform/access.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { type PageQuery, pageOf } from '../../platform/wire.ts'
@@ -18,29 +20,45 @@ import {
 import type { Role } from './roles.ts'
 import type { Member, NewMember } from './schema.ts'
 import { openSequenceCursor } from './sequence-cursor.ts'
-import { type AccountRow, findAccount, lockOrganisation, upsertAccount } from './store.ts'
+import { lockOrganisation, upsertAccount } from './store.ts'
 
-/** Adds a person by account or by e-mail address; an unknown address gets an account that waits for its first sign-in. */
+/**
+ * Invites a person by account or by e-mail address. What is answered does not depend on whether the account exists; an unknown address gets
+ * an account that waits for its first sign-in. The person is a member from the moment that they accept.
+ */
 export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
+  refuseRoles(ctx, [request.role])
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
-    const account = await accountToAdd(ctx, tx, request)
-    if (account === undefined) throw fail('account-not-found')
-    const member = { accountId: account.id, role: request.role, createdAt: ctx.clock.now() }
+    const { role, email = null } = request
+    const accountId = await accountToInvite(ctx, tx, request)
+    const member = { accountId, role, createdAt: ctx.clock.now(), acceptedAt: null, invitedEmail: email }
     if (!(await insertMember(tx, organisationId, member))) throw fail('already-a-member')
-    const details = { role: request.role }
-    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.add', target: account.id, details })
-    const { role, createdAt } = member
-    const payload = { accountId: account.id, email: account.email, role, invitedAt: createdAt.toISOString() }
+    const details = { role }
+    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.add', target: accountId, details })
+    const payload = { accountId, email, role, invitedAt: member.createdAt.toISOString() }
     await ctx.publish(tx, 'member.invited', payload)
-    return shown(await getMember(tx, ctx, account.id))
+    return shown(await getMember(tx, ctx, accountId))
   })
 }
 
-function accountToAdd(ctx: Ctx, tx: Tx, { accountId, email }: NewMember): Promise<AccountRow | undefined> {
-  if (accountId !== undefined) return findAccount(tx, accountId)
+async function accountToInvite(ctx: Ctx, tx: Tx, { accountId, email }: NewMember): Promise<AccountId> {
+  if (accountId !== undefined) return accountId
   if (email === undefined) throw new Error('a new member is named by account or by e-mail address')
-  return upsertAccount(tx, { id: newId('acc', ctx), email, name: null, acceptedAt: null, createdAt: ctx.clock.now() })
+  const account = { id: newId('acc', ctx), email, name: null, acceptedAt: null, createdAt: ctx.clock.now() }
+  return (await upsertAccount(tx, account)).id
+}
+
+/**
+ * Refuses what a caller may not do with these roles: API keys neither grant nor remove `owner` and `admin`, and of people only owners
+ * change owners, with fresh authentication.
+ */
+function refuseRoles({ actor, person, clock }: Ctx, involved: readonly Role[]): void {
+  if (actor.kind === 'api-key' && involved.some((role) => role === 'owner' || role === 'admin'))
+    throw failPlatform('role-not-allowed')
+  if (person === undefined || !involved.includes('owner')) return
+  if (person.role !== 'owner') throw failPlatform('role-not-allowed')
+  requireFresh({ person, clock })
 }
 
 export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Member>> {
@@ -50,12 +68,13 @@ export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>)
   return { items: page.items.map(shown), next: page.next }
 }
 
-/** Gives a member another role. The organisation is held meanwhile, so that two owners cannot demote each other at once. */
+/** Changes a member's role. The organization is locked meanwhile, so that two owners cannot demote each other at once. */
 export function changeRole(ctx: Ctx, accountId: AccountId, role: Role): Promise<Member> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     await lockOrganisation(tx, organisationId)
     const member = await getMember(tx, ctx, accountId)
+    refuseRoles(ctx, [member.role, role])
     if (member.role === role) return shown(member)
     await refuseLastOwner(tx, ctx, member)
     await markRole(tx, organisationId, accountId, role)
@@ -66,14 +85,15 @@ export function changeRole(ctx: Ctx, accountId: AccountId, role: Role): Promise<
 }
 
 /**
- * Takes a person out of the organisation, which is held meanwhile, so that two removals cannot each see the other owner.
- * The keys that the person made belong to the organisation and stay; they are revoked on their own.
+ * Removes a person from the organization, which is locked meanwhile, so that two removals cannot each count on the other owner.
+ * The keys that the person created belong to the organization and stay; they are revoked separately.
  */
 export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     await lockOrganisation(tx, organisationId)
     const member = await getMember(tx, ctx, accountId)
+    refuseRoles(ctx, [member.role])
     await refuseLastOwner(tx, ctx, member)
     await deleteMember(tx, organisationId, accountId)
     const details = { role: member.role }
@@ -82,7 +102,8 @@ export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
 }
 
 async function refuseLastOwner(tx: Tx, ctx: Ctx, member: MemberRow): Promise<void> {
-  if (member.role === 'owner' && (await countOwners(tx, ctx.tenant.organisationId)) === 1) throw fail('last-owner')
+  if (member.role === 'owner' && member.status === 'active' && (await countOwners(tx, ctx.tenant.organisationId)) === 1)
+    throw fail('last-owner')
 }
 
 async function getMember(tx: Tx, ctx: Ctx, accountId: AccountId): Promise<MemberRow> {

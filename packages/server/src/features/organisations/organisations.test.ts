@@ -16,7 +16,7 @@ function firstKey(answer: Answer): Record<string, unknown> {
   return z.tuple([z.record(z.string(), z.unknown())]).parse(answer.body.apiKeys)[0]
 }
 
-test('creating an organisation answers it on the hobby plan with one test key that works', async () => {
+test('a created organisation is on the hobby plan and has one test key that works', async () => {
   const made = await world.call(org.testKey, 'POST', '/organisations', { name: 'Second', type: 'team' })
   expect(made.status).toBe(201)
   expect(made.body).toMatchObject({ name: 'Second', type: 'team', plan: 'hobby' })
@@ -29,7 +29,7 @@ test('creating an organisation answers it on the hobby plan with one test key th
   expect(current.body).toEqual(organisation)
 })
 
-test('the account behind the calling key becomes the owner of the organisation that the key makes', async () => {
+test('the account behind the calling key becomes the owner of the organisation that the key creates', async () => {
   const made = await world.call(org.testKey, 'POST', '/organisations', { name: 'Mine' })
   expect(made.body.type).toBe('personal')
   const caller = await world.call(org.testKey, 'GET', '/account')
@@ -39,7 +39,7 @@ test('the account behind the calling key becomes the owner of the organisation t
   expect(caller.body.organisations).toContainEqual({ id: made.body.id, name: 'Mine', type: 'personal', role: 'owner' })
 })
 
-test('renaming is what PATCH does, and nothing else can be changed by it', async () => {
+test('PATCH renames the organisation and can change nothing else', async () => {
   const renamed = await world.call(org.testKey, 'PATCH', '/organisations/current', { name: 'Acme & Söhne' })
   expect(renamed.status).toBe(200)
   expect(renamed.body).toMatchObject({ id: org.id, name: 'Acme & Söhne', plan: 'pro' })
@@ -57,13 +57,13 @@ test.each([
   [{ name: 'x'.repeat(201) }, '/name'],
   [{ name: 'x', type: 'club' }, '/type'],
   [{ name: 7 }, '/name'],
-])('an organisation of %j is refused with the faulty field named', async (body, path) => {
+])('an organisation of %j is refused and the error names the field', async (body, path) => {
   const answer = await world.call(org.testKey, 'POST', '/organisations', body)
   expect([answer.status, codeOf(answer)]).toEqual([422, 'validation-error'])
   expect(answer.body.errors).toEqual(expect.arrayContaining([expect.objectContaining({ path })]))
 })
 
-test('repeating a creation with its Idempotency-Key makes one organisation and shows the same key, to that key alone', async () => {
+test('repeating a creation with its Idempotency-Key creates one organisation and returns the same key, only to the calling key', async () => {
   const headers = { 'idempotency-key': 'once' }
   const first = await world.call(org.testKey, 'POST', '/organisations', { name: 'Once' }, headers)
   const again = await world.call(org.testKey, 'POST', '/organisations', { name: 'Once' }, headers)
@@ -82,10 +82,10 @@ test('repeating a creation with its Idempotency-Key makes one organisation and s
   expect(Buffer.from(rows[0]?.body ?? []).toString('latin1')).not.toContain('svc_test_sk_')
 })
 
-test('the account names who made the key: id, e-mail address, name and organisations', async () => {
+test('the account describes the creator of the key: id, e-mail address, name and organisations', async () => {
   const account = await world.call(org.liveKey, 'GET', '/account')
   expect(account.status).toBe(200)
-  expect(Object.keys(account.body).sort()).toEqual(['email', 'id', 'name', 'organisations'])
+  expect(Object.keys(account.body).sort()).toEqual(['email', 'id', 'invitations', 'name', 'organisations'])
   expect(account.body).toMatchObject({
     id: expect.stringMatching(/^acc_/),
     email: expect.stringContaining('@'),

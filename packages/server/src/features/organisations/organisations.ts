@@ -16,11 +16,11 @@ export interface Founding {
   readonly type: OrganisationType
   readonly plan: PlanName
   readonly ownerId: AccountId
-  /** One key is made for each. */
+  /** One key is created for each. */
   readonly environments: readonly Environment[]
 }
 
-/** An organisation, its owner and its first keys, all or nothing, with the first records of its audit log. */
+/** Creates an organization with its owner, its first keys and the first records of its audit log, all or nothing. */
 export async function foundOrganisation(
   ctx: Acting,
   tx: Tx,
@@ -29,7 +29,9 @@ export async function foundOrganisation(
   const { name, type, plan, ownerId } = founding
   const organisation: Organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now() }
   await insertOrganisation(tx, organisation)
-  await insertMember(tx, organisation.id, { accountId: ownerId, role: 'owner', createdAt: organisation.createdAt })
+  const { createdAt } = organisation
+  const owner = { accountId: ownerId, role: 'owner', createdAt, acceptedAt: createdAt, invitedEmail: null } as const
+  await insertMember(tx, organisation.id, owner)
   await auditIn(ctx, tx, organisation.id, null, {
     action: 'organisations.create',
     target: organisation.id,
@@ -44,8 +46,8 @@ export async function foundOrganisation(
 }
 
 /**
- * A new organisation on the hobby plan, owned by the account behind the calling key, with one test key that this answer
- * alone shows. Noted in the caller's own audit log too, so that a stolen key that founds organisations leaves a trace.
+ * Creates an organization on the hobby plan, owned by the account behind the calling key, with one test key that only this
+ * response shows. The caller's own audit log records it too, so that a stolen key that creates organizations leaves a trace.
  */
 export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<z.input<typeof CreatedOrganisation>> {
   return ctx.db.tx(async (tx) => {
@@ -57,7 +59,7 @@ export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<
   })
 }
 
-/** The organisation of the calling key. */
+/** Returns the organization of the calling key. */
 export async function currentOrganisation(ctx: Ctx): Promise<Organisation> {
   const organisation = await findOrganisation(ctx.db, ctx.tenant.organisationId)
   if (organisation === undefined) throw fail('organisation-not-found')
@@ -77,7 +79,7 @@ export function renameOrganisation(ctx: Ctx, name: string): Promise<Organisation
   })
 }
 
-/** Puts the organisation on another plan. What it holds beyond the new plan's limits stays; it only cannot add to it. */
+/** Changes the organization's plan. What exceeds the new plan's limits stays; only additions are refused. */
 export function setPlan(ctx: Acting, organisationId: OrganisationId, plan: PlanName): Promise<Organisation> {
   return ctx.db.tx(async (tx) => {
     const organisation = await lockOrganisation(tx, organisationId)

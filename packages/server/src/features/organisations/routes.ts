@@ -12,6 +12,7 @@ const refusals = fail.table
 const organisation: readonly Operation[] = [
   operation({
     id: 'organisations.create',
+    needs: { role: 'person', scope: 'organisation' },
     method: 'POST',
     path: '/organisations',
     summary: 'Create an organisation, with one test key that only this answer shows.',
@@ -23,6 +24,7 @@ const organisation: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.current',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/organisations/current',
     summary: 'Get the organisation of the calling key.',
@@ -31,6 +33,7 @@ const organisation: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.update',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'PATCH',
     path: '/organisations/current',
     summary: 'Rename the organisation.',
@@ -40,6 +43,7 @@ const organisation: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.auditLog',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/organisations/current/audit-log',
     summary: 'List the hash-chained audit log, newest first.',
@@ -53,6 +57,7 @@ const organisation: readonly Operation[] = [
 const members: readonly Operation[] = [
   operation({
     id: 'organisations.members.list',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/organisations/current/members',
     summary: 'List the members, newest first.',
@@ -63,20 +68,19 @@ const members: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.members.add',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'POST',
     path: '/organisations/current/members',
     summary: 'Add a member by account or by e-mail address.',
     input: schema.NewMember,
     output: schema.Member,
     status: 201,
-    errors: {
-      'account-not-found': refusals['account-not-found'],
-      'already-a-member': refusals['already-a-member'],
-    },
+    errors: { 'already-a-member': refusals['already-a-member'] },
     run: (ctx, { body }) => addMember(ctx, body),
   }),
   operation({
     id: 'organisations.members.update',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'PATCH',
     path: '/organisations/current/members/{accountId}',
     summary: 'Give a member another role.',
@@ -88,6 +92,7 @@ const members: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.members.remove',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'DELETE',
     path: '/organisations/current/members/{accountId}',
     summary: 'Remove a member.',
@@ -100,6 +105,7 @@ const members: readonly Operation[] = [
 const apiKeys: readonly Operation[] = [
   operation({
     id: 'organisations.apiKeys.create',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'POST',
     path: '/organisations/current/api-keys',
     summary: 'Create an API key, which only this answer shows.',
@@ -112,6 +118,7 @@ const apiKeys: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.apiKeys.list',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/organisations/current/api-keys',
     summary: 'List API keys, newest first, without their values.',
@@ -122,6 +129,7 @@ const apiKeys: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.apiKeys.revoke',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'DELETE',
     path: '/organisations/current/api-keys/{keyId}',
     summary: 'Revoke an API key at once and for good.',
@@ -134,6 +142,7 @@ const apiKeys: readonly Operation[] = [
 const apiKeysInPath: readonly Operation[] = [
   operation({
     id: 'organisations.apiKeys.createIn',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'POST',
     path: '/organisations/{orgId}/api-keys',
     summary: "Create an API key of the caller's environment, which only this answer shows.",
@@ -150,6 +159,7 @@ const apiKeysInPath: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.apiKeys.listIn',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/organisations/{orgId}/api-keys',
     summary: 'List API keys, newest first, without their values.',
@@ -162,6 +172,7 @@ const apiKeysInPath: readonly Operation[] = [
   }),
   operation({
     id: 'organisations.apiKeys.revokeIn',
+    needs: { role: 'admin', scope: 'organisation' },
     method: 'DELETE',
     path: '/organisations/{orgId}/api-keys/{keyId}',
     summary: 'Revoke an API key at once and for good.',

@@ -8,10 +8,10 @@ export const OrganisationType = z.enum(['personal', 'team', 'enterprise'])
 export type OrganisationType = z.output<typeof OrganisationType>
 export const EnvironmentName = z.enum(['test', 'live'])
 
-/** A name that people give: something must be left of it without the space around it. */
+/** A name that people choose; it must not be blank. */
 export const Name = text(200, 1).refine((name) => name.trim() !== '', 'must not be blank')
 
-/** An e-mail address, kept as written; two that differ only in letter case are one account. */
+/** An e-mail address, stored as written; two that differ only in letter case are one account. */
 export const Email = z.email().max(254)
 
 export const NewOrganisation = z.strictObject({ name: Name, type: OrganisationType.default('personal') })
@@ -28,7 +28,7 @@ export const Organisation = z.strictObject({
 })
 export type Organisation = z.input<typeof Organisation>
 
-/** A key just made. This answer is the only one that ever shows `key`. */
+/** A new API key. Only this response ever shows `key`. */
 export const NewApiKey = z.strictObject({
   id: id('key'),
   name: z.string(),
@@ -38,7 +38,7 @@ export const NewApiKey = z.strictObject({
 })
 export type NewApiKey = z.input<typeof NewApiKey>
 
-/** The `{orgId}` form of the same, which the document gives no `environment`. */
+/** The form of `NewApiKey` for paths with `{orgId}`, which the document defines without `environment`. */
 export const NewApiKeyInPath = NewApiKey.omit({ environment: true })
 
 export const CreatedOrganisation = Organisation.extend({ apiKeys: z.array(NewApiKey) })
@@ -46,7 +46,7 @@ export const CreatedOrganisation = Organisation.extend({ apiKeys: z.array(NewApi
 export const ApiKeyRequest = z.strictObject({ name: Name, environment: EnvironmentName })
 export const ApiKeyRequestInPath = z.strictObject({ name: Name })
 
-/** What lists show of a key: never the key. `lastUsedAt` is exact to the minute. */
+/** An API key as lists show it, without its value. `lastUsedAt` is exact to the minute. */
 export const ApiKey = z.strictObject({
   id: id('key'),
   name: z.string(),
@@ -57,10 +57,13 @@ export const ApiKey = z.strictObject({
   revokedAt: Instant.nullable(),
 })
 
-/** `invited` until the person behind the account has signed in for the first time. */
+/** `invited` until the person accepts. */
 export const Member = z.strictObject({
   accountId: id('acc'),
-  email: z.string(),
+  email: z
+    .string()
+    .nullable()
+    .meta({ description: 'null for an account that was invited by its id and has not accepted.' }),
   role: Role,
   status: z.enum(['active', 'invited']),
   createdAt: Instant,
@@ -78,13 +81,13 @@ export type NewMember = z.output<typeof NewMember>
 
 export const MemberChange = z.strictObject({ role: Role })
 
-/** One record of the audit log. `hash` covers the record and `previousHash`; both are SHA-256 in hexadecimal. */
+/** A record of the audit log. `hash` covers the record and `previousHash`; both are SHA-256 in hexadecimal. */
 export const AuditLogRecord = z.strictObject({
   id: id('aud'),
   sequence: z.int(),
   environment: EnvironmentName.nullable(),
   action: z.string(),
-  actor: z.looseObject({ kind: z.enum(['api-key', 'operator', 'system']) }),
+  actor: z.looseObject({ kind: z.enum(['api-key', 'person', 'guest', 'operator', 'system']) }),
   requestId: z.string(),
   target: z.string().nullable(),
   details: z.record(z.string(), z.unknown()),

@@ -3,7 +3,7 @@ import { openCursor } from '../../platform/wire.ts'
 
 const bigintMax = 2n ** 63n - 1n
 
-/** The number inside a cursor of a list that is ordered by a sequence; a cursor of another list is a fault of the request. */
+/** Returns the number in a cursor of a list that is ordered by a sequence; a cursor of another list is a fault of the request. */
 export function openSequenceCursor(cursor: string | undefined): string | undefined {
   const key = openCursor(cursor)
   if (key === undefined) return undefined

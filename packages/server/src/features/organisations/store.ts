@@ -32,7 +32,7 @@ export function findOrganisation(db: Queryable, organisationId: OrganisationId):
   )
 }
 
-/** Holds the organisation until the transaction ends, so that changes of its members and its plan come one by one. */
+/** Locks the organization until the transaction ends, so that changes of its members and its plan run one after another. */
 export function lockOrganisation(tx: Tx, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
   return tx.maybeOne(
     OrganisationRow,
@@ -48,7 +48,7 @@ export async function markPlan(tx: Tx, organisationId: OrganisationId, plan: Pla
   await tx.run(sql`update organisations set plan = ${plan} where id = ${organisationId}`)
 }
 
-/** Every organisation, and whoever has an audit log without one, for checking all logs. */
+/** Returns every organization, and every owner of an audit log without one, to check all logs. */
 export async function listOrganisationIds(db: Queryable): Promise<OrganisationId[]> {
   const rows = await db.many(
     z.object({ id: id('org') }),
@@ -69,8 +69,8 @@ export interface NewAccount {
 }
 
 /**
- * The account of an e-mail address, made when there is none. An address that was only invited counts as accepted once it
- * is given as such; what else the account holds stays as it is.
+ * Returns the account of an e-mail address, and creates it if there is none. An account that was only invited becomes accepted if
+ * the given one is; its other fields do not change.
  */
 export async function upsertAccount(tx: Tx, account: NewAccount): Promise<AccountRow> {
   const { id, email, name, acceptedAt, createdAt } = account
@@ -88,7 +88,7 @@ export function findAccount(db: Queryable, accountId: AccountId): Promise<Accoun
   return db.maybeOne(AccountRow, sql`select id, email, name from accounts where id = ${accountId}`)
 }
 
-/** The account whose key this is: whoever made it. */
+/** Returns the account that created this key. */
 export function findKeyCreator(
   db: Queryable,
   organisationId: OrganisationId,
@@ -104,13 +104,32 @@ export function findKeyCreator(
 
 const Belonging = OrganisationRow.omit({ plan: true, createdAt: true }).extend({ role: Role })
 
-/** The organisations that an account is a member of, the latest first. */
+/** Returns the organizations that an account is a member of, the latest first. */
 export function listOrganisationsOf(db: Queryable, accountId: AccountId): Promise<z.output<typeof Belonging>[]> {
   return db.many(
     Belonging,
     sql`
     select organisations.id, organisations.name, organisations.type, members.role
     from members join organisations on organisations.id = members.organisation_id
-    where members.account_id = ${accountId} order by members.sequence desc limit 500`,
+    where members.account_id = ${accountId} and members.accepted_at is not null order by members.sequence desc limit 500`,
+  )
+}
+
+const Invited = z.object({
+  id: id('org'),
+  name: z.string(),
+  type: OrganisationType,
+  role: Role,
+  invitedAt: z.date(),
+})
+
+/** The organisations that invited an account which has not accepted, the latest first. */
+export function listInvitationsTo(db: Queryable, accountId: AccountId): Promise<z.output<typeof Invited>[]> {
+  return db.many(
+    Invited,
+    sql`
+    select organisations.id, organisations.name, organisations.type, members.role, members.created_at as invited_at
+    from members join organisations on organisations.id = members.organisation_id
+    where members.account_id = ${accountId} and members.accepted_at is null order by members.sequence desc limit 500`,
   )
 }

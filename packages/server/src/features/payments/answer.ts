@@ -8,7 +8,7 @@ import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type PaymentRow } from './store.ts'
 import { refuseUnpaid } from './tempo/unpaid.ts'
 
-/** The answer that verifying this payment gives, for a repeat whose first answer was never sent. */
+/** Returns the response of verifying this payment. It serves a repeat whose first response was never sent. */
 export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.input<typeof VerifiedPayment>> {
   const row = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (row === undefined) throw fail('payment-not-found')
@@ -17,7 +17,7 @@ export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.inp
   return answerOf(ctx, row)
 }
 
-/** A payment that has ended without money since is nobody's yes, and there is nothing left to settle that would say so. */
+/** Refuses a payment that has ended without money: it grants nothing, and it cannot be settled any more. */
 function refuseEnded({ protocol, status, failureReason }: PaymentRow): void {
   if (status !== 'settlement_failed' && status !== 'voided') return
   const reason = failureReason ?? status
@@ -25,7 +25,7 @@ function refuseEnded({ protocol, status, failureReason }: PaymentRow): void {
   throw fail('payment-verification-failed', { reason })
 }
 
-/** What a payment's answer is made of; a new one and a stored one both have it. */
+/** The fields from which a payment's response is built. A new payment and a stored payment both have them. */
 export type Answerable = Pick<
   PaymentRow,
   | 'id'
@@ -43,7 +43,7 @@ export type Answerable = Pick<
   | 'paymentIdentifier'
 > & { readonly txHash?: string | null }
 
-/** What the caller of verify reads of a payment. */
+/** Returns the response of `payments.verify` for a payment. */
 export function answerOf(ctx: Ctx, payment: Answerable): z.input<typeof VerifiedPayment> {
   const network = networkByName(payment.network)
   if (network === undefined) throw new Error(`a payment is on ${payment.network}, which this build does not know`)

@@ -2,42 +2,42 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql } from '../../platform/db/db.ts'
 
-const AskedRow = z.object({ oldest: z.date().nullable() })
+const OldestRow = z.object({ oldest: z.date().nullable() })
 
-/** One caller of the tenant's, and how often he may ask since when. */
+/** A caller of one of the tenant's routes, and the limit on its requests since an instant. */
 export interface CallerLimit {
   readonly ip: string
   readonly since: Date
   readonly now: Date
-  readonly askedMax: number
+  readonly requestsMax: number
 }
 
 /**
- * Notes that a caller asks, unless he asked `askedMax` times since then; false when he did. One statement under the row's lock, so
- * that no number of requests at once, to however many processes, is more than the limit.
+ * Records a request of a caller, unless the caller already made `requestsMax` requests since `since`; then returns false. One
+ * statement under the row's lock, so that parallel requests to any number of processes never exceed the limit.
  */
 export async function noteCaller(
   db: Queryable,
   tenant: Tenant,
-  { ip, since, now, askedMax }: CallerLimit,
+  { ip, since, now, requestsMax }: CallerLimit,
 ): Promise<boolean> {
   const noted = await db.run(sql`
     insert into challenge_callers as known (organisation_id, environment, ip, asked, last_asked_at)
     values (${tenant.organisationId}, ${tenant.environment}, ${ip}::inet, array[${now}::timestamptz], ${now})
     on conflict (organisation_id, environment, ip) do update
       set asked = array(select at from unnest(known.asked) at where at > ${since}) || excluded.asked, last_asked_at = excluded.last_asked_at
-      where (select count(*) from unnest(known.asked) at where at > ${since}) < ${askedMax}`)
+      where (select count(*) from unnest(known.asked) at where at > ${since}) < ${requestsMax}`)
   return noted === 1
 }
 
-/** The oldest of a caller's requests that still count; undefined when none does any more. */
-export async function findOldestAsked(
+/** Returns the time of the oldest request of a caller that still counts; undefined when none does. */
+export async function findOldestRequest(
   db: Queryable,
   tenant: Tenant,
   { ip, since }: Pick<CallerLimit, 'ip' | 'since'>,
 ): Promise<Date | undefined> {
   const row = await db.one(
-    AskedRow,
+    OldestRow,
     sql`
     select min(at) as oldest from challenge_callers, unnest(asked) at
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ip = ${ip}::inet and at > ${since}`,
@@ -45,7 +45,7 @@ export async function findOldestAsked(
   return row.oldest ?? undefined
 }
 
-/** Forgets callers who did not ask since then, of whomever. */
+/** Deletes callers of any tenant that made no request since this instant. */
 export function deleteQuietCallers(db: Queryable, since: Date): Promise<number> {
   return db.run(sql`delete from challenge_callers where last_asked_at <= ${since}`)
 }

@@ -21,13 +21,13 @@ import { isFree, isWorthSettling, rawPrice, tokensByAuthorization } from './pric
 import type { Challenge, ChallengeRequest, CompactChallenges } from './schema.ts'
 import { walletsOf } from './which-wallet.ts'
 
-/** How long a payer may take, in seconds; it bounds the authorisation that a client signs. */
+/** How long a payer may take, in seconds. It bounds the authorization that a client signs. */
 export const challengeSeconds = 300
 
 /**
- * The challenge for one paid route, in each protocol that is asked for and can pay one of the wallets, from one clock
- * reading and one price. Each has ids of its own, however many are requested at once: an MPP challenge is paid once, and the
- * id in an x402 offer proves to whom it was shown.
+ * Returns the challenge for one paid route, in each accepted protocol that can pay one of the wallets. All parts use one clock
+ * reading and one price. Each challenge has its own ids, however many are requested at once: an MPP challenge is paid once, and
+ * the id in an x402 offer proves which payer received it.
  */
 export async function challenge(
   ctx: Ctx,
@@ -54,12 +54,15 @@ export async function challenge(
 
 interface X402Challenges {
   readonly mintId: () => string
-  /** The header's value, with this id in each offer. */
+  /** The header's value with this id in each offer. */
   readonly v2: (challengeId?: string) => string
   readonly v1: Record<string, unknown> | undefined
 }
 
-/** Both versions' challenge; undefined where x402 is not wanted, has no token of the wallets to ask for, or nothing to ask. */
+/**
+ * Returns the challenge of both x402 versions; undefined if x402 is not accepted, no token of the wallets supports it, or the
+ * price is zero.
+ */
 async function x402Challenges(
   ctx: Ctx,
   request: ChallengeRequest,
@@ -79,7 +82,7 @@ async function x402Challenges(
     const accepts = required.accepts.map((offer) => withChallengeId(offer, challengeId))
     return encodePaymentRequired({ ...required, accepts, extensions })
   }
-  // Version 1 has no name for Optimism and Arbitrum: their wallets are paid with version 2 alone.
+  // Version 1 has no name for Optimism and Arbitrum: wallets there are paid only by version 2.
   const v1 = paymentRequiredV1({ offers, error: 'X-PAYMENT header is required' })
   return { mintId: () => mintChallengeId(macs, ctx), v2, v1: v1 === undefined ? undefined : { ...v1 } }
 }
@@ -99,7 +102,10 @@ function x402Offers(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet
   })
 }
 
-/** Why nothing can be offered: x402 alone cannot ask for nothing, and no protocol for a token that it cannot move or for too little. */
+/**
+ * Explains why no protocol can make an offer: x402 cannot charge a price of zero, and no protocol supports a token it cannot move
+ * or an amount below the minimum.
+ */
 function refusalOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): Error {
   if (isFree(request.price)) return failBody('amount-invalid', { reason: 'zero' })
   const isPayable = wallets.some(

@@ -13,7 +13,7 @@ import { unixSeconds } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { fail } from './errors.ts'
 
-/** A credential that the caller must not be told more about than the protocol's own reason. */
+/** Returns the refusal of a credential. The caller receives only the protocol's own reason. */
 export function refused(
   reason: Reason | 'stub_not_allowed' | 'insufficient_funds' | 'payer_sanctioned',
   members: Readonly<Record<string, unknown>> = {},
@@ -21,7 +21,7 @@ export function refused(
   return fail('payment-verification-failed', { reason, ...members })
 }
 
-/** Whether the credential is the test environment's play money (Authentication, point 2 of the service document). */
+/** Whether the credential is a stub of the test environment (Authentication, point 2 of the service document). */
 export function isStub(credential: string): boolean {
   return /^stub_payment_[\x21-\x7e]{1,200}$/.test(credential)
 }
@@ -36,7 +36,7 @@ export interface JudgedCredential {
 
 const separators = new Map<string, Uint8Array>()
 
-/** The token's EIP-712 domain separator, hashed once per process. */
+/** Returns the token's EIP-712 domain separator, hashed once per process. */
 export function separatorOf(ctx: Pick<Ctx, 'signatures'>, network: Network, token: TokenInfo): Uint8Array {
   const key = `${network.caip2}/${token.address}`
   const known = separators.get(key)
@@ -51,8 +51,8 @@ export function separatorOf(ctx: Pick<Ctx, 'signatures'>, network: Network, toke
 }
 
 /**
- * Everything that can be said of an x402 credential without the chain. Version 1 does not name the token, so each that
- * the wallet takes is tried; the signature fits one domain only.
+ * Checks everything about an x402 credential that does not need the chain. Version 1 does not name the token, so every token that
+ * the wallet accepts is tried; the signature fits only one domain.
  */
 export function judgeCredential(
   ctx: Ctx,
@@ -65,7 +65,7 @@ export function judgeCredential(
   return judgePayment(ctx, decoded.value, tokens, expect)
 }
 
-/** The same for a payment that is decoded already, or was made of what another protocol carries. */
+/** Checks a payment that is already decoded, or that was built from another protocol's credential, as `judgeCredential` does. */
 export function judgePayment(
   ctx: Ctx,
   payload: PaymentPayload,

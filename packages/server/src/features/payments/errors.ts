@@ -8,17 +8,17 @@ export const fail = defineErrors({
     status: 402,
     title: 'Payment Verification Failed',
     detail:
-      "The payment credential was refused; reason is the protocol's own code. Ask the paid route again for a fresh challenge.",
+      "The payment credential was refused; reason is the protocol's own code. Request the paid route again for a new challenge.",
   },
   'duplicate-payment': {
     status: 409,
     title: 'Duplicate Payment',
-    detail: 'This credential has already bought something. Each buys once.',
+    detail: 'This credential was already used. Each credential pays once.',
   },
   'payment-identifier-conflict': {
     status: 409,
     title: 'Payment Identifier Conflict',
-    detail: 'The payer gave this payment identifier to another payment before. Sign again under a new one.',
+    detail: 'The payer already used this payment identifier for another payment. Sign again with a new one.',
   },
   'settlement-failed': {
     status: 409,
@@ -28,7 +28,7 @@ export const fail = defineErrors({
   'payment-voided': {
     status: 409,
     title: 'Payment Voided',
-    detail: 'The authorisation lapsed before it was settled; no money moved.',
+    detail: 'The authorization expired before it was settled; no money moved.',
   },
   'payment-not-redeemable': {
     status: 409,
@@ -55,7 +55,7 @@ export const fail = defineErrors({
   'refund-exceeds-payment': {
     status: 422,
     title: 'Refund Exceeds Payment',
-    detail: 'All refunds of a payment together are at most what was settled; refundable says how much is left of it.',
+    detail: 'All refunds of a payment together are at most what was settled; refundable is what remains.',
   },
   'managed-wallet-needed': {
     status: 422,
@@ -65,7 +65,7 @@ export const fail = defineErrors({
   'redemption-lost': {
     status: 409,
     title: 'Redemption Lost',
-    detail: 'The right to serve the payment has gone to somebody else. The answer must not leave.',
+    detail: 'Another caller has the right to serve the payment now. Do not send the answer.',
   },
   ...gasErrors,
   'too-many-open-payments': {

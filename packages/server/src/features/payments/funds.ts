@@ -7,21 +7,21 @@ import type { NewPayment } from './store.ts'
 import { type CheckedRow, listOpenOf } from './void-store.ts'
 
 const openMax = 500
-/** Payers of whom a process remembers what it read. */
+/** Most payers whose funds a process caches. */
 const payersMax = 10_000
 
-/** What was read of payers in the newest block, by network, token and payer. */
+/** Payers' funds in the newest block, by network, token and payer. */
 const remembered = new WeakMap<Chain, Map<string, Promise<Funds>>>()
 const blocks = new WeakMap<Chain, bigint>()
 
 /**
- * What a payer can pay with, read anew where it seemed too little: a payment that is in a block and not recorded as settled yet has left the
- * balance already and must not be counted twice. Balance and nonces are read in one call, of one block, and once for each block: whoever
- * verifies without end costs a node no more than that.
+ * Returns what a payer can pay with. Recording reads it again if it seems too low: a payment that is in a block and not yet
+ * recorded as settled has already left the balance and must not be counted twice. Balance and nonces are read in one call, of one
+ * block, and once per block, so that endless verifications cost a node no more than that.
  */
 export async function readFunds({ chains, db }: Pick<Ctx, 'chains' | 'db'>, payment: NewPayment): Promise<Funds> {
   const { payer, network, asset } = payment
-  if (payer === null) throw new Error('nobody pays this payment')
+  if (payer === null) throw new Error('the payment has no payer')
   const chain = chains.on(networkOf(network))
   const known = rememberedAt(chain, (await chain.head()).number)
   const name = `${asset} ${payer}`
@@ -31,7 +31,7 @@ export async function readFunds({ chains, db }: Pick<Ctx, 'chains' | 'db'>, paym
   return reading
 }
 
-/** What is remembered of this block; what was of another is forgotten. */
+/** Returns the cache of this block, and drops the cache of any other. */
 function rememberedAt(chain: Chain, block: bigint): Map<string, Promise<Funds>> {
   const known = remembered.get(chain)
   if (known !== undefined && blocks.get(chain) === block && known.size < payersMax) return known

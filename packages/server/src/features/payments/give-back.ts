@@ -5,8 +5,9 @@ import { changeCounters, dayOf, type GasChange, monthOf } from '../plans/index.t
 import { addGasUsed, type EndedRow, type UsedRow } from './outcome-store.ts'
 
 /**
- * Counts payments anew that the caller's transaction has just ended: one that ended without money leaves the count of its month, and one that
- * was void and has paid after all comes back to it. Exactly once, because a row is among `ended` only in the transaction that changed its status.
+ * Updates the month's count for payments that the caller's transaction has just ended: one that ended without money is
+ * subtracted, and one that was void and has settled after all is added again. It happens exactly once, because a row is among
+ * `ended` only in the transaction that changed its status.
  */
 export function countEnded(tx: Tx, ended: readonly EndedRow[]): Promise<void> {
   return changeCounters(
@@ -20,15 +21,15 @@ function changeOf({ status, previousStatus }: EndedRow): number {
   return previousStatus === 'voided' || previousStatus === 'settlement_failed' ? 1 : 0
 }
 
-/** What an attempt to settle a payment used, in billionths of a US dollar. */
+/** Gas that an attempt to settle a payment used, in billionths of a US dollar. */
 export interface UsedGas {
   readonly paymentId: PaymentId
   readonly nanoUsd: bigint
 }
 
 /**
- * Charges payments with what one attempt to settle them really used, whatever became of it; returns how their budgets change. The caller's
- * transaction must be the one that marks the attempt as over, so that it is charged once.
+ * Charges payments with the gas that one attempt to settle them used, whatever its outcome; returns the changes of their budgets.
+ * The caller's transaction must be the one that marks the attempt as finished, so that it is charged once.
  */
 export async function chargeGas(tx: Tx, attempts: readonly UsedGas[]): Promise<readonly GasChange[]> {
   const used = attempts.filter(({ nanoUsd }) => nanoUsd > 0n)
@@ -36,7 +37,7 @@ export async function chargeGas(tx: Tx, attempts: readonly UsedGas[]): Promise<r
   return (await addGasUsed(tx, used)).map((row) => gasChange(row, row.nanoUsd))
 }
 
-/** Of the budget of the day on which the payment was verified, in which its reservation is as well. */
+/** Returns a change of the budget of the day on which the payment was verified; its reservation is in the same budget. */
 export function gasChange(row: UsedRow, nanoUsd: bigint): GasChange {
   return { tenant: tenantOf(row), network: row.network, day: dayOf(row.createdAt), nanoUsd }
 }
@@ -45,7 +46,7 @@ function tenantOf({ organisationId, environment }: UsedRow) {
   return { organisationId, environment }
 }
 
-/** What a transaction took from whoever sent it, in wei. */
+/** Returns what a transaction cost its sender, in wei. */
 export function costOfReceipt(receipt: {
   readonly gasUsed: bigint
   readonly effectiveGasPrice: bigint
@@ -54,7 +55,7 @@ export function costOfReceipt(receipt: {
   return receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee
 }
 
-/** The network of a stored payment. */
+/** Returns the network of a stored payment. */
 export function networkOf(name: string): Network {
   const network = networkByName(name)
   if (network === undefined) throw new Error(`a payment is on ${name}, which this build does not know`)

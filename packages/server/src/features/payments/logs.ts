@@ -9,7 +9,7 @@ import { fail } from './errors.ts'
 import type { LogFilters, LogQuery, Payment, PaymentLog, RouteSummary } from './schema.ts'
 import { findPayment, findPaymentByLog, listPayments, listRouteTotals, type PaymentRow } from './store.ts'
 
-/** One payment of the caller's organisation and environment. */
+/** Returns one payment of the caller's organization and environment. */
 export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.input<typeof Payment>> {
   const row = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (row === undefined) throw fail('payment-not-found')
@@ -45,12 +45,12 @@ export async function getPaymentLog(ctx: Ctx, logId: PaymentLogId): Promise<z.in
   return asLog(row)
 }
 
-/** Whether the tenant has that log, for rooms that only note which one they mean. */
+/** Whether the tenant has a payment log with this id. Other features use it to validate a reference. */
 export async function paymentLogExists(db: Queryable, tenant: Tenant, logId: PaymentLogId): Promise<boolean> {
   return (await findPaymentByLog(db, tenant, logId)) !== undefined
 }
 
-/** Totals per route and token of what was paid and is not known to have failed. */
+/** Returns totals per route and token of payments that are not known to have failed. */
 export async function summariseLogs(ctx: Ctx, filters: LogFilters): Promise<z.input<typeof RouteSummary>[]> {
   const totals = await listRouteTotals(ctx.db, ctx.tenant, filters)
   return totals.map(({ route, token, decimals, totalPayments, totalRaw }) => ({

@@ -1,6 +1,6 @@
 import type { Network, TokenInfo } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
+import { type Ctx, callerId } from '../../platform/ctx.ts'
 import { newId } from '../../platform/ids.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import type { GoodVerdict, JudgedCredential } from './credential.ts'
@@ -8,7 +8,7 @@ import type { Delivery } from './delivery/store.ts'
 import type { VerifyRequest } from './schema.ts'
 import type { NewPayment, StoredAuthorization } from './store.ts'
 
-/** One key for every EIP-3009 authorisation, whatever the protocol or the door (decisions.md, section 3). */
+/** Returns the one key for an EIP-3009 authorization, whatever the protocol or the entry point (decisions.md, section 3). */
 export function claimKeyOf(
   network: Network,
   token: TokenInfo,
@@ -18,7 +18,7 @@ export function claimKeyOf(
   return `eip3009:${network.caip2}:${token.address}:${payer}:${authorization.nonce}`.toLowerCase()
 }
 
-/** The row of a payment by a signed EIP-3009 authorisation, not settled yet. */
+/** Returns the row of an unsettled payment by a signed EIP-3009 authorization. */
 export function newPayment(
   ctx: Ctx,
   request: VerifyRequest,
@@ -34,7 +34,7 @@ export function newPayment(
     rawAmount: authorization.value,
     payer,
     settlement: storedAuthorization(judged.verdict),
-    validBefore: lapseOf(authorization.validBefore),
+    validBefore: expiryOf(authorization.validBefore),
     status: 'verified',
     txHash: null,
     settlingAt: null,
@@ -42,7 +42,7 @@ export function newPayment(
   }
 }
 
-/** What settlement needs of a signed authorisation. */
+/** Returns what settlement needs of a signed authorization. */
 export function storedAuthorization({ authorization, signature, deployment }: GoodVerdict): StoredAuthorization {
   return {
     kind: 'eip3009',
@@ -57,7 +57,7 @@ export function storedAuthorization({ authorization, signature, deployment }: Go
   }
 }
 
-/** The signature's own fields alone, whatever else the verdict carries beside them. */
+/** Returns only the signature's own fields, without what the verdict carries beside them. */
 export function storedSignature(signature: GoodVerdict['signature']): StoredAuthorization['signature'] {
   if (signature.kind === 'bytes') return { kind: 'bytes', signature: signature.signature }
   return { kind: 'ecdsa', v: signature.v, r: signature.r, s: signature.s }
@@ -65,20 +65,19 @@ export function storedSignature(signature: GoodVerdict['signature']): StoredAuth
 
 const latestMs = 253_402_300_799_000n
 
-/** When the authorisation ends, capped at the year 9999: payers may sign for ever. */
-export function lapseOf(validBeforeSeconds: bigint): Date {
+/** Returns when the authorization expires, capped at the year 9999: payers may sign without an end. */
+export function expiryOf(validBeforeSeconds: bigint): Date {
   const ms = validBeforeSeconds * 1000n
   return instantOf(Number(ms < latestMs ? ms : latestMs))
 }
 
-/** What every payment that our own middleware verifies has in common. */
+/** Returns the fields that all payments verified by the service's own middleware have in common. */
 export function commonFields(ctx: Ctx, request: VerifyRequest, wallet: ReceivingWallet, token: TokenInfo) {
-  if (ctx.actor.kind !== 'api-key') throw new Error('payments are verified for an API key')
   return {
     id: newId('pay', ctx),
     logId: newId('plog', ctx),
     walletId: wallet.id,
-    apiKeyId: ctx.actor.apiKeyId,
+    apiKeyId: callerId(ctx.actor),
     door: 'verify',
     challengeId: null,
     paymentIdentifier: null,
@@ -99,12 +98,12 @@ export function commonFields(ctx: Ctx, request: VerifyRequest, wallet: Receiving
   } as const
 }
 
-/** What is kept for a redemption, where the caller reports delivery. An x402 offer's id is added once it is authenticated. */
+/** Returns what a redemption needs, if the caller reports delivery. An x402 offer's id is added once it is authenticated. */
 function deliveryOf({ reportsDelivery, digest }: VerifyRequest): Delivery | null {
   return reportsDelivery ? { digest: digest ?? null, challengeId: null } : null
 }
 
-/** The address of the paid route: origin and path, without the query, which may hold what a caller asked. */
+/** Returns the address of the paid route: origin and path without the query, which may contain a caller's private input. */
 export function routeOf(resource: string | undefined): string | null {
   if (resource === undefined) return null
   const { origin, pathname } = new URL(resource)

@@ -2,7 +2,7 @@ import type { Chain, NonceState } from '../../chain/port.ts'
 import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../relayer/index.ts'
 import type { CheckedRow } from './void-store.ts'
 
-/** What the quorum says of each payment's nonce, in one call to each node for each kind. */
+/** Returns what the quorum reports for each payment's nonce, in one call to each node for each kind. */
 export function statesOf(chain: Chain, rows: readonly CheckedRow[]): Promise<readonly NonceState[]> {
   return nonceStates(chain, rows.map(payloadOf))
 }

@@ -7,10 +7,10 @@ import type { Funds } from './record.ts'
 import { listTakenClaims, type NewPayment } from './store.ts'
 
 /**
- * An account to come is deployed only by a factory that the operator lists, since its code runs at the settler's cost. One that is
- * there already needs no deployment, whatever its wrapper names.
+ * Returns the verdict without a deployment if the account exists already. A missing account is deployed only by a factory that
+ * the operator lists, since its code runs at the settler's cost.
  */
-export async function withAccountAsItIs(ctx: Ctx, network: Network, verdict: GoodVerdict): Promise<GoodVerdict> {
+export async function resolveDeployment(ctx: Ctx, network: Network, verdict: GoodVerdict): Promise<GoodVerdict> {
   if (verdict.deployment === undefined) return verdict
   if ((await ctx.chains.on(network).code(verdict.payer)) !== '0x')
     return { ...verdict, signatureKind: 'contract', deployment: undefined }
@@ -19,8 +19,8 @@ export async function withAccountAsItIs(ctx: Ctx, network: Network, verdict: Goo
 }
 
 /**
- * Asks the chain what only it knows: whether the nonce is used, whether the money is there, whether the token would take it. Answers
- * what the payer has, for recording to compare with all that the payer has open.
+ * Checks on chain whether the nonce is used, the balance suffices and the token would accept the transfer. Returns the payer's
+ * funds, which recording compares with all of the payer's open payments.
  */
 export async function refuseByChain(
   ctx: Ctx,
@@ -47,8 +47,9 @@ export async function refuseByChain(
 }
 
 /**
- * The protocol's reason for what the chain said, or undefined when it would take the payment. A signature comes before the
- * money, as in the reference implementation: where only the chain can judge it, the token's words tell which one was short.
+ * Returns the protocol's reason for the chain's answer, or undefined if it accepts the payment. The signature comes before the
+ * balance, as in the reference implementation: where only the chain can check the signature, the token's error says which of the
+ * two failed.
  */
 function whyNotByChain(facts: AuthorizationFacts, verdict: GoodVerdict): Parameters<typeof refused>[0] | undefined {
   if (facts.nonceUsed) return 'invalid_exact_evm_nonce_already_used'

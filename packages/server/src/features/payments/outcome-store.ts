@@ -6,16 +6,16 @@ import { EndingPayment } from './settlement-store.ts'
 
 const NanoUsd = z.string().transform((text) => BigInt(text))
 
-/** Whose budget and which day a payment counts in. */
+/** A payment with the tenant and day of its budget. */
 const Counted = EndingPayment.extend({ network: z.string(), createdAt: z.date() })
 
-/** A payment that this statement has ended. */
+/** A payment that this statement ended. */
 export const EndedRow = Counted.extend({
   status: z.enum(['settled', 'settlement_failed', 'voided']),
   previousStatus: z.enum(paymentStatuses),
   txHash: z.string().nullable(),
   failureReason: z.string().nullable(),
-  /** What its next attempt had reserved, in billionths of a US dollar; the row reserves nothing any more. */
+  /** What its next attempt had reserved, in billionths of a US dollar; the row no longer reserves anything. */
   gasReservedNanoUsd: NanoUsd,
 })
 export type EndedRow = z.output<typeof EndedRow>
@@ -25,7 +25,7 @@ const counted = sql`payments.id, payments.organisation_id, payments.environment,
 const ended = sql`${counted}, payments.status, payments.tx_hash, payments.failure_reason, previous.status as previous_status,
   previous.gas_reserved_nano_usd`
 
-/** A payment whose money moved, by this transaction; null where it owed nothing. */
+/** A payment whose money moved, with its transaction; null where nothing was owed. */
 export interface Settled {
   readonly id: PaymentId
   readonly txHash: string | null
@@ -33,7 +33,10 @@ export interface Settled {
   readonly gasNanoUsd: bigint
 }
 
-/** Returns the rows that moved, so that each is counted and its event written once. What ended without money may have paid after all. */
+/**
+ * Marks payments as settled. Returns the rows that changed, so that each is counted and its event written once. A payment that
+ * ended without money may settle after all.
+ */
 export function markSettled(tx: Tx, settled: readonly Settled[], settledAt: Date): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,
@@ -59,7 +62,7 @@ export interface Failed {
   readonly reason: string
 }
 
-/** Ends what is still open of these; of payments in this status alone, where it is given. Returns the rows that moved. */
+/** Ends the payments that are still open; with `from`, only those in this status. Returns the rows that changed. */
 export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' | 'settling'): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,
@@ -78,12 +81,12 @@ export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' |
   )
 }
 
-/** Of which budget a payment's gas is. */
+/** The budget to which a payment's gas counts. */
 export type UsedRow = z.output<typeof Counted>
 
 const ChargedRow = Counted.extend({ nanoUsd: NanoUsd })
 
-/** Adds what an attempt used, in billionths of a US dollar, to each payment. */
+/** Adds the gas that an attempt used, in billionths of a US dollar, to each payment. */
 export function addGasUsed(
   tx: Tx,
   used: readonly { readonly paymentId: PaymentId; readonly nanoUsd: bigint }[],

@@ -4,7 +4,7 @@ import { type Queryable, sql } from '../../platform/db/db.ts'
 
 const FingerprintRow = z.object({ paymentFingerprint: z.string().nullable() })
 
-/** The digest of the payment that the tenant knows under this identifier; undefined when there is none. */
+/** Returns the digest of the tenant's payment with this identifier; undefined if there is none. */
 export async function findFingerprint(
   db: Queryable,
   tenant: Tenant,

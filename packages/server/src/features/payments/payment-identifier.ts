@@ -23,21 +23,21 @@ const extension: JsonObject = {
   },
 }
 
-/** What a challenge of version 2 says in `extensions` so that clients may name their payments. Source: @x402/extensions 2.27.0. */
+/** Returns the extension by which a version 2 challenge lets clients name their payments. Source: @x402/extensions 2.27.0. */
 export function paymentIdentifierExtension(): JsonObject {
   return { [paymentIdentifierKey]: extension }
 }
 
-/** What a payment's row keeps of the payer's own name for it. */
+/** What a payment's row stores of its payment identifier. */
 export interface PaymentName {
   readonly paymentIdentifier: string | null
   readonly paymentFingerprint: string | null
 }
 
 /**
- * Reads the name that a payer gave to its payment, and refuses one that stands for other signed parts already: 409
- * `payment-identifier-conflict`. The name grants nothing by itself: the same payment under the same name is still a used payment.
- * Throws the protocol's `invalid_payload` for a name of another shape, and for none where the challenge wanted one.
+ * Reads the payment identifier, and refuses one that already names other signed parts: 409 `payment-identifier-conflict`. The
+ * identifier grants nothing by itself: the same payment under the same identifier is still used. Throws the protocol's
+ * `invalid_payload` if it has another shape, or is missing where the challenge requires one.
  */
 export async function namePayment(
   ctx: Pick<Ctx, 'db' | 'tenant'>,
@@ -51,7 +51,7 @@ export async function namePayment(
   return { paymentIdentifier, paymentFingerprint: fingerprint }
 }
 
-/** SHA-256 over the canonical JSON of what the payer signed and its signature, in hex. */
+/** Returns SHA-256 over the canonical JSON of what the payer signed and its signature, in hex. */
 export function fingerprintOf(signedParts: unknown): string {
   return createHash('sha256').update(canonicalJson(signedParts)).digest('hex')
 }
@@ -69,7 +69,7 @@ function identifierIn(extensions: JsonObject | undefined): string | undefined {
   })
 }
 
-/** The identifier that a payment shows, if it has the form of one. */
+/** Returns the payment's identifier if it has a valid form. */
 export function shownIdentifier(extensions: JsonObject | undefined): string | undefined {
   const id = memberOf(memberOf(memberOf(extensions, paymentIdentifierKey), 'info'), 'id')
   return typeof id === 'string' && pattern.test(id) ? id : undefined

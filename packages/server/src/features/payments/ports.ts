@@ -6,7 +6,7 @@ import type { Candidate } from './record.ts'
 import type { Settlements } from './settle.ts'
 import type { Sponsorship } from './tempo/sponsor.ts'
 
-/** Mints and checks the proof that a caller of settle is the one that verified. */
+/** Mints and checks the token that proves that a caller of settle is the one that verified. */
 export interface SettlementTokens {
   mint(paymentId: string): string
   check(paymentId: string, token: string): boolean
@@ -20,20 +20,20 @@ declare module '../../platform/ctx.ts' {
     readonly settlementTokens: SettlementTokens
     readonly mppSecrets: MppSecrets
     readonly signatures: { readonly recover: Recover; readonly keccak: Keccak }
-    /** Factories whose account deployments are settled (EIP-6492); lower case. */
+    /** Factories whose account deployments are allowed (EIP-6492); lower case. */
     readonly eip6492Factories: ReadonlySet<string>
     readonly settleWaitMs: number
-    /** Who pays payers' fees on Tempo; none where the operator does not sponsor. */
+    /** The account that pays payers' fees on Tempo; undefined if the operator does not sponsor fees. */
     readonly feeSponsor: Sponsorship | undefined
-    /** Longest that the facilitator's settle waits for the outcome. */
+    /** Most milliseconds that the facilitator's settle waits for the outcome. */
     readonly facilitatorWaitMs: number
     /** The account that sends settlements, on every network. */
     readonly settlerAddress: Address
     /** Smallest amount that is settled on chain, in millionths of a US dollar. */
     readonly settleMicroUsdMin: bigint
-    /** What organisations have made public of their own accord, for the facilitator's discovery to list as well. */
+    /** The routes that organizations have made public, which the facilitator's discovery lists too. */
     readonly publicRoutes?: PublicRoutes
-    /** How many challenges one caller of a customer's is given in a minute, where the customer says who it is. */
+    /** Most challenges per minute for one caller of a tenant's route, where the tenant identifies the caller. */
     readonly challengesPerCallerMax: number
   }
 }

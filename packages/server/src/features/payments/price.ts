@@ -4,9 +4,9 @@ import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail, failBody } from './errors.ts'
 
 /**
- * The tokens of the wallet that a signed authorisation can move on its network, in the owner's order; maybe none. One that the chain says
- * is another than the registry knows is not among them; one that no node could be asked about yet is, since no payment is taken
- * before it was asked (`refuseStrangeToken`).
+ * Returns the tokens of the wallet that a signed authorization can move on its network, in the owner's order; possibly none.
+ * Excludes a token whose domain differs on chain from the registry. Includes a token that no node has reported on yet: no payment
+ * is accepted before its domain is checked (`refuseDomainMismatch`).
  */
 export function tokensByAuthorization(ctx: Pick<Ctx, 'chains'>, wallet: ReceivingWallet): readonly TokenInfo[] {
   if (!wallet.network.settlesEip3009) return []
@@ -14,36 +14,42 @@ export function tokensByAuthorization(ctx: Pick<Ctx, 'chains'>, wallet: Receivin
   return tokens.filter((token) => token.eip3009 && ctx.chains.tokenDomainState(wallet.network, token) !== 'wrong')
 }
 
-/** The same where one must be there. */
+/** Returns `tokensByAuthorization`; throws if there are none. */
 export function payableTokens(ctx: Pick<Ctx, 'chains'>, wallet: ReceivingWallet): readonly TokenInfo[] {
   const payable = tokensByAuthorization(ctx, wallet)
   if (payable.length === 0) throw fail('chain-not-supported')
   return payable
 }
 
-/** Whether nothing is asked for, however the zero is written. */
+/** Whether the price is zero, in any notation. */
 export function isFree(price: string): boolean {
   return /^0(\.0+)?$/.test(price)
 }
 
-/** A US dollar price in the token's smallest unit: one stablecoin is one dollar; digits that the token cannot hold are refused. */
+/**
+ * Returns a US dollar price in the token's smallest unit: one stablecoin is one dollar. Refuses digits that the token cannot
+ * represent.
+ */
 export function rawAmountOf(price: string, token: TokenInfo): bigint {
   const raw = priceInStablecoin(price, token)
   if (typeof raw !== 'bigint') throw failBody('amount-invalid', { reason: raw })
   return raw
 }
 
-/** The same where something must be paid: a transfer of nothing would cost gas and move no money. */
+/** Returns `rawAmountOf` of a price above zero: a transfer of nothing would cost gas and move no money. */
 export function rawPrice(price: string, token: TokenInfo): bigint {
   const raw = rawAmountOf(price, token)
   if (raw === 0n) throw failBody('amount-invalid', { reason: 'zero' })
   return raw
 }
 
-/** Gas that settling the cheapest payment uses, its share of a transaction included. */
+/** Gas to settle the cheapest payment, including its share of a transaction. */
 const gasOfCheapest = 70_000n
 
-/** Whether a challenge may ask for it: what settling costs now is not above it. Where the payer pays the gas, the operator's minimum alone counts. */
+/**
+ * Whether a challenge may charge this amount: settling must not cost more than the amount now. Where the payer pays the gas, only
+ * the operator's minimum applies.
+ */
 export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
   return !isBelow(
     raw,
@@ -52,7 +58,10 @@ export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInf
   )
 }
 
-/** Refuses a price that no challenge of the last minutes asked for: what was offered is taken, though gas has become dearer since. */
+/**
+ * Refuses a price that no challenge of the last minutes could have offered. An offered price is accepted even if gas has become
+ * more expensive since.
+ */
 export function refuseBelowMinimum(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): void {
   const leastCost = network.settlesEip3009 ? ctx.gasPrices.leastCostOf(network, gasOfCheapest) : 0n
   if (isBelow(raw, token, nanoUsdMin(ctx, leastCost))) throw failBody('amount-below-minimum')

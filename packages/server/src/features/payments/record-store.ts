@@ -5,26 +5,26 @@ import type { Id } from '../../platform/ids.ts'
 import { PlanName } from '../plans/index.ts'
 import { type NewPayment, recordedColumns } from './store.ts'
 
-/** A payment to record, with what decides whether it may be. */
+/** A payment to record, with the values that decide whether it is recorded. */
 export interface NewReceipt {
   readonly payment: NewPayment
   readonly eventId: Id<'evt'>
   readonly eventPayload: Readonly<Record<string, unknown>>
-  /** What its settlement may cost the operator, in billionths of a US dollar; 0 for a payment that costs nothing. */
+  /** Most that its settlement costs the operator, in billionths of a US dollar; 0 for a payment that costs nothing. */
   readonly gasNanoUsd: bigint
-  /** When the chain is asked about it if nobody asks to settle it before. */
+  /** When the chain is read for it if nobody requests settlement before. */
   readonly checkAt: Date | null
-  /** What the payer has of the token, where that bounds what the payer may have open. */
+  /** The payer's balance of the token, where it limits the payer's open payments. */
   readonly rawBalance: bigint | null
 }
 
-/** What bounds a round beside its rows. */
-export interface RoundLimits {
-  /** Of a calendar month; below zero there is none. */
+/** Limits of a batch. */
+export interface BatchLimits {
+  /** Payments per calendar month; negative means unlimited. */
   readonly paymentsPerMonth: number
   readonly nanoUsdPerDayMax: bigint
   readonly openPerPayerMax: number
-  /** Payments whose money has left the payer already, so that they are no part of what is open. */
+  /** Payments whose money has already left the payer, so that they do not count as open. */
   readonly spentIds: readonly string[]
   readonly createdAt: Date
 }
@@ -32,8 +32,8 @@ export interface RoundLimits {
 const PlanRow = z.object({ plan: PlanName })
 
 /**
- * Takes the locks of these names, in one order everywhere, and answers the plan. The statement after it sees everything that whoever held
- * them before has committed.
+ * Takes the locks of these names, in one order everywhere, and returns the plan. The next statement sees everything that earlier
+ * owners of the locks committed.
  */
 export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
   const names = [...new Set(lockNames)].toSorted()
@@ -62,18 +62,21 @@ export type Verdict = z.output<typeof Verdict>
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 
 /**
- * The one writer of payments: everything that recording a round writes, in one statement, for every plan. In the order in which they came,
- * it takes the payments whose claim is free and whose nonce no relay has (a transfer of the service's own wallets), that their payer can pay beside all that is open, and for which the day's gas budget and the
- * month's count last; what is on chain already is taken whatever the month's count. For exactly those it writes the event, the count and the reservation. It names tables of other features
- * because ten statements in a transaction were measured to cost three times as much. The count is written before the budget, as where payments end:
- * PostgreSQL runs what nothing reads in an order of its own, and two transactions would wait for each other. The caller holds the locks of
- * what it bounds, and gives it no two payments under one claim. Answers what became of each.
+ * Writes everything that recording a batch writes, in one statement, for every plan; nothing else inserts payments. In the order
+ * of arrival it accepts payments whose claim is free, whose nonce no relay has (a transfer of the service's own wallets), that
+ * the payer can pay beside all open payments, and for which the day's gas budget and the month's quota suffice. A payment that is
+ * already on chain is accepted whatever the month's count. For exactly the accepted ones it writes the event, the count and the
+ * reservation.
+ * It names tables of other features because ten statements in a transaction were measured to cost three times as much. The count
+ * is written before the budget, as where payments end: PostgreSQL executes unreferenced CTEs in its own order, and two
+ * transactions would wait for each other.
+ * The caller has the locks of what the limits count, and passes no two payments with one claim. Returns the outcome of each.
  */
 export async function insertReceipts(
   tx: Tx,
   tenant: Tenant,
   receipts: readonly NewReceipt[],
-  limits: RoundLimits,
+  limits: BatchLimits,
 ): Promise<ReadonlyMap<string, Verdict>> {
   const { organisationId, environment } = tenant
   const rows = await tx.many(
@@ -142,7 +145,7 @@ export async function insertReceipts(
   return new Map(rows.map(({ id, verdict }) => [id, verdict]))
 }
 
-/** A payment as a row of its table in JSON, with what belongs beside it. */
+/** Returns a payment as a row of its table in JSON, with the related values of its statement. */
 function entryOf({ organisationId, environment }: Tenant, receipt: NewReceipt): Record<string, unknown> {
   const { payment, eventId, eventPayload, gasNanoUsd, checkAt, rawBalance } = receipt
   return {

@@ -1,8 +1,8 @@
 import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
+import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
-import { gather } from '../../platform/db/gather.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import {
@@ -25,37 +25,38 @@ import { refuseSanctioned } from './screened.ts'
 import { gasOfSettlement } from './settlement-gas.ts'
 import type { NewPayment } from './store.ts'
 
-/** What a payer can pay with, as the chain says it. */
+/** A payer's funds as the chain reports them. */
 export interface Funds {
   readonly rawBalance: bigint
-  /** Payments that are open here and whose money had left the payer when the balance was read. */
+  /** Open payments whose money had already left the payer when the balance was read. */
   readonly spentIds: readonly string[]
 }
 
 export interface Candidate {
   readonly ctx: Ctx
   readonly payment: NewPayment
-  /** What the payer has, as verifying has just read it; left out for a payment that nobody has to trust. */
+  /** The payer's funds as verifying just read them; omitted for a payment that needs no funds check. */
   readonly funds?: Funds
 }
 
-/** What recording needs to know of the deployment. */
+/** Limits of the deployment that recording applies. */
 export interface RecordLimits {
   readonly nanoUsdPerDayMax: bigint
   readonly openPerPayerMax: number
-  /** How long a payment that nobody asks to settle counts. */
+  /** How long a payment stays open if nobody requests settlement. */
   readonly verifiedMsMax: number
 }
 
-/** Open payments of one payer at one organisation. */
+/** Most open payments of one payer at one organization. */
 export const openPerPayerMax = 100
-/** Tenants whose rounds a process keeps apart; beyond it the map begins anew, which costs a round its company and nothing else. */
+/** Most tenants whose batches a process keeps; above it the map is cleared, which only splits a batch. */
 const recordersMax = 10_000
 
 /**
- * Records verified payments whose parties are not sanctioned, those of concurrent requests together, one round of a tenant at a time since they share its count: one transaction holds the
- * rows, their events, the month's count, the gas budget and the callers' idempotency keys. A credential that was there
- * already is refused as a duplicate by the unique claim, whoever sent it first.
+ * Records verified payments whose parties are not sanctioned. Payments of concurrent requests share a batch, one batch of a
+ * tenant at a time because they share its count. One transaction contains the rows, their events, the month's count, the gas
+ * budget and the callers' idempotency keys. The unique claim refuses a credential that was already used as a duplicate, whoever
+ * sent it first.
  */
 export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
   const recorders = new Map<string, (candidate: Candidate) => Promise<Verdict | Error>>()
@@ -64,7 +65,7 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     const known = recorders.get(key)
     if (known !== undefined) return known
     if (recorders.size >= recordersMax) recorders.clear()
-    const made = gather<Candidate, Verdict | Error>({ itemsMax: 128, roundsMax: 1 }, (candidates) =>
+    const made = batch<Candidate, Verdict | Error>({ itemsMax: 128, batchesMax: 1 }, (candidates) =>
       recordOrFail(deps.db, candidates, limits),
     )
     recorders.set(key, made)
@@ -81,8 +82,8 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
 }
 
 /**
- * A row that the database will not take fails by itself: its neighbors are recorded one by one. So are rounds of two processes that wait
- * for each other.
+ * Records a batch. If the database refuses a row, only that row fails: the others are recorded one by one. The same applies to
+ * batches of two processes that deadlock.
  */
 async function recordOrFail(
   db: Db,
@@ -90,7 +91,7 @@ async function recordOrFail(
   limits: RecordLimits,
 ): Promise<readonly (Verdict | Error)[]> {
   try {
-    return await db.tx((tx) => recordRound(tx, group, limits))
+    return await db.tx((tx) => recordBatch(tx, group, limits))
   } catch (error) {
     if (group.length > 1 && (isRefusedData(error) || isDeadlock(error))) {
       return (await Promise.all(group.map((candidate) => recordOrFail(db, [candidate], limits)))).flat()
@@ -108,14 +109,14 @@ async function refuse(candidate: Candidate, outcome: Verdict | Error): Promise<v
   if (outcome === 'plan-limit') throw await limitReached(candidate.ctx)
 }
 
-/** The same words for whatever the payer has open and wherever, so that nobody learns of others' payments. */
+/** Returns one message whatever the payer has open and wherever, so that it discloses nothing about others' payments. */
 function shortOfFunds({ protocol, payer }: NewPayment): Error {
   return protocol === 'mpp'
     ? refusedMpp('verification-failed', 'The authorization was refused: insufficient_funds.', { payer })
     : refused('insufficient_funds', { payer })
 }
 
-/** The 429 of the plan's monthly count, with the figures as they are now. */
+/** Returns the 429 of the plan's monthly count, with the present figures. */
 export async function limitReached(ctx: Ctx): Promise<Error> {
   return ctx.db.tx(async (tx) => {
     const plan = await planOf(tx, ctx.tenant.organisationId)
@@ -124,7 +125,7 @@ export async function limitReached(ctx: Ctx): Promise<Error> {
   })
 }
 
-async function recordRound(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Verdict[]> {
+async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Verdict[]> {
   const [first] = group
   if (first === undefined) return []
   const { ctx } = first
@@ -148,14 +149,16 @@ async function recordRound(tx: Tx, group: readonly Candidate[], limits: RecordLi
   return group.map(({ payment }) => verdicts.get(payment.id) ?? 'duplicate')
 }
 
-/** The round holds the organisation's lock for payments, so that nobody else counts meanwhile. */
+/**
+ * Reports the use of the monthly quota. The batch has the organization's lock for payments, so that nobody else counts meanwhile.
+ */
 async function reportPaymentsUsed(tx: Tx, ctx: Ctx, limit: number): Promise<void> {
   if (limit === unlimited) return
   const used = await lockCounter(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
   await reportThresholds(tx, ctx, { kind: 'payments', limit, used })
 }
 
-/** Of copies that came together only the first can be recorded, and the others take nobody's place. */
+/** Leaves out copies that arrived together: only the first can be recorded, and the others must not use up the quota. */
 function withoutCopies(group: readonly Candidate[]): readonly Candidate[] {
   const seen = new Set<string>()
   return group.filter(({ payment: { claimKey, challengeId } }) => {
@@ -166,7 +169,9 @@ function withoutCopies(group: readonly Candidate[]): readonly Candidate[] {
   })
 }
 
-/** Whatever a round reads and then takes from is another round's only after this one has committed. */
+/**
+ * Returns the locks that a batch needs: another batch may read and take from the same budgets only after this one has committed.
+ */
 function lockNamesOf({ ctx: { tenant }, payment, funds }: Candidate): string[] {
   const { network, asset, payer, settlement } = payment
   const names = [`payments:${tenant.organisationId}/${tenant.environment}`]
@@ -188,13 +193,16 @@ function receiptOf({ ctx, payment, funds }: Candidate, { verifiedMsMax }: Record
   }
 }
 
-/** Until when anybody may ask to settle it. */
+/** Returns until when settlement may be requested. */
 function endOfWaiting({ createdAt, validBefore }: NewPayment, verifiedMsMax: number): Date {
   const latest = createdAt.getTime() + verifiedMsMax
   return instantOf(Math.min(latest, validBefore?.getTime() ?? latest))
 }
 
-/** A key that a repeat took over ties nothing; the credential buys once all the same, and its neighbors are not undone for it. */
+/**
+ * Commits idempotency keys. A key that a repeat took over is left alone; the credential still buys only once, and the rest of the
+ * batch is not rolled back.
+ */
 async function commitKeys(tx: Tx, made: readonly Candidate[]): Promise<void> {
   for (const { ctx, payment } of made) {
     await ctx.idempotency?.commit(tx, payment.id).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import { monthAround, type Recount } from '../plans/index.ts'
 import { countPaymentsBetween } from './store.ts'
 
-/** The payments of the present month that were not lost, counted from their rows. */
+/** Recounts the payments of the present month that did not end without money. */
 export const paymentRecount: Recount = {
   kind: 'payments',
   count: (db, tenant, now) => {

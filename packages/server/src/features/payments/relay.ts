@@ -2,15 +2,16 @@ import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import type { Closing, FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
+import { changeGasLast } from '../plans/index.ts'
+import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
 import { chargeGas, networkOf } from './give-back.ts'
-import { endFailed, endSettled } from './settlement-outcome.ts'
+import { recordFailed, recordSettled } from './settlement-outcome.ts'
 import { forgetHashes, lockPayments, markHashes } from './settlement-store.ts'
 
-/** Name under which the relayer knows payments. */
+/** Name of payments in the relayer. */
 export const paymentPurpose = 'payments'
 
-/** What becomes of payments that the relayer sends. */
+/** Returns the callbacks for payments that the relayer sends. */
 export function paymentRelays(deps: Deps): RelayPurpose {
   const ctx = systemCtx(deps)
   return {
@@ -23,7 +24,7 @@ export function paymentRelays(deps: Deps): RelayPurpose {
         tx,
         carried.map(({ relay, hash }) => ({ paymentId: relay.subjectId, hash })),
       ),
-    // Only what a block showed without the money: a block that is gone may come back with it.
+    // Forgets only what a block showed without the money: a reorganized block may return with it.
     onLeft: (tx, relays) =>
       forgetHashes(
         tx,
@@ -32,30 +33,29 @@ export function paymentRelays(deps: Deps): RelayPurpose {
     onSettled: (tx, settled) => settleAll(ctx, tx, settled),
     onFailed: (tx, failed) => endAll(ctx, tx, failed),
     onSpent: async (tx, spent) => {
-      const gas = await chargeGas(
-        tx,
-        spent.map(({ relay, wei }) => ({ paymentId: paymentIdOf(relay), nanoUsd: worthOf(ctx, relay, wei) })),
-      )
-      return { gas, audits: [] }
+      const charged = spent.map(({ relay, wei }) => {
+        return { paymentId: paymentIdOf(relay), nanoUsd: worthOf(ctx, relay, wei) }
+      })
+      changeGasLast(tx, await chargeGas(tx, charged))
     },
   }
 }
 
 type System = Omit<Ctx, 'tenant'>
 
-async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<Closing> {
+async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
   const payments = settled.map(({ relay, transactionHash: txHash, wei }) => {
     return { id: paymentIdOf(relay), txHash, gasNanoUsd: worthOf(ctx, relay, wei) }
   })
-  return (await endSettled(ctx, tx, payments)).closing
+  await recordSettled(ctx, tx, payments)
 }
 
-/** What expired before anybody sent it is voided; everything else that ended has failed. */
-async function endAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<Closing> {
+/** Ends relays without money: one that expired before it was sent is voided, every other has failed. */
+async function endAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
   const payments = failed.map(({ relay, fault: { kind, reason } }) => {
     return { id: paymentIdOf(relay), status: kind === 'expired' ? 'voided' : 'settlement_failed', reason } as const
   })
-  return (await endFailed(ctx, tx, payments)).closing
+  await recordFailed(ctx, tx, payments)
 }
 
 function paymentIdOf({ subjectId }: Relay): PaymentId {

@@ -12,16 +12,18 @@ import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './log
 import { refundOperations } from './refunds/routes.ts'
 import * as schema from './schema.ts'
 import { settlementState, settlePayment } from './settle.ts'
+import { statisticsOperation } from './statistics/routes.ts'
 import { verifyPayment } from './verify.ts'
 
 const { 'payment-not-found': paymentNotFound, 'payment-log-not-found': logNotFound } = fail.table
 
 const challengeOperation = operation({
   id: 'payments.challenge',
+  needs: { role: 'member', scope: 'payments' },
   agent: 'adds',
   method: 'POST',
   path: '/payments/challenge',
-  summary: 'Make the challenge that an unpaid request is answered with.',
+  summary: 'Create the challenge for an unpaid request.',
   description: 'With count it answers an array of that many challenges, so that a middleware can fetch ahead.',
   input: schema.ChallengeRequest,
   output: z.union([schema.Challenge, z.array(schema.Challenge), schema.CompactChallenges]),
@@ -32,13 +34,16 @@ const challengeOperation = operation({
     'chain-not-supported': fail.table['chain-not-supported'],
     ...amountErrors(),
   },
-  // Nothing is written, and wallets are looked up for many requests together: inside a transaction each would wait for a second connection.
+  // Nothing is written, and wallets are read for many requests at once: inside a transaction each would wait for a second
+  // connection.
   idempotency: 'intent',
+  cost: ({ count = 1 }) => Math.ceil(count / 8),
   run: (ctx, { body }) => challenge(ctx, body),
 })
 
 const verifyOperation = operation({
   id: 'payments.verify',
+  needs: { role: 'member', scope: 'payments' },
   method: 'POST',
   path: '/payments/verify',
   summary: 'Verify a payment credential and record the payment, once.',
@@ -64,9 +69,10 @@ const verifyOperation = operation({
 
 const settleOperation = operation({
   id: 'payments.settle',
+  needs: { role: 'member', scope: 'payments' },
   method: 'POST',
   path: '/payments/settle',
-  summary: 'Bring a verified payment to the chain, and wait for the outcome.',
+  summary: 'Settle a verified payment on chain, and wait for the outcome.',
   description:
     'Waits some seconds and answers 202 while the outcome is not known; with `Prefer: respond-async` it answers at once.',
   input: schema.SettleRequest,
@@ -86,6 +92,7 @@ const settleOperation = operation({
 
 const getOperation = operation({
   id: 'payments.get',
+  needs: { role: 'viewer', scope: 'read' },
   agent: 'reads',
   method: 'GET',
   path: '/payments/{id}',
@@ -100,6 +107,7 @@ function logOperationsAt(id: string, path: string): Operation[] {
   return [
     operation({
       id: `${id}.list`,
+      needs: { role: 'viewer', scope: 'read' },
       method: 'GET',
       path,
       summary: 'List payment logs, newest first.',
@@ -110,6 +118,7 @@ function logOperationsAt(id: string, path: string): Operation[] {
     }),
     operation({
       id: `${id}.summary`,
+      needs: { role: 'viewer', scope: 'read' },
       method: 'GET',
       path: `${path}/summary`,
       summary: 'Totals per route and token.',
@@ -119,6 +128,7 @@ function logOperationsAt(id: string, path: string): Operation[] {
     }),
     operation({
       id: `${id}.get`,
+      needs: { role: 'viewer', scope: 'read' },
       method: 'GET',
       path: `${path}/{paymentLogId}`,
       summary: 'Get one payment log.',
@@ -142,6 +152,7 @@ export const paymentOperations: readonly Operation[] = [
   verifyOperation,
   settleOperation,
   getOperation,
+  statisticsOperation,
   ...deliveryOperations,
   ...refundOperations,
   ...logOperationsAt('payments.logs', '/payments/logs').map((log) => ({ ...log, agent: 'reads' as const })),

@@ -10,7 +10,7 @@ const WalletId = z
   Id<'byw'> | Id<'mwt'> | Id<'cad'>
 >
 
-/** Decimal US dollars, as text. How many digits the token takes is checked against the token. */
+/** Decimal US dollars as text. The token limits the number of digits. */
 const Price = z
   .string()
   .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"')
@@ -21,7 +21,7 @@ const Resource = text(2048).refine(
   'must be an http(s) URL',
 )
 
-/** The one algorithm that both drafts and official clients read: a challenge with another could not be paid. */
+/** The only algorithm that both drafts and official clients read: a challenge with another could not be paid. */
 const BodyDigest = z
   .string()
   .regex(/^sha-256=:[A-Za-z0-9+/]{43}=:$/, 'must be a Content-Digest (RFC 9530) with sha-256, such as sha-256=:…:')
@@ -31,7 +31,7 @@ const BodyDigest = z
     example: 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:',
   })
 
-/** Wallets that take the same payment on other networks. */
+/** Wallets that accept the same payment on other networks. */
 const OtherWalletIds = z.array(WalletId).min(1).max(3).meta({
   description:
     'Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify.',
@@ -62,20 +62,21 @@ export const ChallengeRequest = z
     acceptMPP: z.boolean().default(true),
     signOffers: z.boolean().default(false).meta({
       description:
-        'Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was asked. They add about 600 bytes each to the header.',
+        'Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was requested. They add about 600 bytes each to the header.',
     }),
     digest: BodyDigest.optional(),
     credentialHeader: z.enum(['Authorization', 'Payment-Authorization']).default('Authorization').meta({
       description:
-        'Header that an MPP client is told to put its credential into; Payment-Authorization where the route’s Authorization is taken.',
+        'Header in which an MPP client must send its credential; Payment-Authorization where the route already uses Authorization.',
     }),
     ip: z.union([z.ipv4(), z.ipv6()]).optional().meta({
-      description: 'Who asks you, to limit his challenges: 20 a minute. Not with count, which is for many callers.',
+      description:
+        'IP address of your caller, to limit its challenges to 20 a minute. Not with count, which is for many callers.',
     }),
     count: z.int().min(1).max(100).optional(),
     compact: z.boolean().default(false).meta({
       description:
-        'With count: what is the same in all challenges is said once, and mpp is a list. x402 has nothing of one payer in its challenge.',
+        'With count: common parts of the challenges are returned once, and mpp is a list. An x402 challenge has nothing specific to one payer.',
     }),
   })
   .refine((body) => !body.compact || body.count !== undefined, {
@@ -102,7 +103,7 @@ export type ChallengeRequest = z.output<typeof ChallengeRequest>
 export const Challenge = z.strictObject({
   x402: z.string().nullable().meta({
     description:
-      'Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 cannot ask for: Tempo, and a price of zero.',
+      'Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero.',
   }),
   x402V1: z
     .record(z.string(), z.unknown())
@@ -114,7 +115,7 @@ export const Challenge = z.strictObject({
   expiresAt: Instant,
 })
 
-/** Many challenges of one route and price, with what they share said once. */
+/** Many challenges of one route and price, with their common parts given once. */
 export const CompactChallenges = z.strictObject({
   x402: z.string().nullable(),
   x402V1: z.record(z.string(), z.unknown()).nullable(),
@@ -185,7 +186,7 @@ export const Settlement = z.strictObject({
   settledAt: Instant,
   redemptionRequested: z.boolean().meta({
     description:
-      'Whether the payer has asked for the answer again since. If so, take the right to serve it with payments.redeem before the answer leaves.',
+      'Whether the payer has requested the answer again since. If so, take the right to serve it with payments.redeem before you send the answer.',
   }),
   receipt: z.string().nullable().meta({
     description:
@@ -212,7 +213,9 @@ export const Payment = z.strictObject({
   route: z.string().nullable(),
   method: z.string().nullable(),
   description: z.string().nullable(),
-  apiKeyId: id('key'),
+  apiKeyId: z
+    .union([id('key'), id('acc')])
+    .meta({ description: 'The API key of the call; the account where a person made it in the dashboard.' }),
   txHash: z.string().nullable(),
   settledAt: Instant.nullable(),
   failureReason: z.string().nullable(),
@@ -241,7 +244,9 @@ export const PaymentLog = z.strictObject({
   walletId: z.string().nullable(),
   vaultId: z.string().nullable(),
   sessionId: z.string().nullable(),
-  apiKeyId: id('key'),
+  apiKeyId: z
+    .union([id('key'), id('acc')])
+    .meta({ description: 'The API key of the call; the account where a person made it in the dashboard.' }),
   status: z.enum(paymentStatuses),
   createdAt: Instant,
 })

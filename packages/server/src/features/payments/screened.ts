@@ -5,8 +5,8 @@ import { refusedMpp } from './mpp/refused.ts'
 import type { NewPayment } from './store.ts'
 
 /**
- * Refuses a payment whose payer or receiver is sanctioned, with its protocol's own refusal. It reads memory alone: payments whose parties nobody
- * can judge at the moment are accepted, and deposit screening puts their proceeds on hold.
+ * Refuses a payment whose payer or receiver is sanctioned, with the protocol's own refusal. It reads only memory. If screening is
+ * unavailable, the payment is accepted and deposit screening puts its proceeds on hold.
  */
 export function refuseSanctioned(
   ctx: Pick<Ctx, 'screening' | 'tenant'>,
@@ -21,7 +21,7 @@ const messages = {
   payer_sanctioned: 'the payer is sanctioned',
 } as const
 
-/** Why a payment must not be made: x402's reason where its receiver or its payer is sanctioned, else undefined. It reads memory alone. */
+/** Returns x402's reason if the receiver or the payer is sanctioned, otherwise undefined. It reads only memory. */
 export function sanctionedReason(
   ctx: Pick<Ctx, 'screening' | 'tenant'>,
   { payer, payTo }: Pick<NewPayment, 'payer' | 'payTo'>,

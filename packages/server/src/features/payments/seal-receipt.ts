@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/db/db.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { findPayment } from './store.ts'
 
-/** What a seal says of the payment that its vault came with, as it is at that moment; undefined where there is none. */
+/** Returns what a seal states about the payment that bought the vault, as of now; undefined if there is none. */
 export async function sealReceipt(
   db: Queryable,
   tenant: Tenant,

@@ -14,7 +14,7 @@ export const BuyingRow = z.object({
 })
 export type BuyingRow = z.output<typeof BuyingRow>
 
-/** Holds a payment's row until the transaction ends, so that requests for its session come one after another. */
+/** Locks a payment's row until the transaction ends, so that requests for its session run one after another. */
 export function lockBuying(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promise<BuyingRow | undefined> {
   return tx.maybeOne(
     BuyingRow,
@@ -25,7 +25,7 @@ export function lockBuying(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promis
   )
 }
 
-/** Writes on the payment what it bought. */
+/** Stores on the payment what it bought. */
 export async function markBought(
   tx: Tx,
   tenant: Tenant,

@@ -4,7 +4,7 @@ import type { Id, PaymentId } from '../../platform/ids.ts'
 import { fail, failBody } from './errors.ts'
 import { lockBuying, markBought } from './session-store.ts'
 
-/** What a session is bound to: who paid which wallet, at which host. Null where the payment does not say. */
+/** What a session is bound to: payer, wallet and host. Null where the payment does not name it. */
 export interface BuyingPayment {
   readonly id: PaymentId
   readonly walletId: string | null
@@ -12,7 +12,7 @@ export interface BuyingPayment {
   readonly host: string | null
 }
 
-/** What `lockBuyingPayment` may refuse, for the tables of the operations that use it. */
+/** Errors of `lockBuyingPayment`, for the tables of the operations that use it. */
 export const buyingErrors = {
   'payment-not-found': failBody.table['payment-not-found'],
   'settlement-failed': fail.table['settlement-failed'],
@@ -20,8 +20,8 @@ export const buyingErrors = {
 }
 
 /**
- * The payment that a session is asked for, held until the transaction ends: two requests for one payment wait for each other.
- * It may be settled or still on its way; one that ended without money buys nothing.
+ * Locks the payment of a requested session until the transaction ends: two requests for one payment wait for each other. The
+ * payment may be settled or in progress; one that ended without money is refused.
  */
 export async function lockBuyingPayment(
   tx: Tx,
@@ -36,7 +36,7 @@ export async function lockBuyingPayment(
   return { id, walletId, payer, host: resource === null ? null : new URL(resource).host }
 }
 
-/** Ties the payment, which the caller holds, to what it bought. */
+/** Links the payment, which the caller has locked, to what it bought. */
 export function tieToSession(
   tx: Tx,
   { tenant }: Pick<Ctx, 'tenant'>,

@@ -1,5 +1,5 @@
 import type { Ctx, Deps } from '../../platform/ctx.ts'
-import { gather } from '../../platform/db/gather.ts'
+import { batch } from '../../platform/db/batch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
 import { pause } from '../../platform/work/loop.ts'
@@ -15,21 +15,23 @@ import { findPayment, type PaymentRow } from './store.ts'
 
 const pollMs = 40
 
-/** Asks for settlement and tells how it went; shared by all requests of a process, so that waiting costs one query a turn. */
+/**
+ * Requests settlements and reports their outcomes. All requests of a process share it, so that waiting costs one query per poll.
+ */
 export interface Settlements {
-  /** Durable: once this returns, the relayer finishes it by itself, whatever happens to this process. */
-  ask(paymentId: PaymentId): Promise<void>
+  /** Durable: once this returns, the relayer completes the settlement, even if this process dies. */
+  request(paymentId: PaymentId): Promise<void>
   outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
 }
 
-export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () => void): Settlements {
-  const ask = gather<PaymentId, Error | undefined>({ itemsMax: 256, roundsMax: 2 }, async (paymentIds) => {
+export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, notify: () => void): Settlements {
+  const request = batch<PaymentId, Error | undefined>({ itemsMax: 256, batchesMax: 2 }, async (paymentIds) => {
     const sourceOf = (some: readonly PaymentId[]) => markingSettling(some, deps.clock.now())
     const failures = await relays.enqueueEach(deps.db, paymentPurpose, paymentIds, sourceOf)
-    nudge()
+    notify()
     return failures
   })
-  const look = gather<PaymentId, Outcome>({ itemsMax: 512, roundsMax: 1 }, async (paymentIds) => {
+  const readOutcome = batch<PaymentId, Outcome>({ itemsMax: 512, batchesMax: 1 }, async (paymentIds) => {
     const found = new Map((await listOutcomes(deps.db, paymentIds)).map((outcome) => [outcome.id, outcome]))
     return paymentIds.map((paymentId) => {
       const outcome = found.get(paymentId)
@@ -38,14 +40,14 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () =>
     })
   })
   return {
-    ask: async (paymentId) => {
-      const failure = await ask(paymentId)
+    request: async (paymentId) => {
+      const failure = await request(paymentId)
       if (failure !== undefined) throw failure
     },
     async outcome(paymentId, waitMs) {
       const until = performance.now() + waitMs
       for (;;) {
-        const outcome = await look(paymentId)
+        const outcome = await readOutcome(paymentId)
         if (isEnded(outcome.status) || performance.now() >= until) return outcome
         await pause(pollMs, new AbortController().signal)
       }
@@ -54,17 +56,17 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, nudge: () =>
 }
 
 /**
- * Requests the settlement of a verified payment. One whose nonce the service itself is sending for something else, a transfer of its own
- * wallets, can never be settled by its own transaction: it fails.
+ * Requests the settlement of a verified payment. A payment fails if the service is sending its nonce for something else (a
+ * transfer of its own wallets), because its own transaction can then never settle it.
  */
 export async function requestSettlement(ctx: Ctx, paymentId: PaymentId): Promise<void> {
-  await ctx.settlements.ask(paymentId).catch((error: unknown) => {
+  await ctx.settlements.request(paymentId).catch((error: unknown) => {
     if (!isNonceTaken(error)) throw error
     return failVerified(ctx, paymentId, 'invalid_exact_evm_nonce_already_used')
   })
 }
 
-/** A payment whose payer or receiver was listed after it was verified fails, and moves no money. */
+/** Requests settlement. A payment whose payer or receiver was sanctioned after it was verified fails and moves no money. */
 function requestUnlessSanctioned(ctx: Ctx, payment: PaymentRow): Promise<void> {
   const reason = sanctionedReason(ctx, payment)
   return reason === undefined ? requestSettlement(ctx, payment.id) : failVerified(ctx, payment.id, reason)
@@ -82,8 +84,8 @@ function isEnded(status: Outcome['status']): boolean {
 }
 
 /**
- * Settles a verified payment. The wish is stored before anything is sent, asking again joins the same settlement, and
- * every caller gets the one outcome: settled, failed, or 202 while the chain has not said.
+ * Settles a verified payment. The request is stored before anything is sent, a repeated request joins the same settlement, and
+ * every caller gets the one outcome: settled, failed, or 202 while it is unknown.
  */
 export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsync: boolean): Promise<Reply> {
   const payment = await findPayment(ctx.db, ctx.tenant, request.paymentId)
@@ -104,8 +106,9 @@ async function present(ctx: Ctx, payment: PaymentRow, waitMs: number): Promise<R
 }
 
 /**
- * The present state of a settlement, for a repeat of a request whose answer was never given. The process may have died between
- * taking the key and storing the wish, so a payment that is still only verified is asked for now: 202 always means that it will be settled.
+ * Returns the present state of a settlement, for a repeat whose first response was never sent. The process may have died after it
+ * took the key and before it stored the request, so settlement of a payment that is only verified is requested now: 202 always
+ * means that it will be settled.
  */
 export async function settlementState(ctx: Ctx, paymentId: string): Promise<Reply> {
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
@@ -114,8 +117,9 @@ export async function settlementState(ctx: Ctx, paymentId: string): Promise<Repl
 }
 
 /**
- * While the outcome is open, a hash says that a block shows the money moving: what was only sent may still fail by the payer's doing, who can
- * spend the money first or take the authorisation back. Callers give goods out on it.
+ * Returns the response for a settlement. While the outcome is open, a hash means that a block shows the money moving. A
+ * transaction that was only sent may still fail: the payer can spend the money first or cancel the authorization. Callers deliver
+ * goods when they see a hash.
  */
 async function settlementReply(
   ctx: Ctx,

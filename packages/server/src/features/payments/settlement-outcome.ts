@@ -1,59 +1,55 @@
 import { formatAmount } from '@purser/protocol'
+import { appendAudit } from '../../platform/audit.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { type Closing, close, type TenantAudit } from '../relayer/index.ts'
+import { changeGasLast } from '../plans/index.ts'
 import { countEnded, gasChange } from './give-back.ts'
 import { type EndedRow, type Failed, markEnded, markSettled, type Settled } from './outcome-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-/** Payments that a transaction has ended, and what it closes with. */
-export interface Ended {
-  readonly rows: readonly EndedRow[]
-  readonly closing: Closing
-}
-
 /**
- * Records that payments are on chain for good: rows, counts and events, in the caller's transaction. A payment that was voided becomes
- * settled when the chain shows that it has paid after all. Returns those that were not settled before, and what the caller closes with: what they
- * give back and used of gas, and one audit record per tenant.
+ * Records that payments are final on chain: rows, counts and events, in the caller's transaction. A payment that was voided becomes
+ * settled when the chain shows that it has paid after all. Released and used gas, and one audit record per tenant, are written when
+ * the transaction commits. Returns the ids of those that were not settled before.
  */
-export async function endSettled(ctx: System, tx: Tx, settled: readonly Settled[]): Promise<Ended> {
+export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settled[]): Promise<ReadonlySet<string>> {
   const settledAt = ctx.clock.now()
   const rows = await markSettled(tx, settled, settledAt)
   await countEnded(tx, rows)
   const used = new Map<string, bigint>(settled.map(({ id, gasNanoUsd }) => [id, gasNanoUsd]))
-  const audits: TenantAudit[] = []
   for (const [tenant, own] of byTenant(rows)) {
     const payloads = own.map((row) => ({
       ...outcomePayload(row),
       txHash: row.txHash,
       settledAt: settledAt.toISOString(),
     }))
-    await publishEvents(forTenant(ctx, tenant), tx, 'payment.settled', payloads)
+    const acting = forTenant(ctx, tenant)
+    await publishEvents(acting, tx, 'payment.settled', payloads)
     const target = [...new Set(own.map(({ id, txHash }) => txHash ?? id))].join(' ')
     const details = { payments: own.map(({ id }) => id) }
-    audits.push({ tenant, entry: { action: 'payments.settled', target, details } })
+    appendAudit(acting, tx, { action: 'payments.settled', target, details })
   }
-  return {
-    rows,
-    closing: { gas: rows.map((row) => gasChange(row, (used.get(row.id) ?? 0n) - row.gasReservedNanoUsd)), audits },
-  }
+  changeGasLast(
+    tx,
+    rows.map((row) => gasChange(row, (used.get(row.id) ?? 0n) - row.gasReservedNanoUsd)),
+  )
+  return new Set(rows.map(({ id }) => id))
 }
 
 /**
- * Records that payments ended without money moving: rows, counts and events, in the caller's transaction. Returns those that had not ended
- * before, and what the caller closes with: what they give back of gas, and their audit records.
+ * Records that payments ended without money moving: rows, counts and events, in the caller's transaction. Released gas and
+ * audit records are written when it commits. Returns the ids of those that had not ended before.
  */
-export async function endFailed(
+export async function recordFailed(
   ctx: System,
   tx: Tx,
   failed: readonly Failed[],
   from?: 'verified' | 'settling',
-): Promise<Ended> {
+): Promise<ReadonlySet<string>> {
   const rows = await markEnded(tx, failed, from)
   await countEnded(tx, rows)
   const failedAt = ctx.clock.now().toISOString()
@@ -64,31 +60,13 @@ export async function endFailed(
       'payment.settlement_failed',
       own.map((row) => ({ ...outcomePayload(row), reason: reasonOf(row), failedAt })),
     )
-  const audits = byTenant(rows).flatMap(([tenant, own]) =>
-    own.map(({ id: target, status, failureReason: reason }) => {
-      return { tenant, entry: { action: `payments.${status}`, target, details: { reason } } }
-    }),
+  for (const [tenant, own] of byTenant(rows))
+    for (const { id: target, status, failureReason: reason } of own)
+      appendAudit(forTenant(ctx, tenant), tx, { action: `payments.${status}`, target, details: { reason } })
+  changeGasLast(
+    tx,
+    rows.map((row) => gasChange(row, -row.gasReservedNanoUsd)),
   )
-  return { rows, closing: { gas: rows.map((row) => gasChange(row, -row.gasReservedNanoUsd)), audits } }
-}
-
-/** `endSettled` for a transaction that ends nothing else. Returns the ids of those that were not settled before. */
-export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settled[]): Promise<ReadonlySet<string>> {
-  return closed(ctx, tx, await endSettled(ctx, tx, settled))
-}
-
-/** `endFailed` for a transaction that ends nothing else. Returns the ids of those that had not ended before. */
-export async function recordFailed(
-  ctx: System,
-  tx: Tx,
-  failed: readonly Failed[],
-  from?: 'verified' | 'settling',
-): Promise<ReadonlySet<string>> {
-  return closed(ctx, tx, await endFailed(ctx, tx, failed, from))
-}
-
-async function closed(ctx: System, tx: Tx, { rows, closing }: Ended): Promise<ReadonlySet<string>> {
-  await close(ctx, tx, [closing])
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 
-/** What recording an outcome needs of a payment, of any tenant, whatever brought it to the chain. */
+/** The columns of a payment that recording an outcome needs, of any tenant. */
 export const EndingPayment = z.object({
   id: id('pay'),
   organisationId: id('org'),
@@ -20,13 +20,13 @@ const IdRow = z.object({ id: z.string() })
 
 const columns = sql`id, organisation_id, environment, wallet_id, chain, token, decimals, raw_amount, payer`
 
-/** What the relayer needs of a payment, as columns of `payments`. */
+/** The columns of `payments` that the relayer needs. */
 const relayColumns = sql`id as subject_id, network, organisation_id, environment,
   jsonb_build_object('kind', 'eip3009') || settlement || jsonb_build_object('token', asset) as payload, valid_before, created_at`
 
 /**
- * Asks for settlement, as a statement whose rows go to the relayer. Only a verified payment moves, and of scheme `upto` none, since nobody said
- * how much; asking again changes nothing.
+ * Marks payments as settling; the statement's rows go to the relayer. Only a verified payment changes, and none of scheme `upto`,
+ * since its amount is not known. Running it again changes nothing.
  */
 export function markingSettling(paymentIds: readonly PaymentId[], now: Date): Sql {
   return sql`
@@ -36,7 +36,8 @@ export function markingSettling(paymentIds: readonly PaymentId[], now: Date): Sq
 }
 
 /**
- * Asks for settlement of an `upto` payment with this amount, in the token's smallest unit; undefined unless it was verified and permits as much.
+ * Marks an `upto` payment as settling with this amount, in the token's smallest unit; undefined unless it was verified and
+ * permits as much.
  */
 export function markCharged(
   tx: Tx,
@@ -56,7 +57,7 @@ export function markCharged(
   )
 }
 
-/** A payment that settles, as a statement whose row goes to the relayer. */
+/** Selects a payment that is settling; the statement's row goes to the relayer. */
 export function settling(paymentId: PaymentId): Sql {
   return sql`select ${relayColumns} from payments where id = ${paymentId} and status = 'settling'`
 }
@@ -66,7 +67,7 @@ export async function lockPayments(tx: Tx, paymentIds: readonly string[]): Promi
   await tx.many(IdRow, sql`select id from payments where id = any(${paymentIds}::text[]) order by id for no key update`)
 }
 
-/** The newest hash under which payments were sent. */
+/** Stores the newest hash under which payments were sent. */
 export async function markHashes(
   tx: Tx,
   sent: readonly { readonly paymentId: string; readonly hash: string }[],
@@ -77,7 +78,7 @@ export async function markHashes(
     where p.id = s.id and p.status = 'settling'`)
 }
 
-/** Forgets the hash of a transaction that did not move these payments' money. */
+/** Clears the hash of a transaction that did not move these payments' money. */
 export async function forgetHashes(tx: Tx, paymentIds: readonly string[]): Promise<void> {
   await tx.run(sql`update payments set tx_hash = null where id = any(${paymentIds}::text[]) and status = 'settling'`)
 }
@@ -88,19 +89,19 @@ export const Outcome = z.object({
   txHash: z.string().nullable(),
   settledAt: z.date().nullable(),
   failureReason: z.string().nullable(),
-  /** The lane's transaction is in a block; false for a payer's own transaction, which no lane sends. */
+  /** Whether the lane's transaction is in a block; false for a payer's own transaction, which no lane sends. */
   inBlock: z.boolean(),
   /**
-   * Hash of the transaction that carries it now; null where none is signed. A block may show that transaction without the money, and then
-   * `txHash` is null; it decides nothing before it is final.
+   * Hash of the transaction that carries the payment now; null if none is signed. A block may contain that transaction without
+   * the money moving; then `txHash` is null. It decides nothing before it is final.
    */
   carrierHash: z.string().nullable(),
-  /** The payer asked for the answer again: whoever has it must redeem the payment before it leaves. */
+  /** Whether the payer requested the answer again: its owner must redeem the payment before it sends the answer. */
   redemptionRequested: z.boolean(),
 })
 export type Outcome = z.output<typeof Outcome>
 
-/** Reads the lane's table as well: only it knows whether what was sent is in a block. */
+/** Returns outcomes. It reads the relays too: only they record whether a sent transaction is in a block. */
 export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): Promise<Outcome[]> {
   return db.many(
     Outcome,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
-import type { ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
+import type { AccountId, ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
@@ -9,23 +9,23 @@ import { type LogFilters, paymentStatuses } from './schema.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
 
-/** A whole transaction that the payer signed, on Tempo, to be broadcast as it is. */
+/** A complete transaction that the payer signed, on Tempo, to be broadcast unchanged. */
 export const StoredTempoTransaction = z.object({
   kind: z.literal('tempo'),
-  /** Final bytes, with the sponsor's signature where there is one. */
+  /** Final bytes, with the sponsor's signature if there is one. */
   raw: HexText,
   from: HexText,
   memo: HexText,
-  /** After this second no block can take it. */
+  /** Unix second after which no block can include it. */
   validBefore: z.string(),
-  /** Gas that the sponsor may have to pay for; 0 when the payer pays. */
+  /** Most gas that the sponsor may pay for; 0 when the payer pays. */
   sponsoredGas: z.string(),
 })
 export type StoredTempoTransaction = z.output<typeof StoredTempoTransaction>
 
 export { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 
-/** What brings a payment to its chain. */
+/** What settles a payment on its chain. */
 export const StoredSettlement = z.union([StoredPermit2, StoredTempoTransaction, StoredAuthorization])
 export type StoredSettlement = z.output<typeof StoredSettlement>
 
@@ -37,7 +37,7 @@ export const PaymentRow = z.object({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   walletId: z.string().nullable(),
-  apiKeyId: id('key'),
+  apiKeyId: z.union([id('key'), id('acc')]),
   protocol: z.enum(['x402', 'mpp']),
   door: z.enum(['verify', 'facilitator', 'upfront']),
   scheme: z.string(),
@@ -75,7 +75,7 @@ export const PaymentRow = z.object({
 })
 export type PaymentRow = z.output<typeof PaymentRow>
 
-/** The columns that recording a payment writes, in the one list of them; the others have defaults. */
+/** The columns that recording a payment writes; the others have defaults. */
 export const recordedColumns = sql`id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key, door,
   scheme, challenge_id, payment_identifier, payment_fingerprint, chain, network, token, asset, decimals, raw_amount, payer, pay_to, settlement,
   valid_before, resource, route, method, description, status, tx_hash, settling_at, settled_at, delivery, gas_reserved_nano_usd,
@@ -87,17 +87,18 @@ const columns = sql`${recordedColumns}, answered_at, failure_reason, vault_id, s
 const ClaimRow = z.object({ claimKey: z.string() })
 const CountRow = z.object({ count: z.bigint() })
 
-/** A payment about to be recorded, with its ids made. */
+/** A payment about to be recorded, with its ids. */
 export interface NewPayment {
   readonly id: PaymentId
   readonly logId: PaymentLogId
-  /** Null for a facilitator's payment to an account that is no wallet here. */
+  /** Null for a facilitator's payment to an account that is not a wallet here. */
   readonly walletId: string | null
-  readonly apiKeyId: ApiKeyId
+  /** The account where a person made the call. */
+  readonly apiKeyId: ApiKeyId | AccountId
   readonly protocol: 'x402' | 'mpp'
   readonly protocolVersion: number | null
   readonly claimKey: string | null
-  /** `upfront`: an x402 server asked to settle it without having asked to verify it. */
+  /** `upfront`: an x402 server requested settlement without a previous verify. */
   readonly door: 'verify' | 'facilitator' | 'upfront'
   readonly scheme: string
   readonly challengeId: string | null
@@ -122,12 +123,12 @@ export interface NewPayment {
   readonly txHash: string | null
   readonly settlingAt: Date | null
   readonly settledAt: Date | null
-  /** Of a caller that reports delivery; null for all others. */
+  /** For a caller that reports delivery; null for all others. */
   readonly delivery: Delivery | null
   readonly createdAt: Date
 }
 
-/** Which of these claims are taken, by any organisation. */
+/** Returns which of these claims are used, by any organization. */
 export async function listTakenClaims(db: Queryable, claimKeys: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.many(ClaimRow, sql`select claim_key from payments where claim_key = any(${claimKeys}::text[])`)
   return new Set(rows.map((row) => row.claimKey))
@@ -151,7 +152,7 @@ export function findPaymentByLog(db: Queryable, tenant: Tenant, logId: PaymentLo
   )
 }
 
-/** Log rows, newest first, one more than the limit. */
+/** Returns log rows, newest first, one more than the limit. */
 export function listPayments(
   db: Queryable,
   tenant: Tenant,
@@ -175,8 +176,8 @@ export const RouteTotal = z.object({
 })
 
 /**
- * Totals per route and token of the whole period, all of them: a total that is cut is a wrong one. Payments that failed or lapsed
- * earned nothing and are left out.
+ * Returns totals per route and token of the whole period, without a limit, since a truncated total is wrong. Payments that failed
+ * or expired earned nothing and are left out.
  */
 export function listRouteTotals(
   db: Queryable,
@@ -200,7 +201,7 @@ function matching(tenant: Tenant, filters: LogFilters): Sql {
     and (${from}::timestamptz is null or created_at >= ${from}) and (${to}::timestamptz is null or created_at < ${to})`
 }
 
-/** The payments of a month that were not lost, for rebuilding the counter. */
+/** Counts the payments of a month that did not end without money, to rebuild the counter. */
 export async function countPaymentsBetween(db: Queryable, tenant: Tenant, from: Date, to: Date): Promise<number> {
   const row = await db.one(
     CountRow,

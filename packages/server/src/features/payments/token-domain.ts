@@ -6,10 +6,10 @@ import { separatorOf } from './credential.ts'
 const checked = new WeakMap<Ctx['chains'], Set<string>>()
 
 /**
- * Compares the domain that signatures are checked against here with what the token itself says, once per token and
- * process. A registry that is wrong about a name would call good payments bad, or let through what can never be settled.
+ * Compares the domain that signatures are checked against with the token's own domain, once per token and process. If the
+ * registry has a wrong domain, it would refuse good payments, or accept payments that can never be settled.
  */
-export async function refuseStrangeToken(ctx: Ctx, network: Network, token: TokenInfo): Promise<void> {
+export async function refuseDomainMismatch(ctx: Ctx, network: Network, token: TokenInfo): Promise<void> {
   const known = checked.get(ctx.chains) ?? new Set()
   checked.set(ctx.chains, known)
   const key = `${network.caip2}/${token.address}`

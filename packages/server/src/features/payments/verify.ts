@@ -9,21 +9,21 @@ import { challengeIdOf } from './delivery/challenge-id.ts'
 import { fail } from './errors.ts'
 import { verifyMpp } from './mpp/verify.ts'
 import { commonFields, newPayment } from './new-payment.ts'
-import { refuseByChain, withAccountAsItIs } from './on-chain.ts'
+import { refuseByChain, resolveDeployment } from './on-chain.ts'
 import { fingerprintOf, namePayment, type PaymentName } from './payment-identifier.ts'
 import { payableTokens, rawAmountOf, rawPrice, refuseBelowMinimum } from './price.ts'
 import type { VerifiedPayment, VerifyRequest } from './schema.ts'
 import type { NewPayment } from './store.ts'
-import { refuseStrangeToken } from './token-domain.ts'
-import { meantWallet, walletsOf } from './which-wallet.ts'
+import { refuseDomainMismatch } from './token-domain.ts'
+import { selectWallet, walletsOf } from './which-wallet.ts'
 
 /**
- * Verifies a credential and records the payment, once. Cheapest refusals first; what the chain says is asked together
- * with other requests; the row, its event and the month's count commit together. A credential that was used is 409
- * whatever else is wrong with it by now, since the first use is why.
+ * Verifies a credential and records the payment, once. The cheapest refusals come first; chain queries are batched with those of
+ * other requests; the row, its event and the month's count commit together. A used credential is 409 whatever else is wrong with
+ * it now, since its first use is the cause.
  */
 export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z.input<typeof VerifiedPayment>> {
-  const wallet = meantWallet(await walletsOf(ctx, request), request)
+  const wallet = selectWallet(await walletsOf(ctx, request), request)
   if (wallet === undefined) throw new Error('a request names a wallet')
   if (isStub(request.credential)) return recordStub(ctx, request, wallet)
   if (request.protocol === 'mpp') return verifyMpp(ctx, request, wallet)
@@ -36,22 +36,22 @@ export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z
     return { network: wallet.network, token, rawAmount, payTo: wallet.address }
   })
   const name = await nameOf(ctx, signed.payload)
-  await refuseStrangeToken(ctx, wallet.network, signed.token)
-  const judged = { ...signed, verdict: await withAccountAsItIs(ctx, wallet.network, signed.verdict) }
+  await refuseDomainMismatch(ctx, wallet.network, signed.token)
+  const judged = { ...signed, verdict: await resolveDeployment(ctx, wallet.network, signed.verdict) }
   const draft = newPayment(ctx, request, wallet, judged)
   const offered = await challengeIdOf(ctx, signed.payload)
   const delivery = draft.delivery === null ? null : { ...draft.delivery, challengeId: offered }
   const payment = { ...draft, ...name, delivery }
   const funds = await refuseByChain(ctx, wallet.network, judged, payment)
   await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
-    // Of two payments that take one name at the same time, the second learns that the name was the matter.
+    // Of two payments that use one identifier at the same time, the second is refused because of the identifier.
     if (isProblem(error, 'duplicate-payment')) await nameOf(ctx, signed.payload)
     throw error
   })
   return answerOf(ctx, payment)
 }
 
-/** The payer's own name for the payment (x402 extension payment-identifier); version 1 has none. */
+/** Returns the payment identifier (x402 extension payment-identifier); version 1 has none. */
 function nameOf(ctx: Ctx, payment: PaymentPayload): Promise<PaymentName> {
   const extensions = payment.x402Version === 2 ? payment.extensions : undefined
   return namePayment(ctx, extensions, fingerprintOf(payment.payload))

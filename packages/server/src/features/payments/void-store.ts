@@ -3,7 +3,7 @@ import { type Queryable, sql } from '../../platform/db/db.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from './store.ts'
 
-/** A payment of which the chain is asked whether its money moved: nobody asked to settle it, or time has voided it. */
+/** A payment for which the chain is checked: nobody requested settlement, or it was voided. */
 export const CheckedRow = z.object({
   id: id('pay'),
   organisationId: id('org'),
@@ -26,7 +26,7 @@ export type CheckedRow = z.output<typeof CheckedRow>
 const columns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, payer, settlement,
   valid_before, created_at, status`
 
-/** Payments of one network that are due, those first that have been due for longest. */
+/** Returns payments of one network that are due, those due longest first. */
 export function listToCheck(db: Queryable, network: string, now: Date, most: number): Promise<CheckedRow[]> {
   return db.many(
     CheckedRow,
@@ -34,7 +34,7 @@ export function listToCheck(db: Queryable, network: string, now: Date, most: num
   )
 }
 
-/** A payer's open payments of one token, over all organisations. */
+/** Returns a payer's open payments of one token, over all organizations. */
 export function listOpenOf(
   db: Queryable,
   payer: { readonly payer: string; readonly network: string; readonly asset: string },
@@ -50,7 +50,7 @@ export function listOpenOf(
   )
 }
 
-/** When each is due next, null for never; left alone if it is not any more what the check was for. */
+/** Sets when each is due next, null for never. A row whose status changed since the check is left alone. */
 export async function setCheckAt(
   db: Queryable,
   checks: readonly { readonly id: PaymentId; readonly checkAt: Date | null }[],

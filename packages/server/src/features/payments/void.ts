@@ -4,22 +4,21 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { Recurring } from '../../platform/job.ts'
-import { close } from '../relayer/index.ts'
 import { findUse, statesOf } from './nonce-state.ts'
-import { endFailed, recordFailed, recordSettled } from './settlement-outcome.ts'
+import { recordFailed, recordSettled } from './settlement-outcome.ts'
 import { type CheckedRow, listToCheck, setCheckAt } from './void-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
 const perTurnMax = 100
 const againMs = 30_000
-/** The chain's time may be behind the clock by so much. */
+/** Most milliseconds that the chain's time may lag behind the clock. */
 const graceMs = 60_000
 
 /**
- * Voids verified payments that nobody asked to settle in time, which gives back what they had reserved, and goes on reading the chain about
- * them until their authorization has ended, since whoever holds it can still send it: money that moved is settled. Harmless twice: a
- * payment leaves each status once.
+ * Voids verified payments whose settlement nobody requested in time, which releases what they reserved. It keeps reading the
+ * chain until their authorization has expired, since anybody who has it can still send it: money that moved is settled. Running
+ * it twice is harmless: a payment leaves each status once.
  */
 export const voidUnsettled: Recurring = {
   name: 'payments.void-unsettled',
@@ -31,7 +30,7 @@ export const voidUnsettled: Recurring = {
       await checkDue(ctx, network).catch((error: unknown) =>
         ctx.log.warn(
           { err: error, network: name },
-          'the chain could not be read about unsettled payments; they stay due',
+          'the chain could not be read for unsettled payments; they stay due',
         ),
       )
     }
@@ -43,7 +42,7 @@ interface Checked {
   readonly state: NonceState
 }
 
-/** Those of which the chain cannot say anything yet are due again later, so that they keep none behind them waiting. */
+/** Checks due payments. Those that the chain cannot decide yet become due later, so that they block none behind them. */
 async function checkDue(ctx: System, network: Network): Promise<void> {
   const rows = await listToCheck(ctx.db, network.name, ctx.clock.now(), perTurnMax)
   if (rows.length === 0) return
@@ -55,19 +54,18 @@ async function checkDue(ctx: System, network: Network): Promise<void> {
   for (const { row } of used) await recordUse(ctx, network, row)
 }
 
-/** One transaction for each organisation: what one of them waits for keeps no other waiting. */
+/** Uses one transaction per organization, so that one that waits does not block the others. */
 async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void> {
   const byOrganisation = Map.groupBy(unused, ({ row }) => row.organisationId)
   for (const [organisationId, group] of inLockOrder(byOrganisation)) {
     await ctx.db
       .tx(async (tx) => {
         const voided = group.map((one) => ({ id: one.row.id, status: 'voided', reason: reasonOf(one) }) as const)
-        const { closing } = await endFailed(ctx, tx, voided, 'verified')
+        await recordFailed(ctx, tx, voided, 'verified')
         await setCheckAt(
           tx,
           group.map((one) => ({ id: one.row.id, checkAt: nextCheck(ctx, one) })),
         )
-        await close(ctx, tx, [closing])
       })
       .catch((error: unknown) =>
         ctx.log.error({ err: error, organisationId }, 'unsettled payments could not be voided; they stay due'),
@@ -82,7 +80,10 @@ function reasonOf({ row, state }: Checked): string {
     : 'invalid_exact_evm_payload_authorization_valid_before'
 }
 
-/** After twice the time each, and last after the end of the authorization. Never for one that no block can take any more. */
+/**
+ * Returns the next check: after twice the time each, and last after the authorization's end. Null once no block can include it
+ * any more.
+ */
 function nextCheck({ clock }: System, { row, state }: Checked): Date | null {
   if (state === 'expired') return null
   const now = clock.now().getTime()
@@ -100,7 +101,10 @@ async function postpone(ctx: System, checked: readonly Checked[]): Promise<void>
   )
 }
 
-/** Anybody may send a signed authorization: its use settles the payment where it moved the money, and ends it otherwise. */
+/**
+ * Records the use of an authorization, which anybody may send: the payment is settled if the use moved the money, and ends
+ * otherwise.
+ */
 async function recordUse(ctx: System, network: Network, row: CheckedRow): Promise<void> {
   await postpone(ctx, [{ row, state: 'used' }])
   try {
@@ -114,6 +118,9 @@ async function recordUse(ctx: System, network: Network, row: CheckedRow): Promis
       }
     })
   } catch (error) {
-    ctx.log.warn({ err: error, paymentId: row.id }, 'the chain could not be read about a payment; it is asked again')
+    ctx.log.warn(
+      { err: error, paymentId: row.id },
+      'the chain could not be read for a payment; it is checked again later',
+    )
   }
 }

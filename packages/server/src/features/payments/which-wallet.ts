@@ -11,7 +11,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { getPayableWallet, type ReceivingWallet } from '../wallets/index.ts'
 import type { ChallengeRequest, VerifyRequest } from './schema.ts'
 
-/** The wallets that a request names, the first one first; each must be able to take a payment. */
+/** Returns the wallets that a request names, the first one first; each must be able to accept a payment. */
 export function walletsOf(
   ctx: Ctx,
   { walletId, otherWalletIds = [] }: Pick<ChallengeRequest, 'walletId' | 'otherWalletIds'>,
@@ -20,10 +20,10 @@ export function walletsOf(
 }
 
 /**
- * Which of several wallets a credential means to pay. It is only a guess at what the payer says, nothing of which is checked
- * yet: the verification that follows is against the wallet that is chosen here, and a lie ends there. Where nothing fits, the first.
+ * Guesses which of several wallets a credential pays, from unverified values. Verification then checks the credential against the
+ * chosen wallet, so a false value is refused there. Returns the first wallet if none matches.
  */
-export function meantWallet(wallets: readonly ReceivingWallet[], request: VerifyRequest): ReceivingWallet | undefined {
+export function selectWallet(wallets: readonly ReceivingWallet[], request: VerifyRequest): ReceivingWallet | undefined {
   const payee = wallets.length === 1 ? undefined : payeeOf(request)
   if (payee === undefined) return wallets[0]
   const onNetwork = wallets.filter(({ network }) => network.caip2 === payee.caip2)
@@ -42,9 +42,9 @@ function payeeOf({ protocol, credential }: VerifyRequest): Payee | undefined {
 
 function payeeOfMpp(credential: string): Payee | undefined {
   const parsed = parseMppCredential(credential)
-  const asked = parsed.ok ? decodeMppJson(parsed.value.challenge.request) : undefined
-  if (asked === undefined) return undefined
-  const charge = parseTempoChargeRequest(asked) ?? parseEvmChargeRequest(asked)
+  const requested = parsed.ok ? decodeMppJson(parsed.value.challenge.request) : undefined
+  if (requested === undefined) return undefined
+  const charge = parseTempoChargeRequest(requested) ?? parseEvmChargeRequest(requested)
   return charge && { caip2: `eip155:${charge.chainId}`, address: charge.recipient }
 }
 

@@ -14,7 +14,7 @@ function priceOn(name: string, text: string): bigint {
   return priceOfCoin(priced(text), network)
 }
 
-test('prices are read to the millionth of a dollar, and a coin that is left out keeps the shipped one', () => {
+test('prices are read to the millionth of a dollar, and an omitted coin keeps the default price', () => {
   expect(priced('2026-11-22,ETH=3141.5,POL=0.000001')).toEqual({
     date: '2026-11-22',
     microUsd: { ...shippedCoinPrices.microUsd, ETH: 3_141_500_000n, POL: 1n },
@@ -33,7 +33,7 @@ test.each([
   ['2026-11-22,ETH=1e3', 'has ETH=1e3'],
   ['2026-11-22,ETH=0.0000001', 'has ETH=0.0000001'],
   ['2026-11-22,ETH=3000,', 'has '],
-])('%j is refused, and says why', (text, fault) => {
+])('%j is refused with its fault', (text, fault) => {
   expect(parseCoinPrices(text)).toEqual({ fault })
 })
 

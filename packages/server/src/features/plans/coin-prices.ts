@@ -1,17 +1,17 @@
 import type { Network } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 
-/** What the coins that pay for gas are worth, in millionths of a US dollar each, and the day of these prices. */
+/** Prices of the coins that pay for gas, in millionths of a US dollar each, and their date. */
 export interface CoinPrices {
   /** `YYYY-MM-DD`. */
   readonly date: string
-  /** By symbol; a test network's coin has a `t` before it. */
+  /** By symbol; the symbol of a test network's coin starts with `t`. */
   readonly microUsd: Readonly<Record<string, bigint>>
 }
 
 /**
- * What a deployment uses that sets none. Coins of test networks are worth nothing on a market: their prices are what an operator's trouble
- * with a faucet is worth, so that budgets bound them too.
+ * Default prices of a deployment. Test coins have no market price: theirs reflect the operator's effort to get them from a
+ * faucet, so that budgets limit them too.
  */
 export const shippedCoinPrices: CoinPrices = {
   date: '2026-11-22',
@@ -21,7 +21,7 @@ export const shippedCoinPrices: CoinPrices = {
 const dayMs = 86_400_000
 const ageDaysMax = 30
 
-/** The price of a network's coin; where gas is paid in stablecoins, of a US dollar. */
+/** Returns the price of a network's coin; the price of a US dollar where gas is paid in stablecoins. */
 export function priceOfCoin({ microUsd }: CoinPrices, { nativeCoin, isTestnet, name }: Network): bigint {
   if (nativeCoin === null) return 1_000_000n
   const symbol = isTestnet ? `t${nativeCoin.symbol}` : nativeCoin.symbol
@@ -30,14 +30,14 @@ export function priceOfCoin({ microUsd }: CoinPrices, { nativeCoin, isTestnet, n
   return price
 }
 
-/** Whether the prices are too old to charge budgets by: an operator should look. */
+/** Whether the prices are too old to charge budgets by, so that an operator should update them. */
 export function areStale({ date }: CoinPrices, now: Date): boolean {
   return now.getTime() - Date.parse(`${date}T00:00:00Z`) > ageDaysMax * dayMs
 }
 
 /**
- * Reads `<date>,<symbol>=<US dollars>,…`, such as `2026-11-22,ETH=3000,POL=0.25`. Coins that are not named keep the shipped price. Answers what is wrong with
- * it otherwise.
+ * Parses `<date>,<symbol>=<US dollars>,…`, such as `2026-11-22,ETH=3000,POL=0.25`. Omitted coins keep the default price. Returns
+ * the fault if the text is invalid.
  */
 export function parseCoinPrices(text: string): CoinPrices | { readonly fault: string } {
   const [date = '', ...pairs] = text.split(',').map((part) => part.trim())

@@ -7,8 +7,8 @@ import { addToCounter, lockCounter, planOf } from './store.ts'
 import { reportThresholds } from './thresholds.ts'
 
 /**
- * Counts one more of a kind in the transaction that makes it, or refuses with the document's limit error. The counter
- * stays locked until that transaction ends, so parallel requests together never go over.
+ * Counts one more of a kind in the transaction that creates it, or refuses with the document's limit error. The counter stays
+ * locked until that transaction ends, so that parallel requests together never exceed the limit.
  */
 export async function countOrRefuse(
   tx: Tx,

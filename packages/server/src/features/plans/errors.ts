@@ -15,7 +15,7 @@ const fail = defineErrors({
   'storage-quota-exceeded': { status: 429, title, detail: 'The storage that the plan grants does not suffice.' },
 })
 
-/** For operations that reserve gas of the operator's. */
+/** Errors of operations that reserve the operator's gas. */
 export const gasErrors = {
   'settlement-budget-exceeded': {
     status: 429,
@@ -27,7 +27,10 @@ export const gasErrors = {
 /** The limit errors, for the tables of the operations that count. */
 export const planErrors = fail.table
 
-/** The document's limit error: a problem record with `limit`, `current` and `upgradeUrl`, whose sentence has the figures too. */
+/**
+ * Returns the document's limit error: a problem record with `limit`, `current` and `upgradeUrl`; its detail contains the figures
+ * too.
+ */
 export function limitError(
   ctx: Pick<Ctx, 'upgradeUrl'>,
   code: keyof typeof planErrors,

@@ -10,7 +10,7 @@ const base = networkByName('base')
 if (base === undefined) throw new Error('Base is a network')
 const gas = 70_000n
 
-test('before any node has said the price of gas, a budget counts a dear one and no price is refused for it', async () => {
+test('before any node has reported a gas price, budgets assume a high one and no price is refused for it', async () => {
   let answer: (weiPerGas: bigint) => void = () => {}
   const baseFee = new Promise<bigint>((resolve) => {
     answer = resolve

@@ -4,31 +4,34 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 import { type CoinPrices, priceOfCoin } from './coin-prices.ts'
 
-/** What gas costs in US dollars, by what each network's nodes last said and the operator's prices of coins. Answers at once and never waits. */
+/**
+ * Gas costs in US dollars, from the latest price that each network's nodes reported and the operator's coin prices. Returns at
+ * once and never waits.
+ */
 export interface GasPrices {
-  /** What this much gas costs now, in billionths of a US dollar, rounded up. */
+  /** Cost of this much gas now, in billionths of a US dollar, rounded up. */
   costOf(network: Network, gas: bigint): bigint
-  /** `costOf`, but 0 before any node has said, for refusing a price: a guess refuses nobody. */
+  /** `costOf`, but 0 before any node has reported: no price may be refused because of an assumption. */
   knownCostOf(network: Network, gas: bigint): bigint
-  /** What that fee is worth, in billionths of a US dollar, rounded up. On Tempo a wei is 10^-18 US dollars. */
+  /** Value of that fee, in billionths of a US dollar, rounded up. On Tempo a wei is 10^-18 US dollars. */
   worthOf(network: Network, wei: bigint): bigint
   /**
-   * The least that this much gas cost in the last minutes that `honoredMs` spans, 0 while this process does not know all of them: for
-   * prices that were offered then.
+   * The lowest cost of this much gas within the last `honoredMs`, for prices that were offered then; 0 if this process does not
+   * have readings for all of that time.
    */
   leastCostOf(network: Network, gas: bigint): bigint
 }
 
-/** A price this old is read again; the old one serves meanwhile. */
+/** A price older than this is read again; the old one is used meanwhile. */
 const freshMs = 10_000
-/** Longer than a challenge may be paid. */
+/** Longer than a challenge can be paid. */
 const honoredMs = 330_000
-/** Between two readings there may be this long for `leastCostOf` to know the time between them. */
+/** Longest gap between two readings for which `leastCostOf` counts the time between them as covered. */
 const gapMsMax = 60_000
-/** Before any node has said: dearer than these networks usually are, so that no budget is outrun. */
+/** Assumed before any node has reported: higher than these networks usually are, so that no budget is exceeded. */
 const unknownWeiPerGas = { ETH: 2_000_000_000n, POL: 100_000_000_000n } as const
 const unknownAttodollarsPerGas = 20_000_000_000n
-/** A payment is about this many shares of 256 bytes and this much gas: its fee for data is spread over its gas. */
+/** A payment is about this many units of 256 bytes and this much gas: its data fee is spread over its gas. */
 const l1Shares = 2n
 const l1SharedGas = 100_000n
 const oneCoin = 10n ** 18n
@@ -63,7 +66,10 @@ export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): Gas
   }
 }
 
-/** The readings of a network in the last minutes, oldest first. Each look starts another in the background where the last is old. */
+/**
+ * Returns the readings of a network in the last minutes, oldest first. If the last one is old, the call starts another in the
+ * background.
+ */
 function createReadings({ chains, clock, log }: GasPriceDeps): (network: Network) => readonly Reading[] {
   const known = new Map<string, { readings: readonly Reading[]; lastTry: number }>()
   const read = async (network: Network): Promise<bigint> => {
@@ -84,14 +90,14 @@ function createReadings({ chains, clock, log }: GasPriceDeps): (network: Network
           entry.readings = [...kept, { at: now, weiPerGas }]
         },
         (error: unknown) =>
-          log.warn({ err: error, network: network.name }, 'the price of gas is not known; the last one serves'),
+          log.warn({ err: error, network: network.name }, 'the gas price could not be read; the last one is used'),
       )
     }
     return entry.readings
   }
 }
 
-/** Whether the readings know all of the time from `since` until now. */
+/** Whether the readings cover all of the time from `since` until now. */
 function spans(readings: readonly Reading[], since: number, now: number): boolean {
   const instants = [...readings.map(({ at }) => at), now]
   return (instants[0] ?? now) <= since && instants.every((at, index) => at - (instants[index - 1] ?? at) <= gapMsMax)

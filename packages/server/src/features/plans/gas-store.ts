@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type LastWrite, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 
 const NanoUsd = z.string().transform((text) => BigInt(text))
 
-/** A day's budget on one network: of an organisation in one environment. */
+/** The budget of a day on one network, of an organization in one environment. */
 export interface GasBudget {
   readonly tenant: Tenant
   readonly network: string
   readonly day: string
 }
 
-/** What is reserved and used of a day's budgets, by network, in billionths of a US dollar, without a lock. */
+/** Returns what is reserved and used of a day's budgets, by network, in billionths of a US dollar, without a lock. */
 export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): Promise<ReadonlyMap<string, bigint>> {
   const rows = await db.many(
     z.object({ network: z.string(), nanoUsd: NanoUsd }),
@@ -23,26 +23,26 @@ export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): 
 }
 
 /**
- * Of one budget after another until the transaction ends: whoever takes from a budget with a limit locks it first. By name and not by
- * row, because the row of a day is not there before its first payment.
+ * Returns the name of the lock of an organization's budgets on a network. Whoever takes from a budget with a limit locks it
+ * first, until the transaction ends. It is locked by name, because the row of a day does not exist before its first payment.
  */
 export function gasLockName({ tenant: { organisationId, environment }, network }: Omit<GasBudget, 'day'>): string {
   return `gas-budget:${organisationId}/${environment}/${network}`
 }
 
-/** Locks a budget and answers what is taken of it. */
+/** Locks a budget and returns what is taken of it. */
 export async function lockGasTaken(tx: Tx, budget: GasBudget): Promise<bigint> {
   await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${gasLockName(budget)}, 0))`)
   return (await listGasTaken(tx, budget.tenant, budget.day)).get(budget.network) ?? 0n
 }
 
 export interface GasChange extends GasBudget {
-  /** Below zero it gives back. */
+  /** Negative returns gas to the budget. */
   readonly nanoUsd: bigint
 }
 
 /** Adds to budgets of any organisations, in one statement that locks their rows in one order. */
-export async function changeGas(tx: Tx, changes: readonly GasChange[]): Promise<void> {
+export async function changeGas(tx: Queryable, changes: readonly GasChange[]): Promise<void> {
   const rows = changes
     .filter(({ nanoUsd }) => nanoUsd !== 0n)
     .map(({ tenant: { organisationId, environment }, network, day, nanoUsd }) => {
@@ -56,4 +56,11 @@ export async function changeGas(tx: Tx, changes: readonly GasChange[]): Promise<
     group by "organisationId", environment, network, day
     order by "organisationId" collate "C", environment collate "C", network collate "C", day
     on conflict (organisation_id, environment, network, day) do update set nano_usd = gas_budgets.nano_usd + excluded.nano_usd`)
+}
+
+const gasChanges: LastWrite<GasChange> = { rank: 1, run: changeGas }
+
+/** Adds to budgets when the transaction is about to commit, before its audit records. */
+export function changeGasLast(tx: Tx, changes: readonly GasChange[]): void {
+  tx.writeLast(gasChanges, changes)
 }

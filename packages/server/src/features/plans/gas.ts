@@ -7,8 +7,8 @@ import { dayOf } from './quotas.ts'
 type BudgetCtx = Pick<Ctx, 'tenant' | 'clock' | 'settleNanoUsdPerDayMax' | 'gasPrices'>
 
 /**
- * Reserves this much, in billionths of a US dollar, for each of several, of the operator's budget of the day. Answers for how many of them there
- * was enough. Of a budget that all of an organisation shares, nobody takes the same twice.
+ * Reserves this much gas, in billionths of a US dollar, for each of several items, from the operator's budget of the day. Returns
+ * for how many of them it sufficed. Parallel calls never reserve the same amount twice.
  */
 export async function reserveForEach(
   ctx: BudgetCtx,
@@ -23,12 +23,12 @@ export async function reserveForEach(
   return fitting
 }
 
-/** Whether the budget has that much left at this moment; only `reserveForEach` reserves it. */
+/** Whether the budget has this much left now; only `reserveForEach` reserves it. */
 export async function hasGasLeft(ctx: BudgetCtx & Pick<Ctx, 'db'>, network: Network, gas: bigint): Promise<boolean> {
   return (await gasLeft(ctx, network)) >= ctx.gasPrices.costOf(network, gas)
 }
 
-/** What is left of the day's budget at this moment, in billionths of a US dollar. */
+/** Returns what is left of the day's budget now, in billionths of a US dollar. */
 export async function gasLeft(
   ctx: Pick<BudgetCtx, 'tenant' | 'clock' | 'settleNanoUsdPerDayMax'> & Pick<Ctx, 'db'>,
   network: Network,

@@ -42,14 +42,14 @@ test.each(usageKinds)(
     const ctx = forTenant(systemCtx(deps), { organisationId: org.id, environment: 'test' })
     const limit = quotas[kind].limitOf(plans.hobby)
     const period = quotas[kind].per === 'month' ? monthOf(deps.clock.now()) : 'all'
-    const room = Math.min(limit, 3)
+    const remaining = Math.min(limit, 3)
     await deps.db.tx(async (tx) => {
       await lockCounter(tx, ctx.tenant, kind, period)
-      await addToCounter(tx, ctx.tenant, kind, period, limit - room)
+      await addToCounter(tx, ctx.tenant, kind, period, limit - remaining)
     })
     const attempts = Array.from({ length: 8 }, () => deps.db.tx((tx) => countOrRefuse(tx, ctx, kind)))
     const outcomes = await Promise.allSettled(attempts)
-    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(room)
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(remaining)
     const refusal = outcomes.find((outcome) => outcome.status === 'rejected')?.reason
     expect(refusal).toMatchObject({
       code: quotas[kind].code,

@@ -4,7 +4,7 @@ export const planNames = ['hobby', 'pro', 'enterprise'] as const
 export const PlanName = z.enum(planNames)
 export type PlanName = z.output<typeof PlanName>
 
-/** What a plan grants. -1 means unlimited, here as in the API's answers. */
+/** What a plan grants. -1 means unlimited, here and in the API. */
 export interface Plan {
   readonly name: PlanName
   /** Verified payments per calendar month in UTC. */
@@ -27,7 +27,7 @@ const mebibyte = 2 ** 20
 const gibibyte = 2 ** 30
 const day = 86_400
 
-/** Every plan and every figure of it, as data. Sizes count 1 MB as 2^20 bytes and 1 GB as 2^30. */
+/** All plans and their figures. 1 MB is 2^20 bytes and 1 GB is 2^30. */
 export const plans: Readonly<Record<PlanName, Plan>> = {
   hobby: {
     name: 'hobby',

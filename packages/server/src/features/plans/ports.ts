@@ -3,9 +3,12 @@ import type { Recount } from './recount.ts'
 
 declare module '../../platform/ctx.ts' {
   interface Ports {
-    /** How each room counts what it holds; a kind that is not here is left as its counter stands. */
+    /** How each feature counts what it stores; a kind that is missing keeps its counter. */
     readonly recounts: readonly Recount[]
-    /** What one organisation's payments, sweeps and gasless transfers may cost the operator per network and UTC day, in billionths of a US dollar. */
+    /**
+     * Most that one organization's payments, sweeps and gasless transfers may cost the operator per network and UTC day, in
+     * billionths of a US dollar.
+     */
     readonly settleNanoUsdPerDayMax: bigint
     readonly gasPrices: GasPrices
   }

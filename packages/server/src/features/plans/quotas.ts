@@ -3,8 +3,8 @@ import type { planErrors } from './errors.ts'
 import type { Plan } from './plans.ts'
 
 /**
- * What is counted, in the order in which counters are locked by whoever locks several in one transaction; any other
- * order can lock up.
+ * The counted kinds, in the order in which a transaction that locks several counters must lock them; any other order can
+ * deadlock.
  */
 export const usageKinds = [
   'payments',
@@ -23,7 +23,7 @@ interface Quota {
   readonly per: 'month' | 'all'
 }
 
-/** For each kind: the figure of the plan that bounds it, the refusal beyond it, and whether it starts anew each month. */
+/** For each kind: the plan's figure that limits it, the error above it, and whether it is counted per month. */
 export const quotas: Readonly<Record<UsageKind, Quota>> = {
   payments: { limitOf: (plan) => plan.paymentsPerMonth, code: 'payment-limit-reached', per: 'month' },
   byoWallets: { limitOf: (plan) => plan.byoWallets, code: 'byo-wallet-limit-reached', per: 'all' },
@@ -34,7 +34,7 @@ export const quotas: Readonly<Record<UsageKind, Quota>> = {
   webhooks: { limitOf: (plan) => plan.webhooks, code: 'webhook-limit-reached', per: 'all' },
 }
 
-/** The counter's period at an instant: the calendar month in UTC, or `all` for what is counted as it stands. */
+/** Returns the counter's period at an instant: the calendar month in UTC, or `all` for kinds that are not counted per month. */
 export function periodOf(kind: UsageKind, now: Date): string {
   return quotas[kind].per === 'month' ? monthOf(now) : 'all'
 }
@@ -44,12 +44,12 @@ export function monthOf(now: Date): string {
   return now.toISOString().slice(0, 7)
 }
 
-/** The UTC day, under which a day's gas is counted. */
+/** The UTC day of an instant; gas is counted per day. */
 export function dayOf(now: Date): string {
   return now.toISOString().slice(0, 10)
 }
 
-/** The calendar month in UTC that holds the instant: its first moment, and the first moment after it. */
+/** Returns the calendar month in UTC that contains the instant: its first moment, and the first moment after it. */
 export function monthAround(now: Date): { readonly start: Date; readonly end: Date } {
   const year = now.getUTCFullYear()
   const month = now.getUTCMonth()

@@ -2,11 +2,11 @@ import type { Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { UsageKind } from './quotas.ts'
 
-/** How one kind is counted from its records. Each room that counts has one; the process's ports hold them all. */
+/** Counts one kind from its rows. Each feature that counts has one; the process's ports contain them all. */
 export interface Recount {
   readonly kind: UsageKind
-  /** What there is of the kind now, or in the calendar month that holds `now` for what is counted per month. */
+  /** The number that exists now, or for a kind per month the number in the calendar month that contains `now`. */
   count(db: Queryable, tenant: Tenant, now: Date): Promise<number>
-  /** What the counter still holds of what is gone already, and whoever is shown the counter is not to see. Left out: nothing. */
+  /** The number that the counter still contains of expired things, which is subtracted before it is shown. Omitted: none. */
   gone?(db: Queryable, tenant: Tenant, now: Date): Promise<number>
 }

@@ -9,15 +9,15 @@ const Used = z.object({ used: z.bigint() })
 const PlanRow = z.object({ plan: PlanName })
 const KindUsed = Used.extend({ kind: z.string() })
 
-/** The plan that the organisation is on now. */
+/** Returns the organization's present plan. */
 export async function planOf(db: Queryable, organisationId: OrganisationId): Promise<Plan> {
   const row = await db.one(PlanRow, sql`select plan from organisations where id = ${organisationId}`)
   return plans[row.plan]
 }
 
 /**
- * Holds the counter until the transaction ends and answers what it says, so that of any number of parallel writers each
- * sees what the one before it left. A writer takes it before the rows that it counts.
+ * Locks the counter until the transaction ends and returns its value, so that parallel writers each see what the previous one
+ * wrote. A writer locks it before the rows that it counts.
  */
 export async function lockCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<number> {
   const known = await lockRow(tx, tenant, kind, period)
@@ -41,7 +41,7 @@ async function lockRow(tx: Tx, tenant: Tenant, kind: UsageKind, period: string):
   return row === undefined ? undefined : Number(row.used)
 }
 
-/** Adds to a counter (a negative `n` takes away) in the transaction that changes what it counts. */
+/** Adds to a counter (a negative `n` subtracts) in the transaction that changes what it counts. */
 export async function addToCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string, n: number): Promise<void> {
   await tx.run(sql`
     insert into usage_counters (organisation_id, environment, kind, period, used)
@@ -53,11 +53,11 @@ export interface CounterChange {
   readonly tenant: Tenant
   readonly kind: UsageKind
   readonly period: string
-  /** Below zero it takes away. */
+  /** Negative subtracts. */
   readonly n: number
 }
 
-/** Adds to counters of any tenants, in one statement that locks their rows in one order. */
+/** Changes counters of any tenants, in one statement that locks their rows in one order. */
 export async function changeCounters(tx: Tx, changes: readonly CounterChange[]): Promise<void> {
   const rows = changes.filter(({ n }) => n !== 0).map(({ tenant, ...change }) => ({ ...tenant, ...change }))
   if (rows.length === 0) return
@@ -70,14 +70,14 @@ export async function changeCounters(tx: Tx, changes: readonly CounterChange[]):
     on conflict (organisation_id, environment, kind, period) do update set used = usage_counters.used + excluded.used`)
 }
 
-/** Sets a counter to what was recounted; the caller holds it by `lockCounter`. */
+/** Sets a counter to the recounted value; the caller has locked it by `lockCounter`. */
 export async function setCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string, used: number): Promise<void> {
   await tx.run(sql`
     update usage_counters set used = ${used}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`)
 }
 
-/** The counters of a month and those that know no month; a kind that never counted is not there. */
+/** Returns the counters of a month and those without a period; a kind that was never counted is missing. */
 export async function listCounters(db: Queryable, tenant: Tenant, month: string): Promise<ReadonlyMap<string, number>> {
   const rows = await db.many(
     KindUsed,
@@ -88,7 +88,10 @@ export async function listCounters(db: Queryable, tenant: Tenant, month: string)
   return new Map(rows.map(({ kind, used }) => [kind, Number(used)]))
 }
 
-/** Reads only, and all of it as it was at one instant, whatever commits meanwhile. Not for a verb that is in a transaction already. */
+/**
+ * Runs reads in a read-only snapshot of one instant, whatever commits meanwhile. Not for callers that are already in a
+ * transaction.
+ */
 export function readAtOneInstant<T>(db: Db, read: (tx: Tx) => Promise<T>): Promise<T> {
   return db.tx(async (tx) => {
     await tx.run(sql`set transaction isolation level repeatable read, read only`)

@@ -3,14 +3,14 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import type { UsageKind } from './quotas.ts'
 
-/** What a plan grants of a kind, in a calendar month (UTC). */
+/** A plan's quota of a kind in a calendar month (UTC). */
 export interface MonthlyQuota {
   readonly kind: UsageKind
   readonly limit: number
   readonly month: string
 }
 
-/** The shares of the quota that were reported. */
+/** Returns the shares of the quota that were reported. */
 export async function listReported(
   db: Queryable,
   tenant: Tenant,
@@ -26,7 +26,7 @@ export async function listReported(
   return rows.map(({ percent }) => percent)
 }
 
-/** Keeps that shares were reported; the caller holds the counter. */
+/** Records the shares that were reported; the caller has locked the counter. */
 export async function insertReported(
   tx: Tx,
   tenant: Tenant,

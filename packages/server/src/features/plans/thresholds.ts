@@ -4,23 +4,23 @@ import { unlimited } from './plans.ts'
 import { monthOf, type UsageKind } from './quotas.ts'
 import { insertReported, listReported } from './threshold-store.ts'
 
-/** Shares of a quota, in percent, whose use is reported. */
+/** Shares of a quota, in percent, that are reported when they are reached. */
 const thresholds = [80, 100] as const
 
 export interface Counted {
   readonly kind: UsageKind
-  /** What the plan grants. */
+  /** The plan's quota. */
   readonly limit: number
-  /** The counter as this transaction leaves it. */
+  /** The counter after this transaction. */
   readonly used: number
-  /** What is used, where the counter holds things that count no more; read only where the counter has reached a threshold. */
+  /** The exact use, if the counter may include expired things; read only if the counter has reached a threshold. */
   readonly exact?: () => Promise<number>
 }
 
 /**
- * Publishes `usage.threshold` where the transaction brings what is used to 80 or 100 % of the plan's quota: once for each calendar month
- * (UTC), limit and share, so that use that goes up and down is reported once, and a changed plan anew. Of two shares that are
- * reached at once the greater is reported. The caller holds the counter, so that two writers cannot both be the first.
+ * Publishes `usage.threshold` if the transaction brings the use to 80 or 100 % of the plan's quota: once for each calendar month
+ * (UTC), limit and share, so that use that goes up and down is reported once, and a changed plan again. If both shares are
+ * reached at once, the greater is reported. The caller has locked the counter, so that two writers cannot both be the first.
  */
 export async function reportThresholds(
   tx: Tx,
@@ -42,7 +42,7 @@ export async function reportThresholds(
   await ctx.publish(tx, 'usage.threshold', payload)
 }
 
-/** The shares that are used, the smallest first. */
+/** Returns the shares that are reached, the smallest first. */
 function reachedBy(used: number, limit: number): readonly number[] {
   return limit === unlimited ? [] : thresholds.filter((percent) => used * 100 >= limit * percent)
 }

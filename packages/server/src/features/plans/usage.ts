@@ -9,16 +9,16 @@ export interface UsageFigure {
   readonly limit: number
 }
 
-export interface ShownUsage {
+export interface Usage {
   readonly plan: Plan
   figureOf(kind: UsageKind): UsageFigure
 }
 
 /**
- * What is used and what the plan grants, as every answer of the API shows it: the counters without what is gone and not swept, all
- * read at one instant, so that no sweep between two reads shows a thing twice or not at all.
+ * Returns the use and the plan's quotas, as every response of the API shows them: the counters without what is expired and not
+ * swept, read at one instant, so that a sweep between two reads counts nothing twice and omits nothing.
  */
-export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>): Promise<ShownUsage> {
+export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>): Promise<Usage> {
   const now = ctx.clock.now()
   return readAtOneInstant(ctx.db, async (tx) => {
     const plan = await planOf(tx, ctx.tenant.organisationId)

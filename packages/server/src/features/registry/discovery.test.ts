@@ -32,7 +32,7 @@ function setPublic(org: Org, id: string, isPublic: boolean) {
   return world.call(org.testKey, 'PATCH', `/registry/routes/${id}`, { isPublic })
 }
 
-test('others find a route from the moment that it is made public until it is hidden, without its examples', async () => {
+test('other organisations find a route while it is public, without its examples', async () => {
   const org = await world.organisation()
   const reader = await world.organisation()
   const queryParams = [{ name: 'city', type: 'string', required: true, example: 'Oslo' }]
@@ -72,7 +72,7 @@ test('others find a route from the moment that it is made public until it is hid
   expect((await discovered(reader)).items).toEqual([])
 })
 
-test('what filters ask about payments leaves public routes out, as does a search for tools', async () => {
+test('filters on payments exclude public routes, as does a search for tools', async () => {
   const org = await world.organisation()
   const id = await aRoute(org, '/filtered')
   await setPublic(org, id, true)
@@ -83,7 +83,7 @@ test('what filters ask about payments leaves public routes out, as does a search
   await setPublic(org, id, false)
 })
 
-test('pages go over declared resources first and public routes after them, with none twice and none left out', async () => {
+test('pages list declared resources first and public routes after them, each exactly once', async () => {
   const org = await world.organisation()
   await world.database.db.run(sql`
     insert into discovered_resources (organisation_id, environment, resource, type, operation, x402_version, accepts, details, updated_at)
@@ -102,7 +102,7 @@ test('pages go over declared resources first and public routes after them, with 
   }
 })
 
-test('who publishes another’s host takes nothing from it: both are listed, each with its publisher, and neither changes or hides the other', async () => {
+test('two organisations that publish one host are both listed, each with its publisher, and neither changes or hides the other', async () => {
   const [owner, stranger] = [await world.organisation(), await world.organisation()]
   const host = 'shop.example.com'
   const own = await aRoute(owner, '/report', { host, amount: '0.05' })

@@ -4,7 +4,7 @@ export const fail = defineErrors({
   'registry-route-not-found': { status: 404, title: 'Registry Route Not Found', detail: 'No such route.' },
 })
 
-/** Refusals whose subject is named in the body: 422 where the same subject in a path would be 404. */
+/** Errors whose subject is named in the body: 422 where the same subject in a path would be 404. */
 export const failBody = defineErrors({
   'payment-log-not-found': {
     status: 422,

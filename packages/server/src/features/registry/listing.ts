@@ -6,7 +6,7 @@ import { fail } from './errors.ts'
 import type { RegistryRoute, RouteQuery } from './schema.ts'
 import { findRoute, listRoutes, type RouteRow, setPublic } from './store.ts'
 
-/** The routes of the caller's organisation and environment. */
+/** Returns a page of the routes of the caller's organization and environment. */
 export async function pageOfRoutes(ctx: Ctx, query: RouteQuery): Promise<Page<RegistryRoute>> {
   const { limit, cursor, ...filters } = query
   const rows = await listRoutes(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
@@ -20,7 +20,7 @@ export async function getRoute(ctx: Ctx, routeId: Id<'reg'>): Promise<RegistryRo
   return asRoute(row)
 }
 
-/** Shows a route to every organisation of the environment by the facilitator's discovery, or hides it again. */
+/** Makes a route public to every organization of the environment through the facilitator's discovery, or private again. */
 export function publishRoute(ctx: Ctx, routeId: Id<'reg'>, isPublic: boolean): Promise<RegistryRoute> {
   return ctx.db.tx(async (tx) => {
     const row = await setPublic(tx, ctx.tenant, { id: routeId, isPublic })

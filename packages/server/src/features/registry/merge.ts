@@ -1,8 +1,8 @@
 import { paramsMax, type RouteParam } from './schema.ts'
 
 /**
- * What is known of a route's parameters after another look at it. One call shows some of them, so what was seen before stays, and what is
- * seen now takes the place of what had its name; over 64, the oldest go.
+ * Merges a route's known parameters with those of another report. One call shows only some of them, so known ones stay, and new
+ * ones replace those with the same name; above 64, the oldest are dropped.
  */
 export function mergeParams(before: readonly RouteParam[], now: readonly RouteParam[]): RouteParam[] {
   const byName = new Map<string, RouteParam>()

@@ -4,7 +4,7 @@ import type { PaymentLogId } from '../../platform/ids.ts'
 
 declare module '../../platform/ctx.ts' {
   interface Ports {
-    /** Whether the tenant has a payment log of that id. */
+    /** Whether the tenant has a payment log with that id. */
     readonly paymentLogExists: (db: Queryable, tenant: Tenant, logId: PaymentLogId) => Promise<boolean>
   }
 }

@@ -3,14 +3,14 @@ import type { Queryable } from '../../platform/db/db.ts'
 import type { RouteParam } from './schema.ts'
 import { countPublicRoutes, listPublicRoutes, type PublicRow } from './store.ts'
 
-/** A public route as everybody may see it: who says so, names and kinds of parameters, and no example of any. */
+/** A public route as every organization sees it: its publisher, and the names and types of its parameters, without examples. */
 export interface PublicRoute {
   readonly url: string
   readonly lastSeenAt: Date
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** What organisations have made public in an environment: a page of it, and how many there are in all. */
+/** Returns a page of the routes that organizations have made public in an environment, and their total number. */
 export async function publicRoutes(
   db: Queryable,
   environment: Environment,

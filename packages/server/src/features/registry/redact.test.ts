@@ -64,7 +64,7 @@ test.each([
   'sk_test_abc',
   'whsec_abc',
   '-----BEGIN PRIVATE KEY-----',
-])('an example that is a credential by its own look is dropped under any name: %s', (example) => {
+])('an example that looks like a credential is dropped under any name: %s', (example) => {
   expect(redacted({ name: 'city', type: 'string', required: false, example })).toEqual({
     name: 'city',
     type: 'string',

@@ -96,7 +96,7 @@ test.each([
   expect(await routesOf(org)).toEqual([])
 })
 
-test('the same route under other identifiers, letters of the host, slashes and queries is one row, brought up to date', async () => {
+test('the same route with other identifiers, letter case of the host, slashes and queries is one updated row', async () => {
   const org = await world.organisation()
   await see(org, { routePattern: '/users/123?x=1', amount: '1', queryParams: [param('x')] })
   const before = await onlyRoute(org)
@@ -129,7 +129,7 @@ test('a route keeps at most 64 parameters of a kind, those that were seen last',
   expect(names.slice(0, 40).map(({ name }) => name)).toEqual(many(100).map(({ name }) => name))
 })
 
-test('fifty snapshots of one route at once are one row that has seen all fifty', async () => {
+test('fifty parallel snapshots of one route are one row that counts all fifty', async () => {
   const org = await world.organisation()
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>
@@ -157,7 +157,7 @@ test('a snapshot sent again with its Idempotency-Key counts once', async () => {
   expect((await onlyRoute(org)).snapshotCount).toBe(1)
 })
 
-test('no example of what is named like a credential reaches the database, in header, query or body', async () => {
+test('no example of a parameter named like a credential reaches the database, in header, query or body', async () => {
   const org = await world.organisation()
   const secret = (name: string) => param(name, { example: `leak-of-${name}` })
   await see(org, {
@@ -177,7 +177,7 @@ test('no example of what is named like a credential reaches the database, in hea
   })
 })
 
-test('a payment log of one’s own may be named, and nobody else’s', async () => {
+test('a snapshot may name the caller’s own payment log, and no other’s', async () => {
   const org = await world.organisation()
   const other = await world.organisation()
   const wallet = await world.wallet(org)
@@ -194,7 +194,7 @@ test('a payment log of one’s own may be named, and nobody else’s', async () 
   expect(await routesOf(other)).toEqual([])
 })
 
-test('routes are listed newest first, page by page, with none twice and none left out', async () => {
+test('routes are listed newest first, page by page, each exactly once', async () => {
   const org = await world.organisation()
   for (let index = 0; index < 7; index++) await see(org, { routePattern: `/route${index}` })
   const seen: unknown[] = []
@@ -207,7 +207,7 @@ test('routes are listed newest first, page by page, with none twice and none lef
   expect(seen).toEqual([6, 5, 4, 3, 2, 1, 0].map((index) => `/route${index}`))
 })
 
-test('filters leave out what does not match each of them', async () => {
+test('only routes that match every filter are listed', async () => {
   const org = await world.organisation()
   await see(org, { routePattern: '/cheap', amount: '0.01' })
   await see(org, { routePattern: '/dear_100%', amount: '10', protocol: 'mpp', method: 'POST' })
@@ -244,7 +244,7 @@ test('a route is seen and changed by its own organisation and environment alone'
   expect((await onlyRoute(org)).snapshotCount).toBe(1)
 })
 
-test('over ten thousand routes, the one longest unseen that is not public is forgotten', async () => {
+test('above ten thousand routes, the private one that was seen longest ago is deleted', async () => {
   const org = await world.organisation()
   await see(org, { routePattern: '/public' })
   const { id } = await onlyRoute(org)

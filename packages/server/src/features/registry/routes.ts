@@ -7,6 +7,7 @@ import { acceptSnapshot } from './snapshots.ts'
 export const registryOperations: readonly Operation[] = [
   operation({
     id: 'registry.snapshots.create',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/registry/snapshots',
     summary: 'Register a paid route as it was seen; the middlewares send this by themselves.',
@@ -20,6 +21,7 @@ export const registryOperations: readonly Operation[] = [
   }),
   operation({
     id: 'registry.routes.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/registry/routes',
@@ -31,6 +33,7 @@ export const registryOperations: readonly Operation[] = [
   }),
   operation({
     id: 'registry.routes.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/registry/routes/{id}',
@@ -42,11 +45,12 @@ export const registryOperations: readonly Operation[] = [
   }),
   operation({
     id: 'registry.routes.update',
+    needs: { role: 'member', scope: 'payments' },
     method: 'PATCH',
     path: '/registry/routes/{id}',
     summary: 'Make a paid route public, or private again.',
     description:
-      'A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: your organisation’s id, address, method, price, protocols, and the names of its parameters. Private until you say otherwise.',
+      'A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: your organisation’s id, address, method, price, protocols, and the names of its parameters. Private by default.',
     params: schema.RouteParamsInPath,
     input: schema.RouteChange,
     output: schema.RegistryRoute,

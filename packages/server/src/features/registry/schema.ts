@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { Instant, PageQuery, text } from '../../platform/wire.ts'
 
-/** How many parameters of one kind a route keeps. */
+/** Most parameters of one kind that a route keeps. */
 export const paramsMax = 64
 
-/** One header, query parameter or member of a body that a route takes. */
+/** A header, query parameter or body member of a route. */
 export const RouteParam = z.strictObject({
   name: text(128, 1),
   type: text(32, 1).meta({ example: 'string' }),
@@ -15,8 +15,8 @@ export const RouteParam = z.strictObject({
 export type RouteParam = z.output<typeof RouteParam>
 
 /**
- * A parameter as callers describe it: a name alone suffices, null is like absent, and `value`, where a client library sends what it
- * saw, is an example.
+ * A parameter as callers describe it: only the name is required, null means absent, and `value`, where a client library sends
+ * what it observed, is an example.
  */
 const ObservedParam = z
   .strictObject({
@@ -37,7 +37,7 @@ const ObservedParams = z
   .nullish()
   .transform((params) => params ?? [])
 
-/** A host name with its port, if any, as WHATWG URL writes it: lower case, punycode, without the port of https. */
+/** A host name with an optional port, as WHATWG URL writes it: lower case, punycode, without the port of https. */
 const Host = text(260, 1)
   .transform((written, ctx) => {
     const host = hostOf(written)
@@ -52,7 +52,7 @@ function hostOf(written: string): string | undefined {
   return new URL(`https://${written}/`).host
 }
 
-/** Decimal US dollars, as text: as many digits as a price may have. */
+/** Decimal US dollars as text, with as many digits as a price may have. */
 const Dollars = z
   .string()
   .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"')
@@ -87,7 +87,7 @@ export type Snapshot = z.output<typeof Snapshot>
 
 export const SnapshotAccepted = z.strictObject({ accepted: z.literal(true) })
 
-/** A paid route as it was last seen. */
+/** A paid route as it was last reported. */
 export const RegistryRoute = z.strictObject({
   id: id('reg'),
   host: z.string(),

@@ -5,14 +5,14 @@ import { failBody } from './errors.ts'
 import { mergeParams } from './merge.ts'
 import { redacted } from './redact.ts'
 import type { RouteParam, Snapshot } from './schema.ts'
-import { forgetOldest, insertRoute, lockRoute, markSeen, type RouteRow, type SeenRoute } from './store.ts'
+import { forgetOldest, insertRoute, lockRoute, markReported, type ReportedRoute, type RouteRow } from './store.ts'
 
-/** Routes that one organisation has per environment: what a route without a pattern is called with must not fill the table. */
+/** Most routes of one organization per environment: paths of a route without a pattern must not fill the table. */
 const routesMax = 10_000
 
 /**
- * Takes note of a paid route as its middleware saw it: one row per host, method and normalised route, however many report it at once.
- * What may be a credential is dropped before anything is stored.
+ * Stores a paid route as its middleware reported it: one row per host, method and normalized route, however many report it at
+ * once. Possible credentials are dropped before anything is stored.
  */
 export async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ accepted: true }> {
   const { paymentLogId } = snapshot
@@ -22,13 +22,13 @@ export async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ ac
   await ctx.db.tx(async (tx) => {
     if (await insertRoute(tx, ctx.tenant, seen)) return forgetOldest(tx, ctx.tenant, routesMax)
     const known = await lockRoute(tx, ctx.tenant, seen)
-    // Forgotten between the two statements, it is as if it had been seen just before that.
-    if (known !== undefined) await markSeen(tx, ctx.tenant, withKnown(known, seen))
+    // If it was deleted between the two statements, the result is as if it had been reported just before.
+    if (known !== undefined) await markReported(tx, ctx.tenant, withKnown(known, seen))
   })
   return { accepted: true }
 }
 
-function seenRoute(ctx: Ctx, snapshot: Snapshot): SeenRoute {
+function seenRoute(ctx: Ctx, snapshot: Snapshot): ReportedRoute {
   const { headers, queryParams, bodyParams, routePattern, bodyContentType, paymentLogId, ...facts } = snapshot
   return {
     ...facts,
@@ -47,7 +47,7 @@ function kept(params: readonly RouteParam[]): RouteParam[] {
   return mergeParams([], params.map(redacted))
 }
 
-function withKnown(known: RouteRow, seen: SeenRoute): SeenRoute {
+function withKnown(known: RouteRow, seen: ReportedRoute): ReportedRoute {
   return {
     ...seen,
     id: known.id,

@@ -26,14 +26,14 @@ const RouteRow = z.object({
 })
 export type RouteRow = z.output<typeof RouteRow>
 
-/** What one look at a route says of it. */
-export type SeenRoute = Omit<RouteRow, 'isPublic' | 'snapshotCount' | 'createdAt' | 'protocols'>
+/** The fields that one report of a route has. */
+export type ReportedRoute = Omit<RouteRow, 'isPublic' | 'snapshotCount' | 'createdAt' | 'protocols'>
 
 const columns = sql`id, host, method, route_pattern, headers, query_params, body_params, body_content_type, trim_scale(amount)::text as amount,
   protocol, protocols, payment_log_id, is_public, snapshot_count, created_at, last_seen_at`
 
-/** Registers a route that is seen for the first time; false when it is there already, as the unique index decides. */
-export async function insertRoute(tx: Tx, tenant: Tenant, seen: SeenRoute): Promise<boolean> {
+/** Inserts a route that is reported for the first time; false if it exists, as the unique index decides. */
+export async function insertRoute(tx: Tx, tenant: Tenant, seen: ReportedRoute): Promise<boolean> {
   const inserted = await tx.run(sql`
     insert into registry_routes (id, organisation_id, environment, host, method, route_pattern, headers, query_params, body_params,
       body_content_type, amount, protocol, protocols, payment_log_id, snapshot_count, created_at, last_seen_at)
@@ -44,11 +44,11 @@ export async function insertRoute(tx: Tx, tenant: Tenant, seen: SeenRoute): Prom
   return inserted === 1
 }
 
-/** Holds the route's row until the transaction ends, so that no two looks at it lose what the other saw. */
+/** Locks the route's row until the transaction ends, so that no two reports lose each other's parameters. */
 export function lockRoute(
   tx: Tx,
   tenant: Tenant,
-  { host, method, routePattern }: Pick<SeenRoute, 'host' | 'method' | 'routePattern'>,
+  { host, method, routePattern }: Pick<ReportedRoute, 'host' | 'method' | 'routePattern'>,
 ): Promise<RouteRow | undefined> {
   return tx.maybeOne(
     RouteRow,
@@ -60,8 +60,8 @@ export function lockRoute(
   )
 }
 
-/** Writes what was seen now over what was known, and counts the look. */
-export async function markSeen(tx: Tx, tenant: Tenant, seen: SeenRoute): Promise<void> {
+/** Writes a report over the stored route, and counts it. */
+export async function markReported(tx: Tx, tenant: Tenant, seen: ReportedRoute): Promise<void> {
   await tx.run(sql`
     update registry_routes set headers = ${JSON.stringify(seen.headers)}, query_params = ${JSON.stringify(seen.queryParams)},
       body_params = ${JSON.stringify(seen.bodyParams)}, body_content_type = ${seen.bodyContentType}, amount = ${seen.amount},
@@ -71,7 +71,7 @@ export async function markSeen(tx: Tx, tenant: Tenant, seen: SeenRoute): Promise
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${seen.id}`)
 }
 
-/** Forgets what is beyond so many routes, those that are not public first, the longest unseen before others. Waits for nobody. */
+/** Deletes routes above this number, private ones before public ones, and those reported longest ago first. Skips locked rows. */
 export async function forgetOldest(tx: Tx, tenant: Tenant, routesMax: number): Promise<void> {
   await tx.run(sql`
     delete from registry_routes
@@ -91,7 +91,7 @@ export function findRoute(db: Queryable, tenant: Tenant, routeId: Id<'reg'>): Pr
   )
 }
 
-/** Shows the route to other organisations, or hides it; undefined when there is none. */
+/** Makes the route public or private; undefined if it does not exist. */
 export function setPublic(
   tx: Tx,
   tenant: Tenant,
@@ -106,7 +106,7 @@ export function setPublic(
   )
 }
 
-/** Routes, newest first, one more than the limit. */
+/** Returns routes, newest first, one more than the limit. */
 export function listRoutes(
   db: Queryable,
   tenant: Tenant,
@@ -134,8 +134,8 @@ const PublicRow = RouteRow.extend({ organisationId: id('org') })
 export type PublicRow = z.output<typeof PublicRow>
 
 /**
- * What every organisation has made public in an environment, the latest seen first. Of two that name the same host and route both are
- * there: nobody's word takes the place of another's.
+ * Returns the routes that all organizations have made public in an environment, those reported last first. If two organizations
+ * name the same host and route, both are listed: neither replaces the other.
  */
 export function listPublicRoutes(
   db: Queryable,

@@ -8,13 +8,14 @@ import { purposeOf, type RelayerParts } from './parts.ts'
 import type { FailedRelay, Relay } from './port.ts'
 import { listWaiting, lockWaiting, postpone, setToCheck } from './store.ts'
 
-/** Relays that are tried in one turn at most; those that the chain refuses take no place in flight. */
+/** Most relays that are tried in one turn; those that the chain refuses take no slot. */
 const triedMax = 8
 
 /**
- * One turn of relays that travel alone: signers with code, permits, and everything that a transaction did not carry before. Each is tried on
- * the chain first, by itself, and what fails for one postpones it alone. Those that the chain takes are sent in the order of the turn, as many
- * as there are free slots; the others keep their place in front. Answers whether there was anything.
+ * Runs one turn of relays that are sent alone: signers with code, permits, and everything that a transaction did not carry
+ * before. Each is simulated on the chain by itself, and a failure postpones only that relay. Those that the chain accepts are
+ * sent in the order of the turn, as many as there are free slots; the others keep their place in front. Returns whether there was
+ * anything.
  */
 export async function sendAlone(parts: RelayerParts, network: Network): Promise<boolean> {
   const { ctx } = parts
@@ -61,7 +62,7 @@ function tryOne({ ctx }: RelayerParts, network: Network, relay: Relay): Promise<
   })
 }
 
-/** Does with those that the chain does not take what their trials say. */
+/** Ends or postpones the relays that the chain refused, by the results of their trials. */
 async function endTrials(parts: RelayerParts, tried: readonly Tried[]): Promise<void> {
   const { ctx, timings } = parts
   const refusals = tried.flatMap(({ relay, trial }) => (typeof trial === 'string' ? [] : [{ relay, fault: trial }]))
@@ -76,7 +77,7 @@ function endsNow(parts: RelayerParts) {
   return ({ relay }: FailedRelay): boolean => purposeOf(parts, relay.purpose).refusal === 'fail'
 }
 
-/** Plans the transaction of one relay; whatever fails about it postpones it, and no other. */
+/** Plans the transaction of one relay; a failure postpones only that relay. */
 async function planOne(parts: RelayerParts, network: Network, { relayId }: Dealt): Promise<void> {
   const { ctx, timings } = parts
   const planning = ctx.db.tx(async (tx) => {

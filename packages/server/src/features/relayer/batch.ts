@@ -8,24 +8,24 @@ import type { Admission, FailedRelay, Relay } from './port.ts'
 import { endVisit, findBacklog, pickDue, setAlone } from './queue-store.ts'
 import { lockWaiting, markIncluded, postpone } from './store.ts'
 
-/** Relays in one transaction at most: ten million gas, below the cap of EIP-7825 (2^24) and every network's block. */
+/** Most relays in one transaction: ten million gas, below the cap of EIP-7825 (2^24) and every network's block. */
 const batchMax = 100
 const turnsMax = 25
 const rowsOfSignerMax = 8
 
-/** `gathering`: a few wait, and an earlier batch is not in a block yet; look again in a moment. */
+/** `gathering`: a few wait, and an earlier batch is not in a block yet; try again shortly. */
 export type BatchOutcome = 'sent' | 'nothing' | 'gathering' | 'full'
 
 /**
- * One turn of relays that share a transaction: whose turn it is, each signer's code as it is now, and one transaction for all of them, tied to
- * them in one commit with its nonce. A crash leaves both or neither.
+ * Runs one turn of relays that share a transaction: selects them, reads each signer's present code, and links one transaction
+ * with its nonce to all of them in one commit. A crash leaves both or neither.
  */
 export async function sendBatch(parts: RelayerParts, network: Network): Promise<BatchOutcome> {
   const { ctx } = parts
   const { batch: open } = await ctx.lanes.openCounts(ctx.db, network, ctx.settlerAddress)
   const slots = ctx.lanes.slots.batch
   if (open >= slots) return 'full'
-  if (open > 0 && (await isGathering(parts, network))) return 'gathering'
+  if (open > 0 && (await isBatching(parts, network))) return 'gathering'
   const turn = await pickTurn(parts, network, { alone: false, most: batchMax, open: open / slots })
   if (turn.dealt.length === 0) {
     await endTurn(parts, turn, [])
@@ -40,19 +40,19 @@ export async function sendBatch(parts: RelayerParts, network: Network): Promise<
   }
 }
 
-async function isGathering({ ctx, timings }: RelayerParts, network: Network): Promise<boolean> {
+async function isBatching({ ctx, timings }: RelayerParts, network: Network): Promise<boolean> {
   const { count, waitedMs } = await findBacklog(ctx.db, network.name, batchMax)
-  return count > 0 && count < batchMax && waitedMs < timings.gatherMs
+  return count > 0 && count < batchMax && waitedMs < timings.batchMs
 }
 
 interface Wanted {
   readonly alone: boolean
   readonly most: number
-  /** Share of the slots that is taken: a purpose is sent up to its own share. */
+  /** Share of the slots in use: a purpose is sent only up to its own share. */
   readonly open: number
 }
 
-/** Whose turn it is on a network, and what they send. */
+/** Selects whose turn it is on a network, and what they send. */
 export async function pickTurn(parts: RelayerParts, network: Network, { alone, most, open }: Wanted): Promise<Turn> {
   const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
   const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
@@ -69,7 +69,8 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
   const { ctx } = parts
   await ctx.lanes.prepare(network, ctx.settlerAddress)
   const signers = [...new Set(turn.dealt.map(({ queue: { signer } }) => signer as Address))]
-  // Read in the turn that sends: an account that takes on code after its signature was checked (EIP-7702) could burn everybody's gas.
+  // Read in the turn that sends: an account that gets code after its signature was checked (EIP-7702) could burn the gas of the
+  // whole batch.
   const coded = await ctx.chains.on(network).accountsWithCode(signers)
   const refused = await ctx.db.tx(async (tx) => {
     const locked = await lockWaiting(
@@ -91,8 +92,8 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
 }
 
 /**
- * After a turn that could not be planned: postpones the relays of those organizations and purposes whose feature cannot decide about them, so
- * that they keep no other from going. Returns whether there were any.
+ * Postpones, after a turn that could not be planned, the relays of those organizations and purposes whose feature fails to decide
+ * about them, so that they block no others. Returns whether there were any.
  */
 async function postponeFailing(parts: RelayerParts, turn: Turn): Promise<boolean> {
   const { ctx, timings } = parts
@@ -133,7 +134,7 @@ export async function planTransaction(
   tx.afterCommit(() => lanes.notify(network))
 }
 
-/** What the features whose relays these are let go now. What they refuse is ended afterwards, in the order of locks that ending has. */
+/** Returns the relays that their features admit now. Refused relays are ended afterwards, in the lock order of ending. */
 export async function admit(
   parts: RelayerParts,
   tx: Tx,

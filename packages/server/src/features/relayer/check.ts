@@ -5,17 +5,17 @@ import { purposeOf, type RelayerParts } from './parts.ts'
 import { releaseRelays } from './queue-store.ts'
 import { type CheckRow, stopChecks, takeChecks } from './store.ts'
 
-/** Nonces of which a quorum is asked in one call. */
+/** Most nonces in one query to a quorum. */
 const checkedMax = 500
-/** Spent nonces whose transactions are searched at the same time. */
+/** Most spent nonces whose transactions are searched at the same time. */
 const searchesAtOnce = 4
-/** How often a relay is sent that the chain would take and whose transaction did not carry it. */
+/** Most attempts of a relay that the chain would accept and whose transactions did not carry it. */
 const attemptsMax = 3
 
 /**
- * Reads the chain for relays that a transaction did not carry, whose time is over, or that somebody else may have sent. A quorum says of each
- * nonce what it is at depth, and exactly the relays that it answered for are ended. Every relay was put off before, so that one of which
- * nobody can tell keeps no other from being read. Answers whether there may be more.
+ * Reads the chain for relays that a transaction did not carry, that have expired, or that somebody else may have sent. A quorum
+ * reports each nonce's state at depth, and exactly the relays with such a report are ended. Every relay was postponed before, so
+ * that one without a report blocks no others. Returns whether there may be more.
  */
 export async function checkRelays(parts: RelayerParts, network: Network): Promise<boolean> {
   const { ctx, timings } = parts
@@ -28,7 +28,7 @@ export async function checkRelays(parts: RelayerParts, network: Network): Promis
   const inState = (state: string) => rows.filter((_, index) => states[index] === state)
   const [open, expired, used] = [inState('open'), inState('expired'), inState('used')]
   await release(parts, open)
-  await conclude(parts, [...givenUp(parts, open), ...expired.filter(isUnended).map(asExpired)])
+  await conclude(parts, [...exhausted(parts, open), ...expired.filter(isUnended).map(asExpired)])
   await stopChecks(
     ctx.db,
     [...open.filter(isWatchedEnough), ...expired.filter((row) => !isUnended(row))].map(({ id }) => id),
@@ -37,14 +37,14 @@ export async function checkRelays(parts: RelayerParts, network: Network): Promis
   return rows.length === checkedMax
 }
 
-/** Those that came back from a transaction and were sent too often, or burnt their grant. */
-function givenUp(parts: RelayerParts, open: readonly CheckRow[]): Conclusion[] {
+/** Returns the relays that came back from a transaction and were sent too often, or used more than their gas grant. */
+function exhausted(parts: RelayerParts, open: readonly CheckRow[]): Conclusion[] {
   return open
     .filter((row) => isReturned(row) && row.attempts >= attemptsMax && purposeOf(parts, row.purpose).refusal === 'fail')
     .map((relay) => ({ relay, fault: faultOf(relay.payload, 'notCarried') }))
 }
 
-/** Lets those that came back from a transaction be sent again: their nonces are unused at depth. */
+/** Makes relays that came back from a transaction due again: their nonces are unused at depth. */
 async function release({ ctx }: RelayerParts, open: readonly CheckRow[]): Promise<void> {
   const again = open.filter((row) => isReturned(row) && row.attempts < attemptsMax)
   if (again.length > 0)
@@ -62,7 +62,7 @@ function isUnended({ state }: CheckRow): boolean {
   return state === 'waiting' || state === 'withdrawn'
 }
 
-/** A signature that is good for years is not watched for ever. */
+/** Whether checks of the relay can end: a signature that is valid for years is not checked forever. */
 function isWatchedEnough({ state, isPast }: CheckRow): boolean {
   return (state === 'failed' || state === 'withdrawn') && !isPast
 }

@@ -1,16 +1,15 @@
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
-import { type Closing, close } from './closing.ts'
 import { purposeOf, type RelayerParts } from './parts.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from './port.ts'
 import { lockAsRead, markEnded, markSettled, postpone } from './store.ts'
 
-/** What the chain, or the end of a relay's time, decided about a relay that is in no transaction. */
+/** The outcome of a relay that is in no transaction, from the chain or from its expiry. */
 export type Conclusion = SettledRelay | FailedRelay
 
 /**
- * Ends relays that were read outside a transaction, one transaction for each organisation and purpose. One that changed meanwhile is left:
- * what was read of it is no longer so. An organisation whose rows cannot be written keeps no other from being concluded.
+ * Ends relays that were read outside a transaction, in one transaction per organization and purpose. A relay that changed since
+ * it was read is skipped. If an organization's rows cannot be written, the others are still concluded.
  */
 export async function conclude(parts: RelayerParts, conclusions: readonly Conclusion[]): Promise<void> {
   const groups = Map.groupBy(conclusions, ({ relay }) => `${relay.organisationId} ${relay.purpose}`)
@@ -42,19 +41,16 @@ function concludeGroup(parts: RelayerParts, purpose: RelayPurpose, group: readon
       purpose,
       own.map(({ relay }) => relay),
     )
-    const closings = [
-      await settle(
-        tx,
-        purpose,
-        own.flatMap((one) => ('fault' in one ? [] : [one])),
-      ),
-      ...(await failAll(
-        tx,
-        purpose,
-        own.flatMap((one) => ('fault' in one ? [one] : [])),
-      )),
-    ]
-    await close(parts.ctx, tx, closings)
+    await settle(
+      tx,
+      purpose,
+      own.flatMap((one) => ('fault' in one ? [] : [one])),
+    )
+    await failAll(
+      tx,
+      purpose,
+      own.flatMap((one) => ('fault' in one ? [one] : [])),
+    )
   })
 }
 
@@ -62,24 +58,24 @@ export function lockSubjects(tx: Tx, purpose: RelayPurpose, relays: readonly Rel
   return purpose.lock(tx, relays.map(({ subjectId }) => subjectId).toSorted())
 }
 
-/** Their money is on chain for good. A relay that had failed becomes settled too: the chain decides. */
-async function settle(tx: Tx, purpose: RelayPurpose, settled: readonly SettledRelay[]): Promise<Closing> {
+/** Settles relays whose money is on chain for good. A failed relay can become settled too: the chain decides. */
+async function settle(tx: Tx, purpose: RelayPurpose, settled: readonly SettledRelay[]): Promise<void> {
   const moved = await markSettled(
     tx,
     settled.map(({ relay }) => relay.id),
   )
   const own = settled.filter(({ relay }) => moved.has(relay.id))
-  return own.length > 0 ? purpose.onSettled(tx, own) : { gas: [], audits: [] }
+  if (own.length > 0) await purpose.onSettled(tx, own)
 }
 
-async function failAll(tx: Tx, purpose: RelayPurpose, failed: readonly FailedRelay[]): Promise<readonly Closing[]> {
+async function failAll(tx: Tx, purpose: RelayPurpose, failed: readonly FailedRelay[]): Promise<void> {
   const isExpired = ({ fault }: FailedRelay) => fault.kind === 'expired'
   const moved = new Set([
     ...(await markEnded(tx, idsOf(failed.filter(isExpired)), 'expired')),
     ...(await markEnded(tx, idsOf(failed.filter((one) => !isExpired(one))), 'failed')),
   ])
   const own = failed.filter(({ relay }) => moved.has(relay.id))
-  return own.length > 0 ? [await purpose.onFailed(tx, own)] : []
+  if (own.length > 0) await purpose.onFailed(tx, own)
 }
 
 function idsOf(failed: readonly FailedRelay[]): readonly bigint[] {

@@ -1,10 +1,10 @@
 import type { PickedRow, QueueKey, TurnKey, Visited } from './queue-store.ts'
 
-/** What a turn carries, and what becomes of the queues that it visited. */
+/** The relays of a turn, and the queues that it found empty. */
 export interface Turn {
   /** In the order in which they are taken. */
   readonly dealt: readonly Dealt[]
-  /** Nothing of them can be sent now. */
+  /** Nothing in them can be sent now. */
   readonly empty: Visited
 }
 
@@ -15,8 +15,9 @@ export interface Dealt {
 }
 
 /**
- * Deals the places of a turn out one by one: to each organisation its first relay, then to each its second, until all are dealt. Inside an
- * organisation it is the signers who are served in turn. So nobody gets less for what somebody else has waiting, and nothing stays free.
+ * Assigns the places of a turn one by one: to each organization its first relay, then to each its second, until all places are
+ * assigned. Within an organization its signers alternate. So nobody gets less because of others' backlog, and no place stays
+ * free.
  */
 export function dealTurn(slot: Pick<QueueKey, 'network' | 'alone'>, rows: readonly PickedRow[], most: number): Turn {
   const turns = new Map<bigint, Dealt[]>()
@@ -44,7 +45,9 @@ export function dealTurn(slot: Pick<QueueKey, 'network' | 'alone'>, rows: readon
   }
 }
 
-/** The queues and organizations that a turn visited: those without anything to send, and those of the relays that it served. */
+/**
+ * Returns the queues and organizations that a turn visited: those with nothing to send, and those of the relays that it served.
+ */
 export function visitedBy({ empty }: Turn, served: readonly Dealt[]): Visited {
   const queues = new Map(served.map(({ queue }) => [`${queue.organisationId} ${queue.purpose} ${queue.signer}`, queue]))
   const turns = new Map(
@@ -53,7 +56,7 @@ export function visitedBy({ empty }: Turn, served: readonly Dealt[]): Visited {
   return { queues: [...empty.queues, ...queues.values()], turns: [...empty.turns, ...turns.values()] }
 }
 
-/** Of a turn's queues first the first relay of each, then the second of each. */
+/** Orders the first relay of each queue first, then the second of each. */
 function inOrder(left: PickedRow, right: PickedRow): number {
   return compare(left.place ?? 0n, right.place ?? 0n) || compare(left.signerTurn ?? 0n, right.signerTurn ?? 0n)
 }

@@ -1,14 +1,13 @@
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
-import { type Closing, close } from './closing.ts'
 import { lockSubjects } from './ending.ts'
 import { gasOf, movedIn } from './forms/index.ts'
 import { purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
 import type { Relay, RelayPurpose } from './port.ts'
 import { type CarriedRow, listCarried, lockCarried, markLeft, markSettled } from './store.ts'
 
-/** What the relayer does with the transactions that carry relays, inside the database transaction that marks the step. */
+/** Handles the transactions that carry relays, inside the database transaction that marks the step. */
 export function relayHandler(parts: Parts): LaneHandler {
   const onFinal = (tx: Tx, mined: readonly MinedTransaction[]) => finish(parts, tx, mined)
   return {
@@ -22,12 +21,12 @@ export function relayHandler(parts: Parts): LaneHandler {
   }
 }
 
-/** How often a relay that has burnt more than its grant counts as tried: more often than any is. */
+/** Attempts that are set for a relay that used more than its gas grant: more than any relay reaches. */
 const attemptsOfBurner = 1_000
-/** Of a batch's gas limit, the part beyond which a call in it may have run out of gas. */
+/** Share of a batch's gas limit, in percent, above which a call in it may have run out of gas. */
 const gasShareMax = 97n
 
-type Parts = Pick<RelayerParts, 'ctx' | 'purposes'>
+type Parts = Pick<RelayerParts, 'purposes'>
 type Carried = readonly CarriedRow[]
 
 async function reportSent({ purposes }: Parts, tx: Tx, transactions: readonly LaneTransaction[]) {
@@ -53,7 +52,7 @@ async function reportMined({ purposes }: Parts, tx: Tx, mined: readonly MinedTra
   }
 }
 
-/** Their block is gone. They stay included: the same bytes may be mined again. */
+/** Handles transactions whose block was reorganized away. Their relays stay included: the same bytes may be mined again. */
 async function reportReorganized({ purposes }: Parts, tx: Tx, transactionIds: readonly `ctx_${string}`[]) {
   const interested = [...purposes.values()].filter(({ onReorganized }) => onReorganized !== undefined)
   const carried = await listCarried(tx, transactionIds, namesOf(interested))
@@ -62,14 +61,14 @@ async function reportReorganized({ purposes }: Parts, tx: Tx, transactionIds: re
   }
 }
 
-/** Their transactions can never be mined: they wait again, once the chain was read. */
+/** Handles transactions that can never be mined: their relays wait again, once the chain has been read. */
 async function sendAnew({ purposes }: Parts, tx: Tx, transactions: readonly LaneTransaction[]) {
   const carried = await lockCarried(tx, idsOf(transactions), [...purposes.keys()])
   await markLeft(tx, carried)
   for (const [purpose, own] of byPurpose([...purposes.values()], carried)) await purpose.onLeft?.(tx, own)
 }
 
-async function finish({ ctx, purposes }: Parts, tx: Tx, mined: readonly MinedTransaction[]) {
+async function finish({ purposes }: Parts, tx: Tx, mined: readonly MinedTransaction[]) {
   const carried = await lockCarried(tx, idsOf(mined.map(({ transaction }) => transaction)), [...purposes.keys()])
   const { moved, left } = splitByOutcome(carried, mined)
   const spent = spentOn(carried, mined)
@@ -84,25 +83,23 @@ async function finish({ ctx, purposes }: Parts, tx: Tx, mined: readonly MinedTra
   const groups = byPurpose([...purposes.values()], carried)
   if (carried.length > 1) for (const [purpose, own] of groups) await lockSubjects(tx, purpose, own)
   const hashes = new Map(mined.map(({ transaction: { id, hash } }) => [id, hash]))
-  const closings: Closing[] = []
   for (const [purpose, own] of groups) {
     const [ownMoved, ownLeft] = [moved.filter((one) => own.includes(one)), left.filter((one) => own.includes(one))]
     if (ownLeft.length > 0) await purpose.onLeft?.(tx, ownLeft)
     const settled = withHashes(ownMoved, hashes).map(({ relay, hash: transactionHash }) => {
       return { relay, transactionHash, wei: spent.get(relay)?.wei ?? 0n }
     })
-    if (settled.length > 0) closings.push(await purpose.onSettled(tx, settled))
+    if (settled.length > 0) await purpose.onSettled(tx, settled)
     const lost = ownLeft.map((relay) => ({ relay, wei: spent.get(relay)?.wei ?? 0n }))
-    if (lost.length > 0) closings.push(await purpose.onSpent(tx, lost))
+    if (lost.length > 0) await purpose.onSpent(tx, lost)
   }
-  await close(ctx, tx, closings)
 }
 
 function hasBurnt(relay: Relay, spent: ReadonlyMap<Relay, Spent>): boolean {
   return relay.alone && (spent.get(relay)?.gas ?? 0n) > gasOf(relay.payload)
 }
 
-/** Those whose money a block moved, and those that it did not. */
+/** Splits relays into those whose money a block moved and the others. */
 function splitByOutcome(carried: Carried, mined: readonly MinedTransaction[]) {
   const isMoved = new Map(
     mined.map(({ transaction, receipt }) => [
@@ -116,8 +113,9 @@ function splitByOutcome(carried: Carried, mined: readonly MinedTransaction[]) {
 }
 
 /**
- * What each relay cost. Alone it is everything; in a batch of ordinary signatures an equal part. Where a batch may have run out of gas nobody
- * can say whose call did it, and each counts with its whole grant; with its part where that is more, since the transaction itself costs gas too.
+ * Returns what each relay cost. Alone it is everything; in a batch of ordinary signatures an equal share. If a batch may have run
+ * out of gas, nobody can tell which call did it, so each counts with its whole grant, or with its share if that is more, since
+ * the transaction itself costs gas too.
  */
 function spentOn(carried: Carried, mined: readonly MinedTransaction[]): ReadonlyMap<Relay, Spent> {
   const receipts = new Map(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
@@ -145,7 +143,7 @@ function shareOf(relay: Relay, relays: Carried, { gasUsed, effectiveGasPrice, l1
   return { gas, wei: gas * effectiveGasPrice + l1Fee / count }
 }
 
-/** By the names of the purposes, in one order. */
+/** Groups by purpose, in the order of the names. */
 function byPurpose(purposes: readonly RelayPurpose[], carried: Carried): [RelayPurpose, Carried][] {
   const groups = Map.groupBy(carried, ({ purpose }) => purpose)
   const known = new Map(purposes.map((purpose) => [purpose.purpose, purpose]))

@@ -1,4 +1,3 @@
-export { type Closing, close, type TenantAudit } from './closing.ts'
 export { authorizationOf, gasOfAuthorization } from './forms/authorization.ts'
 export { findUse, gasOf, nonceStates } from './forms/index.ts'
 export { settlementOf, whyNotPermit2 } from './forms/permit2.ts'

@@ -12,7 +12,7 @@ afterAll(() => database?.drop())
 
 const migration = readFileSync(new URL('../../platform/db/migrations/0052_relays.sql', import.meta.url), 'utf8')
 
-/** The statements of the migration that carry what is under way, without those that make tables. */
+/** The statements of the migration that copy what is in progress, without those that create tables. */
 function carryingStatements(): string[] {
   const from = migration.indexOf('-- Payments that are under way.')
   const to = migration.indexOf("-- A settlement's state stands in its relay alone.")
@@ -56,7 +56,7 @@ async function insertOld({
       ${JSON.stringify(settlement)}, now() + interval '1 hour', ${status}, ${attempts}, ${transactionId ?? null}, ${unresolved}, now())`)
 }
 
-test('settlements that are under way when the table comes go on in it, each as far as it was', async () => {
+test('settlements in progress at the migration continue in the new table from their present state', async () => {
   const { db } = database
   await db.run(sql`
     alter table payments add column settle_attempt integer not null default 0, add column chain_transaction_id text,

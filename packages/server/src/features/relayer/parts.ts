@@ -10,29 +10,29 @@ export interface RelayTimings {
   readonly leaseMs: number
   readonly backoff: Backoff
   /** How long a small batch waits for more while an earlier one is not in a block yet. */
-  readonly gatherMs: number
-  /** A signature with less time than this left is not sent any more: it would only burn gas. */
+  readonly batchMs: number
+  /** A signature with less remaining time than this is not sent: it would only burn gas. */
   readonly timeLeftMs: number
 }
 
-/** Of a deployment whose leases last this long. */
+/** Timings of a deployment whose leases last this long. */
 export const relayTimings = (leaseMs: number): RelayTimings => ({
   leaseMs,
   backoff: { firstMs: 1_000, mostMs: 300_000 },
-  gatherMs: 600,
+  batchMs: 600,
   timeLeftMs: 2_000,
 })
 
-/** Everything that the relayer works with. Chains, lanes, the settler's address and the times come in from outside, by `ctx` and here. */
+/** The relayer's dependencies: chains, lanes, the settler's address and the timings come from outside, by `ctx` and here. */
 export interface RelayerParts {
   readonly ctx: System
-  /** Those on which signatures are relayed. */
+  /** The networks on which signatures are relayed. */
   readonly networks: readonly Network[]
   readonly purposes: ReadonlyMap<string, RelayPurpose>
   readonly timings: RelayTimings
 }
 
-/** Name under which the lane knows the relayer's transactions. */
+/** Name of the relayer's transactions in the lane. */
 export const relayPurpose = 'relays'
 
 export function purposeOf({ purposes }: Pick<RelayerParts, 'purposes'>, name: string): RelayPurpose {

@@ -7,7 +7,7 @@ const StoredSignature = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('bytes'), signature: HexText }),
 ])
 
-/** What sending a signed EIP-3009 authorization needs, as stored. Integers are decimal text. */
+/** A signed EIP-3009 authorization as stored. Integers are decimal text. */
 export const StoredAuthorization = z.object({
   kind: z.literal('eip3009').default('eip3009'),
   from: HexText,
@@ -29,9 +29,9 @@ export const StoredPermit2 = z.object({
   spender: HexText,
   owner: HexText,
   token: HexText,
-  /** The most that may be taken. */
+  /** Most that may be charged. */
   permitted: z.string(),
-  /** What is taken; for upto known when settlement is asked for. */
+  /** Amount that is charged; for upto known when settlement is requested. */
   charged: z.string(),
   nonce: z.string(),
   deadline: z.string(),
@@ -45,10 +45,10 @@ export const StoredPermit2 = z.object({
 })
 export type StoredPermit2 = z.output<typeof StoredPermit2>
 
-/** An authorization and the token that takes it. */
+/** An authorization and its token. */
 export const AuthorizationPayload = StoredAuthorization.extend({ token: HexText })
 export type AuthorizationPayload = z.output<typeof AuthorizationPayload>
 
-/** What somebody signed for the settler to send. */
+/** A signed payload that the settler sends. */
 export const RelayPayload = z.union([StoredPermit2, AuthorizationPayload])
 export type RelayPayload = z.output<typeof RelayPayload>

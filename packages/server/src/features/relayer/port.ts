@@ -1,13 +1,12 @@
 import type { Hex } from '@purser/protocol'
 import type { Queryable, Sql, Tx } from '../../platform/db/db.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
-import type { Closing } from './closing.ts'
 import type { RelayPayload } from './payload.ts'
 
 export const relayStates = ['waiting', 'included', 'settled', 'failed', 'expired', 'withdrawn'] as const
 export type RelayState = (typeof relayStates)[number]
 
-/** Something that somebody signed and the settler sends. */
+/** A signed payload that the settler sends. */
 export interface Relay {
   readonly id: bigint
   readonly network: string
@@ -27,8 +26,8 @@ export interface Relay {
 }
 
 /**
- * Why a relay ended without its money moving. `reason` is x402's word for it. `nonce-used`: another transaction spent or canceled the nonce.
- * `not-carried`: the chain would take it, and transactions that carried it moved nothing.
+ * Why a relay ended without its money moving. `reason` is the x402 error code. `nonce-used`: another transaction spent or
+ * canceled the nonce. `not-carried`: the chain would accept it, and transactions that carried it moved nothing.
  */
 export interface RelayFault {
   readonly kind: 'expired' | 'nonce-used' | 'canceled' | 'insufficient-balance' | 'refused' | 'not-carried'
@@ -53,55 +52,57 @@ export interface CarriedRelay {
   readonly hash: Hex
 }
 
-/** What an attempt that moved nothing cost the operator, in wei. Where nobody can tell a relay's share, it is the whole grant. */
+/** What an attempt that moved nothing cost the operator, in wei. The whole grant where a relay's share cannot be determined. */
 export interface SpentOnRelay {
   readonly relay: Relay
   readonly wei: bigint
 }
 
-/** What a feature decides about a relay that is about to be sent. `wait`: look again in some seconds. A fault ends it. */
+/** A feature's decision about a relay that is about to be sent. `wait`: decide again in some seconds. A fault ends it. */
 export type Admission = 'send' | 'wait' | RelayFault
 
 /**
  * A feature whose signatures the relayer sends. Every callback gets all of its relays that come to the step together, runs in the database
  * transaction that writes the step, and so happens once with it. Locks are taken in one order: relays, the subjects of all purposes by the
- * purposes' names, what the callbacks count, and at the end what they return as their closing.
+ * purposes' names, what the callbacks count, and at the end gas budgets and audit logs (`Tx.writeLast`).
  */
 export interface RelayPurpose {
   readonly purpose: string
-  /** Of the settler's transactions in flight, the share up to which this purpose is still sent: from 0 to 1. */
+  /** Share of the settler's transactions in flight up to which this purpose is still sent: from 0 to 1. */
   readonly share: number
   /** Whether a relay that the chain refuses ends at once, or waits for its signature to expire. */
   readonly refusal: 'fail' | 'wait'
-  /** Locks subjects whose relays are about to end, in one order. A subject that ends alone is locked by the callback that ends it. */
+  /**
+   * Locks subjects whose relays are about to end, in one order. A subject that ends alone is locked by the callback that ends it.
+   */
   lock(tx: Tx, subjectIds: readonly string[]): Promise<void>
-  /** Decides about relays that are about to be sent, in their order. Left out, all are sent. */
+  /** Decides about relays that are about to be sent, in their order. If omitted, all are sent. */
   admit?(tx: Tx, relays: readonly Relay[]): Promise<readonly Admission[]>
-  /** Signed bytes that carry them are stored; comes again for every replacement. */
+  /** Called when signed bytes that carry the relays are stored, and again for every replacement. */
   onSent?(tx: Tx, carried: readonly CarriedRelay[]): Promise<void>
-  /** A block, which may still be reorganized away, shows their money moving. */
+  /** Called when a block, which may still be reorganized away, shows their money moving. */
   onIncluded?(tx: Tx, carried: readonly CarriedRelay[]): Promise<void>
-  /** The block that `onIncluded` reported is gone; the same bytes are sent again. */
+  /** Called when the block that `onIncluded` reported is gone; the same bytes are sent again. */
   onReorganized?(tx: Tx, relays: readonly Relay[]): Promise<void>
-  /** Their transaction is in a block and did not carry them, or can never be in one. */
+  /** Called when their transaction is in a block and did not carry them, or can never be in one. */
   onLeft?(tx: Tx, relays: readonly Relay[]): Promise<void>
   /** At the confirmation depth, for good. May come for a relay that had failed. */
-  onSettled(tx: Tx, settled: readonly SettledRelay[]): Promise<Closing>
-  onFailed(tx: Tx, failed: readonly FailedRelay[]): Promise<Closing>
+  onSettled(tx: Tx, settled: readonly SettledRelay[]): Promise<void>
+  onFailed(tx: Tx, failed: readonly FailedRelay[]): Promise<void>
   /** What a final transaction cost, for every relay in it that it did not carry. */
-  onSpent(tx: Tx, spent: readonly SpentOnRelay[]): Promise<Closing>
+  onSpent(tx: Tx, spent: readonly SpentOnRelay[]): Promise<void>
 }
 
 /**
- * Where other features put what was signed. `source` is a statement that returns `subject_id, network, organisation_id, environment, payload,
- * valid_before, created_at`; it may be an update.
+ * The queue for signed payloads of other features. `source` is a statement that returns `subject_id, network, organisation_id,
+ * environment, payload, valid_before, created_at`; it may be an update.
  */
 export interface Relays {
-  /** Puts rows into the queue, all of them or none: throws an error of which `isNonceTaken` is true where another relay has one's nonce. */
+  /** Enqueues rows, all of them or none. Throws an error for which `isNonceTaken` is true if another relay has the same nonce. */
   enqueue(db: Queryable, purpose: string, source: Sql): Promise<void>
   /**
-   * Puts rows into the queue, outside a transaction. One that the database refuses fails by itself: the others are put into it one by one.
-   * Returns for each why it failed, undefined where it did not.
+   * Enqueues rows outside a transaction. A row that the database refuses fails by itself: the others are then enqueued one by
+   * one. Returns an error for each that failed, undefined for the others.
    */
   enqueueEach<T>(
     db: Queryable,
@@ -110,8 +111,8 @@ export interface Relays {
     sourceOf: (items: readonly T[]) => Sql,
   ): Promise<readonly (Error | undefined)[]>
   /**
-   * Takes a relay out of the queue, in the caller's transaction. Only one that no transaction carries can be: earlier ones are final without it
-   * or can never be mined. Returns whether it was taken out.
+   * Removes a relay from the queue, in the caller's transaction. Only possible if no transaction that may still be mined carries
+   * it. Returns whether it was removed.
    */
   withdraw(tx: Tx, purpose: string, subjectId: string): Promise<boolean>
 }

@@ -3,7 +3,7 @@ import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../plat
 import { id } from '../../platform/ids.ts'
 import { amongWaiting } from './store.ts'
 
-/** A signer's place in the queue of its network: who has its next turn when. */
+/** The queue of a signer on a network; it orders the signers' turns. */
 const QueueKey = z.object({
   network: z.string(),
   alone: z.boolean(),
@@ -14,7 +14,7 @@ const QueueKey = z.object({
 export type QueueKey = z.output<typeof QueueKey>
 export type TurnKey = Omit<QueueKey, 'signer'>
 
-/** Of relay payloads as `payload`: who signed, in which nonce space, under which nonce, and whether it travels alone. */
+/** Derived from relay payloads as `payload`: signer, nonce space, nonce, and whether it is sent alone. */
 const derived = sql`
   lower(case when payload ->> 'kind' = 'permit2' then payload ->> 'owner' else payload ->> 'from' end) as signer,
   case when payload ->> 'kind' = 'permit2' then 'permit2' else lower(payload ->> 'token') end as nonce_space,
@@ -22,9 +22,9 @@ const derived = sql`
   payload ->> 'kind' = 'permit2' or payload -> 'signature' ->> 'kind' = 'bytes' or coalesce(payload -> 'deployment', 'null') <> 'null' as alone`
 
 /**
- * Stores relays and their queues in one statement, all of them or none: a nonce that another relay has fails it (`isNonceTaken`). The queues'
- * rows are locked for key share, so that nobody removes one as empty before the new relays are committed; a queue that was removed or put off
- * meanwhile is returned by the statement and made due by a second one.
+ * Stores relays and their queues in one statement, all of them or none: a nonce that another relay has fails it (`isNonceTaken`).
+ * The queues' rows are locked for key share, so that nobody removes one as empty before the new relays are committed. A queue
+ * that was removed or postponed meanwhile is returned by the statement and made due by a second one.
  */
 export async function insertRelays(db: Queryable, purpose: string, source: Sql): Promise<void> {
   const late = await db.many(
@@ -42,12 +42,15 @@ export async function insertRelays(db: Queryable, purpose: string, source: Sql):
   if (late.length > 0) await makeDue(db, late)
 }
 
-/** Whether relays were not stored since one of them has a nonce that another relay has. */
+/** Whether relays were not stored because another relay has the nonce of one of them. */
 export function isNonceTaken(error: unknown): boolean {
   return breaksUnique(error, 'relays_network_nonce_space_signer_nonce_key')
 }
 
-/** The rest of a statement in which `made` returns the queues of relays that wait from now: makes them due, and returns those that are not. */
+/**
+ * The rest of a statement in which `made` returns the queues of relays that wait from now: makes them due, and returns those that
+ * are not.
+ */
 const makingDue = sql`
     wanted as (
       select distinct network, alone, organisation_id, purpose, signer from made order by network, alone, organisation_id, purpose, signer
@@ -76,7 +79,7 @@ const makingDue = sql`
         union all select network, alone, organisation_id, purpose, signer from queues_kept where due_at <= now())
     order by network, alone, organisation_id, purpose, signer`
 
-/** Makes queues due now, whether they are there or not. */
+/** Makes queues due now, whether they exist or not. */
 export async function makeDue(db: Queryable, queues: readonly QueueKey[]): Promise<void> {
   await db.run(sql`
     with wanted as (select distinct * from ${keysOf(queues)}), turns as (
@@ -104,7 +107,7 @@ function turnKeysOf(turns: readonly TurnKey[], name: Sql = sql`given`): Sql {
 const DueRow = z.object({ network: z.string(), batch: z.boolean(), alone: z.boolean(), check: z.boolean() })
 export type DueRow = z.output<typeof DueRow>
 
-/** For each network whether a batch, a relay that travels alone, or a read of the chain is due: a look into an index each. */
+/** Returns for each network whether a batch, a relay that is sent alone, or a read of the chain is due: one index lookup each. */
 export function listDue(db: Queryable, networks: readonly string[]): Promise<DueRow[]> {
   return db.many(
     DueRow,
@@ -119,7 +122,10 @@ export function listDue(db: Queryable, networks: readonly string[]): Promise<Due
 
 const BacklogRow = z.object({ count: z.bigint(), waitedMs: z.number() })
 
-/** How many relays are due for a batch, at most this many, and how long the first of them has waited; bounded, whatever the backlog. */
+/**
+ * Returns how many relays are due for a batch, up to a limit, and how long the first of them has waited; bounded, whatever the
+ * backlog.
+ */
 export async function findBacklog(
   db: Queryable,
   network: string,
@@ -144,24 +150,25 @@ const PickedRow = z.object({
   relayId: z.bigint().nullable(),
   place: z.bigint().nullable(),
 })
-/** A queue that has its turn, and one of its relays; without a signer where an organisation has no queue that is due. */
+/** A queue that has its turn, and one of its relays; without a signer if an organization has no queue that is due. */
 export type PickedRow = z.output<typeof PickedRow>
 
 export interface PickBounds {
   readonly network: string
   readonly alone: boolean
   readonly purposes: readonly string[]
-  /** Turns of organisations, relays of one signer, and relays and queues of one organisation, at most. */
+  /** Most turns of organizations, relays of one signer, and relays and queues of one organization. */
   readonly turnsMax: number
   readonly rowsOfSignerMax: number
   readonly most: number
-  /** What is left of a signature's time must be longer than this. */
+  /** Least remaining time of a signature. */
   readonly timeLeftMs: number
 }
 
 /**
- * Whose turn it is, without locking anything: organisations by the time of their turn, of each the signers by theirs, of each its first relays
- * that are due and have enough time left. What it reads is bounded by these numbers and not by what waits.
+ * Selects whose turn it is, without locking: organizations by the time of their turn, the signers of each by theirs, and of each
+ * signer its first relays that are due and have enough time left. What it reads is bounded by these numbers and not by the
+ * backlog.
  */
 export function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]> {
   const { network, alone, purposes, turnsMax, rowsOfSignerMax, most, timeLeftMs } = bounds
@@ -202,21 +209,21 @@ export interface Visited {
   readonly turns: readonly TurnKey[]
 }
 
-/** Of `relay_queues q`: nothing of it can be sent now. */
+/** For `relay_queues q`: whether nothing in it can be sent now. */
 const isEmpty = (timeLeftMs: number): Sql => sql`(select true from relays r
         where ${isOwn} and next_attempt_at <= now() and valid_before > now() + ${timeLeftMs}::integer * interval '1 millisecond' limit 1) is null`
-/** Of `relays r` and `relay_queues q`: the relay waits in the queue. */
+/** For `relays r` and `relay_queues q`: whether the relay waits in the queue. */
 const isOwn = sql`r.network = q.network and r.alone = q.alone and r.organisation_id = q.organisation_id and r.purpose = q.purpose
           and r.signer = q.signer and r.state = 'waiting'`
-/** Of `relay_queues q` and `relay_turns t`: the queue is one of the organization's. */
+/** For `relay_queues q` and `relay_turns t`: whether the queue is one of the organization's. */
 const isOfTurn = sql`q.network = t.network and q.alone = t.alone and q.organisation_id = t.organisation_id and q.purpose = t.purpose`
 
 const LockedRow = QueueKey.extend({ signer: z.string().nullable() })
 
 /**
- * Ends a visit: a queue with more to send goes behind all others, one in which nothing is due is put off until something is, and an empty one is
- * removed; organizations likewise. Whoever enqueues at this moment has the row locked for key share, and then it stays due. What is committed
- * by now, the second statement sees. It waits for nobody: a row that somebody else makes due at this moment stays as it is.
+ * Ends a visit: a queue with more to send moves behind all others, one in which nothing is due is postponed until something is,
+ * and an empty one is removed; organizations likewise. A concurrent enqueue has the row locked for key share, and then it stays
+ * due. The second statement sees what is committed by then. It skips locked rows: a row that is being made due stays as it is.
  */
 export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: number): Promise<void> {
   if (queues.length === 0 && turns.length === 0) return
@@ -274,14 +281,14 @@ export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: n
     update relay_queues q set due_at = n.due_at from kept n where ${isSameQueue}`)
 }
 
-/** Of `relay_turns t` and keys `n`, and of `relay_queues q` and keys `n`. */
+/** For `relay_turns t` and keys `n`, and for `relay_queues q` and keys `n`. */
 const isSameTurn = sql`t.network = n.network and t.alone = n.alone and t.organisation_id = n.organisation_id and t.purpose = n.purpose`
 const isSameQueue = sql`q.network = n.network and q.alone = n.alone and q.organisation_id = n.organisation_id and q.purpose = n.purpose
         and q.signer = n.signer`
 
 /**
- * The queues of relays that have waited this long although they are due, where the queue is gone or put off. There is none unless a process
- * died at the worst moment; the oldest that wait are looked at, so that one of them comes to the front in time.
+ * Returns the queues of relays that have waited this long although they are due, if the queue is missing or postponed. There are
+ * none unless a process died between two steps. Only the oldest waiting relays are read, so that each is reached in time.
  */
 export function listForgotten(db: Queryable, network: string, waitedMs: number): Promise<QueueKey[]> {
   return db.many(
@@ -300,7 +307,9 @@ export function listForgotten(db: Queryable, network: string, waitedMs: number):
   )
 }
 
-/** Lets relays be sent from now on, by the queue of those that travel alone where they do; only those that wait and were not let before. */
+/**
+ * Makes relays due, in the queue of those that are sent alone where they are; only those that wait and were not released before.
+ */
 export async function releaseRelays(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
   const late = await db.many(
     QueueKey,
@@ -313,7 +322,7 @@ export async function releaseRelays(db: Queryable, relayIds: readonly bigint[]):
   if (late.length > 0) await makeDue(db, late)
 }
 
-/** Has relays that were to share a transaction travel alone from now on. */
+/** Makes relays that would share a transaction be sent alone from now on. */
 export async function setAlone(tx: Tx, relayIds: readonly bigint[]): Promise<void> {
   const late = await tx.many(
     QueueKey,

@@ -48,7 +48,7 @@ interface Given {
   readonly kind?: 'ecdsa' | 'bytes'
 }
 
-/** Statements that put relays of one signer into the queue, as a feature would. */
+/** Statements that enqueue relays of one signer, as a feature would. */
 function rowsOf({ organisation, signer, count, endsIn = 3_600, kind = 'ecdsa' }: Given): Sql {
   const signature = kind === 'ecdsa' ? { kind, v: 27, r: '0x01', s: '0x02' } : { kind, signature: '0x01' }
   const payload = JSON.stringify({
@@ -74,7 +74,7 @@ async function pick(alone = false): Promise<Turn> {
   return dealTurn({ network, alone }, await pickDue(database.db, { ...bounds, alone }), bounds.most)
 }
 
-/** One turn as the planner takes it, without a chain: who was served, by organisation and signer. */
+/** One turn as the planner takes it, without a chain: who was served, by organization and signer. */
 async function takeTurn(): Promise<string[]> {
   const turn = await pick()
   const relayIds = idsOf(turn)
@@ -118,7 +118,7 @@ test('one payer with many signatures delays no other payer of its organisation b
   expect(await takeTurn()).toContain('a 0xother')
 })
 
-test('organisations share a turn equally, and what one does not use goes to the others', async () => {
+test('organisations share a turn equally, and others use what one does not', async () => {
   for (const organisation of ['a', 'b'])
     for (let signer = 0; signer < 20; signer += 1)
       await put({ organisation, signer: `0x${organisation}${signer}`, count: 8 })
@@ -138,7 +138,7 @@ test('with more organisations than a turn holds each is served in the first or t
   expect(new Set(served.map((one) => one.split(' ')[0]))).toEqual(new Set(names))
 })
 
-test('signatures near their end are not sent, keep nobody waiting, and leave no queue behind', async () => {
+test('signatures close to expiry are not sent, block no others, and leave no queue behind', async () => {
   await put({ organisation: 'a', signer: '0xlate', count: 120, endsIn: 1 })
   await put({ organisation: 'a', signer: '0xgood', count: 1 })
   expect(await takeTurn()).toEqual(['a 0xgood'])
@@ -148,7 +148,7 @@ test('signatures near their end are not sent, keep nobody waiting, and leave no 
   expect(await dueNow()).toMatchObject({ batch: false })
 })
 
-test('a queue in which everything was postponed comes back when the first of it is due, and a new signature brings it back at once', async () => {
+test('a queue in which everything was postponed is due again with its first relay, and at once with a new signature', async () => {
   await put({ organisation: 'a', signer: '0x1', count: 2 })
   const relayIds = idsOf(await pick())
   await postpone(database.db, relayIds, { firstMs: 60_000, mostMs: 60_000 })
@@ -170,7 +170,7 @@ async function sentTurn(): Promise<Turn> {
 
 const end = (tx: Tx, turn: Turn) => endVisit(tx, visitedBy(turn, turn.dealt), bounds.timeLeftMs)
 
-test('a signature that is stored while its queue is put off or removed is not forgotten', async () => {
+test('a signature that is stored while its queue is postponed or removed is not forgotten', async () => {
   const { db } = database
   for (const late of [false, true]) {
     await put({ organisation: 'a', signer: '0x1', count: 1 })
@@ -206,7 +206,7 @@ test('a signature that is stored just after its queue was removed, and not yet c
   expect(await takeTurn()).toEqual(['a 0x1'])
 })
 
-test('whoever stores without a pause goes behind the others all the same', async () => {
+test('an organisation that enqueues without a pause still takes its turn behind the others', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 30 })
   await put({ organisation: 'b', signer: '0x2', count: 1 })
@@ -240,7 +240,7 @@ test('many processes that store, serve and remove at once lose nothing', async (
   expect(await queueCount()).toBe(0n)
 }, 180_000)
 
-test('what waits in no queue is found by the slow pass', async () => {
+test('the slow pass finds relays that wait in no queue', async () => {
   await put({ organisation: 'a', signer: '0x1', count: 1 })
   await database.db.run(sql`delete from relay_queues`)
   await database.db.run(sql`update relays set next_attempt_at = now() - interval '1 minute'`)
@@ -251,7 +251,7 @@ test('what waits in no queue is found by the slow pass', async () => {
   expect(await takeTurn()).toEqual(['a 0x1'])
 })
 
-test('a relay that is to travel alone leaves the queue of those that share, and one that was read comes back into its own', async () => {
+test('a relay that must be sent alone leaves the shared queue, and a released one returns to its own queue', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1 })
   const relayIds = idsOf(await pick())
@@ -267,7 +267,7 @@ test('a relay that is to travel alone leaves the queue of those that share, and 
   expect(idsOf(await pick(true))).toEqual(relayIds)
 })
 
-test('a contract’s signature travels alone from the beginning', async () => {
+test('a contract’s signature is sent alone from the beginning', async () => {
   await put({ organisation: 'a', signer: '0x1', count: 1, kind: 'bytes' })
   expect(await dueNow()).toMatchObject({ batch: false, alone: true })
 })
@@ -286,7 +286,7 @@ test('a withdrawn relay is never sent, and one that waits again after a transact
   expect(await takeTurn()).toEqual([])
 })
 
-test('a nonce that another relay has keeps nothing else from the queue, and is reported', async () => {
+test('a nonce that another relay has blocks no other relay, and is reported', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1 })
   const taken = sql`
@@ -300,7 +300,7 @@ test('a nonce that another relay has keeps nothing else from the queue, and is r
   expect(rows.map(({ row }) => row)).toEqual(['payments 0x1', 'wallets.sweeps 0x2'])
 })
 
-test('what is withdrawn while it is being sent is sent once or not at all', async () => {
+test('a relay that is withdrawn while it is being sent is sent once or not at all', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1 })
   const relayIds = idsOf(await pick())
@@ -322,7 +322,7 @@ test('what is withdrawn while it is being sent is sent once or not at all', asyn
   expect([sent, await withdrawing]).toEqual([1, false])
 })
 
-test('a read of the chain that fails every time backs off and keeps no other waiting', async () => {
+test('a read of the chain that always fails backs off and blocks no others', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 600, endsIn: -1 })
   const take = () => takeChecks(db, network, { most: 500, firstMs: 60_000, mostMs: 300_000 })
@@ -331,7 +331,7 @@ test('a read of the chain that fails every time backs off and keeps no other wai
   expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(600)
 })
 
-test('with 200,000 waiting an idle look and a turn read by their indexes what they need', async () => {
+test('with 200,000 relays waiting an idle poll and a turn read only what they need, by index', async () => {
   const { db } = database
   for (let from = 0; from < 200_000; from += 50_000)
     await db.run(sql`

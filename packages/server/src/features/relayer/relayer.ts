@@ -1,5 +1,5 @@
 import type { Network } from '@purser/protocol'
-import { holdLeases } from '../../platform/leases/leases.ts'
+import { keepLeases } from '../../platform/leases/leases.ts'
 import { pause, startLoop } from '../../platform/work/loop.ts'
 import { sendAlone } from './alone.ts'
 import { sendBatch } from './batch.ts'
@@ -8,36 +8,36 @@ import type { RelayerParts } from './parts.ts'
 import { type DueRow, listDue, listForgotten, makeDue } from './queue-store.ts'
 
 const pollMs = 200
-const gatheringMs = 20
+const batchingMs = 20
 const failureMs = 500
 const reconcileMs = 30_000
 
 export interface Relayer {
-  /** Something was put into the queue: looks at once. */
+  /** Something was enqueued: reads the queue at once. */
   notify(): void
   stop(): Promise<void>
 }
 
-/** What there is to do on a network. Each runs by itself: none waits for another. */
+/** The tasks of a network. Each runs independently. */
 type Task = 'batch' | 'alone' | 'check'
 
 /**
- * Sends what others signed, on every network of the settler. Of all processes the one that leases a network does so; should two ever overlap,
- * the rows' locks still let each step happen once.
+ * Sends signed payloads on every network of the settler. Only the process that leases a network sends there; should two processes
+ * ever overlap, the rows' locks still make each step happen once.
  */
 export function startRelayer(parts: RelayerParts): Relayer {
   const stopping = new AbortController()
   const drivers = parts.networks.map((network) => new NetworkDriver(parts, network, stopping.signal))
-  const leases = holdLeases({
+  const leases = keepLeases({
     deps: parts.ctx,
     shares: parts.networks.map(({ name }) => ({ scope: scopeOf(name), shard: 0 })),
     leaseMs: parts.timings.leaseMs,
     onTaken: () => loop.wake(),
   })
   const run = async (): Promise<undefined> => {
-    await lookOnce(
+    await pollOnce(
       parts,
-      drivers.filter(({ network }) => leases.held(scopeOf(network.name)).leases.length > 0),
+      drivers.filter(({ network }) => leases.leasesOf(scopeOf(network.name)).leases.length > 0),
     )
   }
   const loop = startLoop({ name: 'relayer', everyMs: pollMs, failureMs, log: parts.ctx.log, run })
@@ -57,7 +57,7 @@ function scopeOf(network: string): string {
 }
 
 /** One statement for all networks that this process leases. */
-async function lookOnce({ ctx }: RelayerParts, leased: readonly NetworkDriver[]): Promise<void> {
+async function pollOnce({ ctx }: RelayerParts, leased: readonly NetworkDriver[]): Promise<void> {
   if (leased.length === 0) return
   const due = await listDue(
     ctx.db,
@@ -66,7 +66,7 @@ async function lookOnce({ ctx }: RelayerParts, leased: readonly NetworkDriver[])
   for (const row of due) leased.find(({ network }) => network.name === row.network)?.start(row)
 }
 
-/** One pass over a network by hand: what is due of each kind, once. */
+/** Runs one pass over a network by hand: what is due of each kind, once. */
 export async function passRelays(parts: RelayerParts, network: Network): Promise<void> {
   const [due] = await listDue(parts.ctx.db, [network.name])
   if (due?.check === true) await checkRelays(parts, network)
@@ -89,19 +89,19 @@ class NetworkDriver {
     this.#stopped = stopped
   }
 
-  /** Resolves when nothing of it is under way. */
+  /** Resolves when none of its tasks is running. */
   async rest(): Promise<void> {
     await Promise.all([...this.#running.values(), this.#reconciling])
   }
 
-  /** Starts what is due and not under way. */
+  /** Starts the due tasks that are not running. */
   start(due: DueRow): void {
     const { ctx } = this.#parts
     for (const task of ['check', 'batch', 'alone'] as const) {
       if (!due[task] || this.#running.has(task)) continue
       const run = this.#run(task)
         .catch(async (error: unknown) => {
-          ctx.log.error({ err: error, network: this.network.name, task }, 'the relayer could not go on; it tries again')
+          ctx.log.error({ err: error, network: this.network.name, task }, 'a task of the relayer failed; it is retried')
           await pause(failureMs, this.#stopped)
         })
         .finally(() => this.#running.delete(task))
@@ -117,7 +117,7 @@ class NetworkDriver {
       else if (task === 'alone') isMore = await sendAlone(this.#parts, this.network)
       else {
         const outcome = await sendBatch(this.#parts, this.network)
-        if (outcome === 'gathering') await pause(gatheringMs, this.#stopped)
+        if (outcome === 'gathering') await pause(batchingMs, this.#stopped)
         isMore = outcome === 'gathering' || (outcome === 'sent' && (await this.#hasBatch()))
       }
     }
@@ -128,7 +128,7 @@ class NetworkDriver {
     return due?.batch === true
   }
 
-  /** Now and then the slow pass, which nothing waits for. */
+  /** Runs the slow pass now and then; nothing waits for it. */
   #reconcile(): void {
     const nowMs = performance.now()
     if (nowMs - this.#reconciledAtMs < reconcileMs) return
@@ -137,14 +137,17 @@ class NetworkDriver {
   }
 }
 
-/** The slow pass beside the protocol of the queues: what a process forgot by dying is put back into its queue. */
+/** The slow pass: re-enqueues relays that a process lost by dying. */
 async function reconcile({ ctx }: RelayerParts, network: Network): Promise<void> {
   try {
     const forgotten = await listForgotten(ctx.db, network.name, reconcileMs)
     if (forgotten.length === 0) return
-    ctx.log.error({ network: network.name, queues: forgotten.length }, 'relays waited in no queue; they are put back')
+    ctx.log.error(
+      { network: network.name, queues: forgotten.length },
+      'relays waited in no queue; they are enqueued again',
+    )
     await makeDue(ctx.db, forgotten)
   } catch (error) {
-    ctx.log.warn({ err: error, network: network.name }, 'the queues could not be compared with what waits')
+    ctx.log.warn({ err: error, network: network.name }, 'the queues could not be compared with the waiting relays')
   }
 }

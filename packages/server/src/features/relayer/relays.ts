@@ -3,7 +3,7 @@ import type { Relays } from './port.ts'
 import { insertRelays } from './queue-store.ts'
 import { markWithdrawn } from './store.ts'
 
-/** The queue as other features use it; it needs nothing but the caller's database. */
+/** The queue as other features use it; it needs only the caller's database. */
 export const relays: Relays = {
   enqueue: insertRelays,
   enqueueEach,

@@ -25,7 +25,7 @@ const columns = sql`id, network, purpose, subject_id, organisation_id, environme
 
 const IdRow = z.object({ id: z.bigint() })
 
-/** Relays that wait to be sent, without locking them. */
+/** Returns relays that wait to be sent, without locking them. */
 export function listWaiting(db: Queryable, relayIds: readonly bigint[]): Promise<RelayRow[]> {
   return db.many(
     RelayRow,
@@ -33,7 +33,7 @@ export function listWaiting(db: Queryable, relayIds: readonly bigint[]): Promise
   )
 }
 
-/** Locks those of the relays that still wait and may be sent; one that another process has locked is left out. */
+/** Locks those of the relays that still wait and may be sent; skips those that another process has locked. */
 export function lockWaiting(tx: Tx, relayIds: readonly bigint[]): Promise<RelayRow[]> {
   return tx.many(
     RelayRow,
@@ -43,7 +43,7 @@ export function lockWaiting(tx: Tx, relayIds: readonly bigint[]): Promise<RelayR
   )
 }
 
-/** Ties relays to the transaction that carries them. */
+/** Links relays to the transaction that carries them. */
 export async function markIncluded(tx: Tx, relayIds: readonly bigint[], transactionId: string): Promise<void> {
   await tx.run(sql`
     update relays set state = 'included', transaction_id = ${transactionId}, attempts = attempts + 1, next_attempt_at = null, check_at = null, checks = 0
@@ -53,7 +53,7 @@ export async function markIncluded(tx: Tx, relayIds: readonly bigint[], transact
 const CarriedRow = RelayRow.extend({ transactionId: id('ctx') })
 export type CarriedRow = z.output<typeof CarriedRow>
 
-/** The relays of these purposes that transactions carry. */
+/** Returns the relays of these purposes that transactions carry. */
 export function listCarried(
   db: Queryable,
   transactionIds: readonly string[],
@@ -63,7 +63,7 @@ export function listCarried(
   return db.many(CarriedRow, carriedBy(transactionIds, purposes))
 }
 
-/** Locks them, in the order of their ids. */
+/** Locks relays that transactions carry, in the order of their ids. */
 export function lockCarried(
   tx: Tx,
   transactionIds: readonly string[],
@@ -79,8 +79,8 @@ function carriedBy(transactionIds: readonly string[], purposes: readonly string[
 }
 
 /**
- * Their transaction is over without them: they wait again and travel alone, but not before the chain was read. `attempts` is set to this where
- * it is more.
+ * Makes relays wait again after their transaction ended without them. They are sent alone, and only after the chain was read.
+ * `attempts` is raised to this number if it is lower.
  */
 export async function markLeft(
   tx: Tx,
@@ -94,7 +94,7 @@ export async function markLeft(
     where r.id = g.id and r.state = 'included'`)
 }
 
-/** Postpones relays that may be sent, each by the next step of its back-off; one of which the chain is read first stays as it is. */
+/** Postpones relays that may be sent, each by the next step of its back-off; skips those for which the chain is read first. */
 export async function postpone(
   db: Queryable,
   relayIds: readonly bigint[],
@@ -106,12 +106,12 @@ export async function postpone(
     where ${amongWaiting(relayIds)} and next_attempt_at is not null`)
 }
 
-/** Relays that wait, locked in the order of their ids, as wherever several are. */
+/** Selects relays that wait, locked in the order of their ids, as everywhere. */
 export function amongWaiting(relayIds: readonly bigint[]): Sql {
   return sql`id in (select id from relays where id = any(${relayIds}::bigint[]) and state = 'waiting' order by id for no key update)`
 }
 
-/** Has the chain read for relays, by the next step of their back-off, before they are sent. */
+/** Schedules a read of the chain for relays before they are sent, by the next step of their back-off. */
 export async function setToCheck(
   db: Queryable,
   relayIds: readonly bigint[],
@@ -124,19 +124,19 @@ export async function setToCheck(
     where ${amongWaiting(relayIds)}`)
 }
 
-/** Milliseconds before the next attempt: the first, doubled each time, never over the most. */
+/** Milliseconds before the next attempt: the first, doubled each time, up to the most. */
 export interface Backoff {
   readonly firstMs: number
   readonly mostMs: number
 }
 
 const CheckRow = RelayRow.extend({ mayBeSent: z.boolean(), isPast: z.boolean() })
-/** `mayBeSent`: it waits in its queue. `isPast`: its end has passed by the database's clock. */
+/** `mayBeSent`: it waits in its queue. `isPast`: it has expired by the database's clock. */
 export type CheckRow = z.output<typeof CheckRow>
 
 /**
- * Takes relays of which the chain is to be read, those that are due first, and puts each off by its back-off before anybody asks: one that
- * fails every time, whatever it does to a process, keeps no other from being read.
+ * Takes relays for which the chain is to be read, those due first, and postpones each by its back-off before the read: one that
+ * always fails, whatever it does to a process, blocks no others.
  */
 export function takeChecks(
   db: Queryable,
@@ -157,7 +157,7 @@ export function takeChecks(
   )
 }
 
-/** Nothing can change about these any more, or nobody waits for it any longer. */
+/** Stops checks of relays that cannot change any more, or whose outcome nobody waits for. */
 export async function stopChecks(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
   if (relayIds.length === 0) return
   await db.run(sql`
@@ -165,10 +165,10 @@ export async function stopChecks(db: Queryable, relayIds: readonly bigint[]): Pr
       select id from relays where id = any(${relayIds}::bigint[]) and state in ('failed', 'expired', 'withdrawn') order by id for no key update)`)
 }
 
-/** How long after its end a relay whose signature is still good is read once more: somebody else may have sent it. */
+/** How long after its expiry a relay whose nonce is unused is read once more: somebody else may have sent it. */
 const watchedFor = sql`interval '1 day'`
 
-/** Ends relays that wait or are withdrawn; returns the ids of those that it ended. A failed one is read again at its end. */
+/** Ends relays that wait or are withdrawn; returns the ids of those that it ended. A failed one is read again at its expiry. */
 export async function markEnded(
   tx: Tx,
   relayIds: readonly bigint[],
@@ -185,7 +185,7 @@ export async function markEnded(
   return new Set(rows.map((row) => row.id))
 }
 
-/** Their money moved, whatever was recorded before; returns the ids of those of which that is new. */
+/** Marks relays as settled, whatever was recorded before; returns the ids of those that were not. */
 export async function markSettled(tx: Tx, relayIds: readonly bigint[]): Promise<ReadonlySet<bigint>> {
   if (relayIds.length === 0) return new Set()
   const rows = await tx.many(
@@ -197,7 +197,7 @@ export async function markSettled(tx: Tx, relayIds: readonly bigint[]): Promise<
   return new Set(rows.map((row) => row.id))
 }
 
-/** Locks relays in the order of their ids, as wherever several are locked; returns those that are still as they were read. */
+/** Locks relays in the order of their ids, as everywhere; returns those that have not changed since they were read. */
 export async function lockAsRead(
   tx: Tx,
   read: readonly Pick<RelayRow, 'id' | 'state' | 'attempts'>[],
@@ -213,7 +213,7 @@ export async function lockAsRead(
   return new Set(rows.map((row) => row.id))
 }
 
-/** Takes a relay out of the queue if no transaction that may still be mined carries it; returns how many rows that changed. */
+/** Removes a relay from the queue unless a transaction that may still be mined carries it; returns the number of changed rows. */
 export function markWithdrawn(tx: Tx, purpose: string, subjectId: string): Promise<number> {
   return tx.run(sql`
     update relays set state = 'withdrawn', next_attempt_at = null, checks = 0, check_at = least(valid_before, now() + ${watchedFor})

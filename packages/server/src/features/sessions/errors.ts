@@ -6,7 +6,7 @@ export const fail = defineErrors({
   'session-not-found': { status: 404, title, detail: 'No such session.' },
 })
 
-/** One refusal for every reason why a token opens nothing, so that the answer tells nothing about sessions of others. */
+/** One error for every reason why a token is refused, so that the response discloses nothing about sessions of others. */
 export const failToken = defineErrors({
   'session-not-found': {
     status: 402,

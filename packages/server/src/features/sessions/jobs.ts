@@ -6,9 +6,9 @@ import { markRevoked } from './store.ts'
 const most = 500
 
 /**
- * Revokes the sessions of payments that failed or were voided, and ends their vaults: the hash of their token is forgotten, and their place in the
- * quota is free again. They open nothing from the moment that the payment ended, since every look reads its status; this makes it
- * last. Revoking what is revoked changes nothing.
+ * Revokes the sessions of payments that failed or were voided, and ends their vaults: the hash of their token is deleted, and
+ * their place in the quota is free again. They grant no access from the moment that the payment ended, since every verification
+ * reads its status; this makes it permanent. Running it again changes nothing.
  */
 const revokeUnpaid: Recurring = {
   name: 'sessions.revoke-unpaid',

@@ -11,22 +11,24 @@ import { verifySession } from './verify.ts'
 export const sessionOperations: readonly Operation[] = [
   operation({
     id: 'sessions.create',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/sessions',
     summary: 'Open the session of a payment, with a vault of its own.',
     description:
-      'A payment has one session: asked for again, it is answered with 200 and a new sessionToken, and the token before it opens nothing any more.',
+      'A payment has one session: a repeated request returns 200 and a new sessionToken, and the previous token is no longer valid.',
     input: NewSession,
     output: OpenedSession,
     otherOutputs: { 200: OpenedSession },
     status: 201,
     errors: { ...buyingErrors, 'vault-quota-exceeded': planErrors['vault-quota-exceeded'] },
     secretAnswer: true,
-    turns: tenantTurns,
+    semaphores: tenantTurns,
     run: (ctx, { body }) => openSession(ctx, body),
   }),
   operation({
     id: 'sessions.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/sessions',
@@ -38,6 +40,7 @@ export const sessionOperations: readonly Operation[] = [
   }),
   operation({
     id: 'sessions.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/sessions/{sessionId}',
@@ -49,6 +52,7 @@ export const sessionOperations: readonly Operation[] = [
   }),
   operation({
     id: 'sessions.verify',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/sessions/verify',
     summary: 'Whether a session’s token opens a route.',

@@ -4,7 +4,7 @@ import { Instant, text } from '../../platform/wire.ts'
 
 export type SessionId = Id<'sess'>
 
-/** How long a session is good, in seconds, when nobody says; a minute at least and a week at most. */
+/** Lifetime of a session in seconds: default, shortest and longest. */
 export const sessionSeconds = { default: 86_400, min: 60, max: 604_800 } as const
 
 export const NewSession = z.strictObject({
@@ -15,7 +15,7 @@ export const NewSession = z.strictObject({
 })
 export type NewSession = z.output<typeof NewSession>
 
-/** A payment session as the document has it. `isExpired` is true from `expiresAt` on. */
+/** A payment session as the document defines it. `isExpired` is true from `expiresAt` on. */
 export const Session = z.strictObject({
   sessionId: id('sess'),
   vaultId: id('vlt'),
@@ -48,7 +48,7 @@ const Host = z
 
 export const VerifySession = z.strictObject({
   sessionToken: text(256, 1),
-  host: Host.meta({ description: 'Of the route that is asked for.' }),
+  host: Host.meta({ description: 'The host of the requested route.' }),
   walletId: WalletId.meta({ description: 'The wallet that the route sells for.' }),
   otherWalletIds: z
     .array(WalletId)

@@ -13,9 +13,9 @@ import { findSession, findSessionOf, insertSession, listSessions, replaceToken, 
 import { hashOf, newSessionToken } from './token.ts'
 
 /**
- * Opens the session of a payment, with its vault, in one transaction. The payment's row is held, so that however many ask at
- * once there is one session, and of all tokens that were answered the last one alone is good. Asking again gives another token
- * to the same session: its end does not move.
+ * Opens the session of a payment, with its vault, in one transaction. The payment's row is locked, so that parallel requests
+ * create one session, and only the last returned token is valid. A repeated request replaces the token of the same session; its
+ * expiry does not change.
  */
 export function openSession(ctx: Ctx, request: NewSession): Promise<OpenedSession | Reply> {
   return ctx.db.tx(async (tx) => {
@@ -59,7 +59,7 @@ export async function pageOfSessions(ctx: Ctx, query: z.output<typeof PageQuery>
   return { items: page.items.map((row) => shownSession(row, now)), next: page.next }
 }
 
-/** Whether the session opens nothing any more: it ended, or its payment did without money. */
+/** Whether the session grants no access any more: it expired, or its payment ended without money. */
 export function isOver({ expiresAt, isDead }: Pick<SessionRow, 'expiresAt' | 'isDead'>, now: Date): boolean {
   return isDead || expiresAt <= now
 }

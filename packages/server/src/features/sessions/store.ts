@@ -4,7 +4,7 @@ import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import type { SessionId } from './schema.ts'
 
-/** `isDead`: its payment ended without money, marked or not, so that a session dies in the transaction that ends its payment. */
+/** `isDead`: its payment ended without money, marked or not, so that a session ends in the transaction that ends its payment. */
 export const SessionRow = z.object({
   id: id('sess'),
   vaultId: id('vlt'),
@@ -50,7 +50,7 @@ export function findSession(db: Queryable, tenant: Tenant, sessionId: SessionId)
   )
 }
 
-/** The session of a payment, which the caller has locked. */
+/** Returns the session of a payment, which the caller has locked. */
 export function findSessionOf(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promise<SessionRow | undefined> {
   return tx.maybeOne(
     SessionRow,
@@ -58,7 +58,7 @@ export function findSessionOf(tx: Tx, tenant: Tenant, paymentId: PaymentId): Pro
   )
 }
 
-/** Sessions, newest first, one more than the limit. */
+/** Returns sessions, newest first, one more than the limit. */
 export function listSessions(
   db: Queryable,
   tenant: Tenant,
@@ -73,7 +73,7 @@ export function listSessions(
   )
 }
 
-/** Puts another token in the place of the one that was good until now. */
+/** Replaces the session's token. */
 export async function replaceToken(tx: Tx, tenant: Tenant, sessionId: SessionId, tokenHash: Uint8Array): Promise<void> {
   await tx.run(sql`
     update sessions set token_hash = ${tokenHash}
@@ -83,8 +83,8 @@ export async function replaceToken(tx: Tx, tenant: Tenant, sessionId: SessionId,
 const RevokedRow = z.object({ vaultId: id('vlt') })
 
 /**
- * Revokes the sessions of payments that ended without money, of any tenant; returns their vaults. Each payment is visited once: what was visited
- * leaves the index by which the next is found.
+ * Revokes the sessions of payments that ended without money, of any tenant; returns their vaults. Each payment is visited once:
+ * it then leaves the index that finds the next.
  */
 export async function markRevoked(tx: Tx, now: Date, most: number): Promise<z.output<typeof RevokedRow>['vaultId'][]> {
   const rows = await tx.many(

@@ -6,8 +6,9 @@ import { findSession, type SessionRow } from './store.ts'
 import { isToken, sessionIdIn } from './token.ts'
 
 /**
- * Whether a token opens a route, by what the database says now: the session's token of this moment, before its end, whose
- * payment has not failed, for the host and a wallet that were paid. All else is the same 402. A look changes nothing.
+ * Verifies that a token grants access to a route, by the present state of the database: it is the session's current token,
+ * unexpired, its payment has not failed, and host and wallet are those that were paid. Everything else is the same 402. It
+ * changes nothing.
  */
 export async function verifySession(ctx: Ctx, request: VerifySession): Promise<Session> {
   const sessionId = sessionIdIn(request.sessionToken)
@@ -18,7 +19,7 @@ export async function verifySession(ctx: Ctx, request: VerifySession): Promise<S
   return shownSession(session, now)
 }
 
-/** What a payment did not say binds to nothing. */
+/** Whether host and wallet match; a value that the payment did not name matches any. */
 function isBoundTo({ host, walletId }: SessionRow, request: VerifySession): boolean {
   const wallets: readonly string[] = [request.walletId, ...request.otherWalletIds]
   return host !== null && walletId !== null && host === request.host.toLowerCase() && wallets.includes(walletId)

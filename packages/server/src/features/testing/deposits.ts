@@ -15,15 +15,16 @@ import { fail } from './errors.ts'
 import { NewTestDeposit, type TestDeposit } from './schema.ts'
 
 const purpose = 'test-deposit'
-/** In whole tokens, for one deposit. */
+/** Most whole tokens of one deposit. */
 const amountMax = 10_000n
 const gasOfTransfer = 120_000n
-/** What a first transfer to an account takes on Tempo, and more. */
+/** Gas limit: more than a first transfer to an account uses on Tempo. */
 const gasOfTempoTransfer = 700_000n
 
 /**
- * Sends test money from the faucet to a wallet, on its test network: a real deposit, which the watcher finds, books, screens and reports
- * like any other. The transaction is planned in one transaction with the caller's Idempotency-Key, so that a repeat sends nothing more.
+ * Sends test money from the faucet to a wallet, on its test network: a real deposit, which the watcher finds, books, screens and
+ * reports like any other. The transfer is planned in one transaction with the caller's Idempotency-Key, so that a repeat sends
+ * nothing more.
  */
 export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Promise<Reply> {
   const { faucet, tenant } = ctx
@@ -49,7 +50,7 @@ export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Prom
   return answer(faucet.address, wallet, request)
 }
 
-/** The answer for a repeat whose first answer was never stored; the request has all of it. */
+/** Returns the response to a repeat whose first response was never stored; the request contains all of it. */
 export async function repeatedDeposit(ctx: Ctx, resource: string): Promise<Reply> {
   const request = NewTestDeposit.parse(JSON.parse(resource))
   const wallet = await ctx.receivingWallets.find(ctx.tenant, request.walletId)
@@ -60,7 +61,7 @@ export async function repeatedDeposit(ctx: Ctx, resource: string): Promise<Reply
 function answer(from: TestDeposit['from'], wallet: ReceivingWallet, { token, amount }: NewTestDeposit): Reply {
   const { id: walletId, chain, address: to } = wallet
   const body: TestDeposit = { walletId, chain, token, amount, from, to, status: 'queued' }
-  // What is answered here stays as it is, so that it is kept for the Idempotency-Key.
+  // The Idempotency-Key stores this response.
   return new Reply(202, body, {}, false)
 }
 

@@ -7,6 +7,7 @@ import { NewTestDeposit, TestDeposit } from './schema.ts'
 export const testOperations: readonly Operation[] = [
   operation({
     id: 'test.deposits.create',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/test/deposits',
     summary: 'Send test money to a wallet of the test environment.',
@@ -18,7 +19,7 @@ export const testOperations: readonly Operation[] = [
     output: TestDeposit,
     status: 202,
     errors: { ...fail.table, ...chainErrors },
-    // It reads a balance from a chain, which no transaction waits for.
+    // It reads a balance from a chain, so it must not run inside a transaction.
     idempotency: 'intent',
     resume: repeatedDeposit,
     run: (ctx, { body }) => createTestDeposit(ctx, body),

@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-/** How many transactions wait for a row that another holds. */
+/** Number of transactions that wait for a row lock of another. */
 async function waiting(): Promise<number> {
   const row = await database.db.one(
     z.object({ count: z.bigint() }),
@@ -33,32 +33,32 @@ async function waiting(): Promise<number> {
   return Number(row.count)
 }
 
-test('callers who are answered together are answered, also where what a block says of their transfers is written crosswise', async () => {
+test('concurrent callers all get a response, even if a block updates their transfers in the opposite order', async () => {
   const { db } = database
-  let asked: Promise<readonly string[]> | undefined
+  let requested: Promise<readonly string[]> | undefined
   await db.tx(async (tx) => {
     await lockTransfer(tx, second)
-    asked = Promise.all([first, second].map(async (id) => (await answeredState(db, id)).id))
-    asked.catch(() => undefined)
+    requested = Promise.all([first, second].map(async (id) => (await answeredState(db, id)).id))
+    requested.catch(() => undefined)
     await expect.poll(waiting).toBeGreaterThan(0)
-    // PostgreSQL ends whoever waited longest of two that wait for each other: the answers.
+    // Of two transactions that deadlock PostgreSQL aborts the one that waited longest: the responses.
     await lockTransfer(tx, first)
   })
-  expect(await asked).toEqual([first, second])
+  expect(await requested).toEqual([first, second])
 })
 
-test('who is answered while a block is written down is told what it says, and that is kept as what he was told', async () => {
+test('a caller who gets a response while a block is recorded gets its outcome, and that outcome is stored as the response', async () => {
   const { db } = database
   const answered = sql`select answered from transfers where id = ${third}`
-  let asked: Promise<{ readonly status: string }> | undefined
+  let requested: Promise<{ readonly status: string }> | undefined
   await db.tx(async (tx) => {
     await lockTransfer(tx, third)
-    asked = answeredState(db, third)
-    asked.catch(() => undefined)
+    requested = answeredState(db, third)
+    requested.catch(() => undefined)
     await expect.poll(waiting).toBeGreaterThan(0)
     await tx.run(sql`update transfers set status = 'confirmed', confirmed_at = now() where id = ${third}`)
   })
-  expect((await asked)?.status).toBe('confirmed')
+  expect((await requested)?.status).toBe('confirmed')
   expect(await db.one(z.object({ answered: z.string() }), answered)).toEqual({ answered: 'confirmed' })
   await db.run(sql`update transfers set status = 'failed', reason = 'reverted', ended_at = now() where id = ${third}`)
   expect((await answeredState(db, third)).status).toBe('failed')

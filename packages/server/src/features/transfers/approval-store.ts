@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import type { TransferId } from './store.ts'
 
-/** What one account lets one contract take of one token. One transfer at a time approves and calls. */
+/** The allowance of one contract for one token of one account. One transfer at a time approves and calls. */
 export interface Unit {
   readonly network: string
   readonly owner: string
@@ -15,8 +15,9 @@ export type ApprovalState = 'waiting' | 'active' | 'ended'
 const StateRow = z.object({ state: z.enum(['waiting', 'active', 'ended']) })
 
 /**
- * Puts a transfer in the queue of its unit. `active`: it may approve and call at once; `waiting`: another is before it. The caller has locked the
- * owner's funds, so that two at once do not both find the unit free. One that is in the unit already stays as it is.
+ * Adds a transfer to the queue of its unit. `active`: it may approve and call now; `waiting`: another is before it. The caller has locked
+ * the owner's funds, so that two concurrent transfers do not both find the unit free. A transfer that is already in the unit stays as it
+ * is.
  */
 export async function enterUnit(tx: Tx, transferId: TransferId, unit: Unit): Promise<ApprovalState> {
   const { network, owner, token, spender } = lower(unit)
@@ -37,7 +38,7 @@ export async function enterUnit(tx: Tx, transferId: TransferId, unit: Unit): Pro
   return row.state
 }
 
-/** Makes a waiting transfer the active one of its unit where it is the first; answers its state. A transfer without a unit is undefined. */
+/** Makes a waiting transfer the active one if it is the first of its unit. Returns its state; undefined without a unit. */
 export async function advanceUnit(db: Queryable, transferId: TransferId): Promise<ApprovalState | undefined> {
   const row = await db.maybeOne(
     StateRow,
@@ -55,12 +56,12 @@ export async function advanceUnit(db: Queryable, transferId: TransferId): Promis
   return row?.state
 }
 
-/** Takes a transfer that approves nothing any more out of its unit's queue. */
+/** Removes a transfer that does not need its approval any more from its unit's queue. */
 export async function leaveUnit(tx: Tx, transferId: TransferId): Promise<void> {
   await tx.run(sql`delete from approvals where transfer_id = ${transferId}`)
 }
 
-/** The contracts can take nothing of these transfers' tokens any more: the next of each unit begins. */
+/** Ends the units of transfers whose contracts can take none of their tokens any more, so that the next of each unit begins. */
 export async function endUnits(db: Queryable, transferIds: readonly TransferId[]): Promise<void> {
   if (transferIds.length === 0) return
   await db.run(
@@ -68,7 +69,7 @@ export async function endUnits(db: Queryable, transferIds: readonly TransferId[]
   )
 }
 
-/** Whether another transfer than this one approves or calls. */
+/** Whether another transfer is active in the unit. */
 export async function isUnitTaken(db: Queryable, transferId: TransferId, unit: Unit): Promise<boolean> {
   const { network, owner, token, spender } = lower(unit)
   const row = await db.one(

@@ -1,10 +1,10 @@
 import { formatAmount, networkByName, sameAddress, zeroAddress } from '@purser/protocol'
 import type { TransferRow } from './store.ts'
 
-/** What arrives, or has arrived, as it is shown. */
+/** The expected or received amount, as it is shown. */
 export interface Arrived {
   readonly toAmount: string
-  /** The token that arrived where it is another than was asked for: its symbol, or its address where the service does not know it. */
+  /** The received token if it differs from the requested one: its symbol, or its address if the service does not know it. */
   readonly receivedToken: string | null
   readonly destinationTxHash: string | null
 }

@@ -15,17 +15,17 @@ import { countGas, type SourceWallet } from '../wallets/index.ts'
 import { listSteps } from './route-store.ts'
 import { insertSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 
-/** The account that pays for a step beside those that follow one another, and the coin that it had. */
+/** The account that pays for an auxiliary step, and its available coin. */
 export interface Payer {
-  /** Whose spend policy counts the gas. */
+  /** The wallet whose spend policy counts the gas. */
   readonly masterWalletId: SourceWallet['masterWalletId']
   readonly place: Place
   readonly snapshot: Snapshot
-  /** Coin that may leave, in wei, as of the snapshot. */
+  /** Available coin in wei, as of the snapshot. */
   readonly available: bigint
 }
 
-/** Reads what the wallet, or the master that pays for it, can pay in the network's coin. */
+/** Reads the available coin of the wallet, or of the master that pays for it. */
 export async function readPayer(
   ctx: Pick<Ctx, 'db' | 'chains' | 'deposits'>,
   tenant: Tenant,
@@ -46,7 +46,7 @@ export async function readPayer(
   return { masterWalletId: source.masterWalletId, place, snapshot, available: spendable[0]?.available ?? 0n }
 }
 
-/** Locks what the payer reserves; before the lock of the transfer. */
+/** Locks the payer's funds; call it before the transfer is locked. */
 export function lockPayer(tx: Tx, { place: { network, owner } }: Payer): Promise<void> {
   return lockOwners(tx, [{ network: network.name, owner }])
 }
@@ -57,8 +57,8 @@ export interface AuxiliaryStep extends Pick<StepRow, 'kind' | 'toAddress' | 'val
 }
 
 /**
- * Gives a transfer one step more, with its nonce and what it reserves. False, and nothing is stored, where the payer cannot pay for it. The caller
- * has locked the payer and the transfer.
+ * Adds an auxiliary step to a transfer, with its nonce and reservations. Returns false, and stores nothing, if the payer cannot pay for it.
+ * The caller has locked the payer and the transfer.
  */
 export async function storeAuxiliary(
   ctx: Pick<Ctx, 'lanes' | 'deposits' | 'clock'>,

@@ -5,13 +5,13 @@ import type { PlannedStep, TransferPlan } from './plan.ts'
 type Planned = Pick<TransferPlan, 'source' | 'network' | 'coin' | 'rawAmount' | 'steps' | 'snapshot'>
 type Tenant = Place['tenant']
 
-/** What one step of a transfer reserves; a transfer that the relayer sends has no steps and reserves its token as part 0. */
+/** Reservation of one step of a transfer; a gasless transfer has no steps and reserves its token as part 0. */
 export interface PlannedWant extends Want {
   readonly part: number
   readonly reason: NewReservation['reason']
 }
 
-/** Everything that a planned transfer will take: its token, and the coin or token that pays for the gas of each step. */
+/** All reservations of a planned transfer: its token, and the coin or token that pays for the gas of each step. */
 export function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonly PlannedWant[] {
   const { network, coin, rawAmount, steps } = plan
   const token: PlannedWant = {
@@ -36,7 +36,7 @@ export function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonl
   return coin.address === undefined ? paid : [token, ...paid]
 }
 
-/** The transfer as a claim on what its snapshot shows; `except` is a subject that has reserved the same already. */
+/** The transfer as a claim on its snapshot; `except` is a subject that has already reserved the same amounts. */
 export function claimOf(tenant: Tenant, plan: Planned, except?: string): Claim {
   const { snapshot, network, steps } = plan
   const topUp = steps.find(({ kind }) => kind === 'top-up')
@@ -58,7 +58,7 @@ function placeOf(tenant: Tenant, { source, network }: Planned, payer: 'source' |
     : { tenant, network, walletId: source.masterWalletId, owner: source.masterAddress, coin }
 }
 
-/** What the transfer costs beside its amount, at most. What a child pays out of its top-up is counted as the top-up. */
+/** Maximum cost of the transfer in addition to its amount. Gas that a child pays from its top-up counts as the top-up. */
 export function gasCostOf({
   steps,
   rawFee,

@@ -19,13 +19,13 @@ function on(name: string, account: Address) {
   return { network, token, account }
 }
 
-test('what came counts, without what went out again and without other tokens', () => {
+test('incoming amounts count, less outgoing ones and without other tokens', () => {
   const logs = [moved(pool, master, 10n), moved(master, pool, 3n), moved(pool, master, 99n, pool)]
   expect(deliveredTo(on('tempo', master), logs)).toBe(7n)
 })
 
-test('a swap to a virtual address of Tempo has arrived, though its token goes on to the account behind it', () => {
+test('a swap to a virtual address of Tempo counts as received, though its token is forwarded to the account behind it', () => {
   const logs = [moved(pool, virtual, 10n), moved(virtual, master, 10n)]
   expect(deliveredTo(on('tempo', virtual), logs)).toBe(10n)
-  expect(deliveredTo(on('base', virtual), logs), 'elsewhere such an address is an address').toBe(0n)
+  expect(deliveredTo(on('base', virtual), logs), 'on other chains such an address is an ordinary address').toBe(0n)
 })

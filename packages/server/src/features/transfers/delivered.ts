@@ -3,8 +3,8 @@ import type { Log } from '../../chain/port.ts'
 import { isVirtual } from '../wallets/index.ts'
 
 /**
- * What these logs brought an account of a token, net of what it sent on. Behind a virtual address of Tempo (TIP-1022) everything goes on at
- * once, to the account that it stands for: that counts as having come.
+ * Amount of a token that these logs brought to an account, less what it sent on. A virtual address of Tempo (TIP-1022) forwards everything
+ * immediately to its account: that counts as received.
  */
 export function deliveredTo(
   { network, token, account }: { readonly network: Network; readonly token: Address; readonly account: Address },

@@ -1,29 +1,27 @@
 import { formatAmount, networkByName } from '@purser/protocol'
-import { type AuditEntry, appendAudits } from '../../platform/audit.ts'
+import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvent } from '../../platform/events.ts'
 import { endReservations } from '../funds/index.ts'
-import type { TenantAudit } from '../relayer/index.ts'
 import { releasePolicy, settleGas } from '../wallets/index.ts'
 import { endUnits } from './approval-store.ts'
 import { arrivedOf } from './arrived.ts'
-import { markEnded, markTold, type TransferEnd } from './outcome-store.ts'
+import { markEnded, markReported, type TransferEnd } from './outcome-store.ts'
 import { listGasCosts } from './route-store.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
 
-/** What ending needs of a process: a worker's record, or the operator's. */
+/** Context for ending a transfer: a worker's or the operator's. */
 export type EndingCtx = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId' | 'eventsCommitted'>
 
-/** Ends a transfer for good: confirmed, or failed for this reason. Told by an event where the answer said, or will say, something else. */
+/** Ends a transfer: confirmed, or failed with this reason. Publishes an event if the response reported, or will report, another state. */
 export async function end(ctx: EndingCtx, tx: Tx, transferId: TransferId, fault: string | undefined): Promise<void> {
-  await auditEnds(ctx, tx, await endAll(ctx, tx, [{ transferId, fault }]))
+  await endAll(ctx, tx, [{ transferId, fault }])
 }
 
-/** The same for several, but for the audit log: answers what `auditEnds` is to write. */
-export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[]): Promise<readonly TransferRow[]> {
-  if (ends.length === 0) return []
+/** Ends several transfers, as `end` does. */
+export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[]): Promise<void> {
+  if (ends.length === 0) return
   const now = ctx.clock.now()
   const ended = await markEnded(tx, ends, now)
   const byThis = new Set(ended.map((row) => row.id))
@@ -34,7 +32,7 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
     ended.map((row) => row.id),
   )
   await settleGas(tx, realGasOf(ended, costs))
-  // Every step of a confirmed transfer has its nonce, by which it counts no more; a gasless one has no steps.
+  // Every step of a confirmed transfer has a nonce, which ends its reservation; a gasless transfer has no steps.
   const open = ended.filter(({ id, status }) => status !== 'confirmed' || !costs.has(id))
   await endReservations(
     tx,
@@ -46,13 +44,13 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
   )
   for (const row of [...ended, ...endedBefore].toSorted(byId)) {
     if (isBack(row)) await releasePolicy(tx, row, row.id, now)
-    if (isToBeTold(row)) await tell(ctx, tx, row)
+    if (isToBeReported(row)) await publishOutcome(ctx, tx, row)
   }
-  // The withdrawal whose part a transfer is has records of its own.
-  return ended.filter(({ purpose }) => purpose === 'transfer')
+  // A withdrawal has its own audit records for its transfer.
+  for (const row of ended) if (row.purpose === 'transfer') appendAudit({ ...ctx, tenant: row }, tx, recordOf(row))
 }
 
-/** In 1e-18 of the coin; until now the most that they might cost counted against the wallets' policies. */
+/** Actual gas in 1e-18 of the coin; it replaces the maximum that counted against the wallets' policies so far. */
 function realGasOf(ended: readonly TransferRow[], costs: ReadonlyMap<TransferId, bigint>) {
   return ended.flatMap((row) => {
     const raw = costs.get(row.id)
@@ -69,50 +67,33 @@ function byId({ id: left }: TransferRow, { id: right }: TransferRow): number {
   return left < right ? -1 : Number(left > right)
 }
 
-/**
- * Writes the ends into the audit logs. Last of all that the transaction does: whoever makes a transfer takes the lane and the policy's
- * counters first and the organisation's log after them, and the other way round two would wait for one another.
- */
-export async function auditEnds(ctx: EndingCtx, tx: Tx, ended: readonly TransferRow[]): Promise<void> {
-  const byTenant = Map.groupBy(ended, ({ organisationId, environment }) => `${organisationId}/${environment}`)
-  for (const [, own] of inLockOrder(byTenant)) {
-    const [first] = own
-    if (first !== undefined) await appendAudits({ ...ctx, tenant: first }, tx, own.map(recordOf))
-  }
-}
-
-/** What a transaction that closes by itself (`close` of the relayer) is to write of them. */
-export function auditsOf(ended: readonly TransferRow[]): readonly TenantAudit[] {
-  return ended.map((transfer) => {
-    const { organisationId, environment } = transfer
-    return { tenant: { organisationId, environment }, entry: recordOf(transfer) }
-  })
-}
-
 function recordOf(transfer: TransferRow): AuditEntry {
   const { id: target, walletId: from, status, reason, txHash, destinationTxHash, refundTxHash } = transfer
   const how = Object.entries({ reason, txHash, destinationTxHash, refundTxHash }).filter(([, value]) => value !== null)
   return { action: `transfers.${status}`, target, details: { from, ...Object.fromEntries(how) } }
 }
 
-/** Whether the money is where it was; what a token, Tempo's guard or a partner took and did not deliver has left the wallet, and stays counted. */
+/**
+ * Whether the money stayed in the wallet. Money that a token, Tempo's guard or a partner took and did not deliver has left it, and still
+ * counts.
+ */
 export function isBack({ status, reason }: Pick<TransferRow, 'status' | 'reason'>): boolean {
   return status === 'failed' && reason !== 'not-received'
 }
 
-/** A bridge that took the money is always told of: whoever asked was told at most that it is under way. */
-function isToBeTold(transfer: TransferRow): boolean {
+/** Whether an event is due. A bridge transfer whose money has left always needs one: its response said at most that it is in progress. */
+function isToBeReported(transfer: TransferRow): boolean {
   if (transfer.route === 'partner-bridge' && transfer.leftAt !== null) return true
-  return transfer.answered !== null && !isAsTold(transfer)
+  return transfer.answered !== null && !isAsReported(transfer)
 }
 
-/** A block that was told of may be undone, and the next one say something else. */
-function isAsTold({ answered, status }: TransferRow): boolean {
+/** Whether the response already reported this end. A reported block may be reorganized, and the next block may say something else. */
+function isAsReported({ answered, status }: TransferRow): boolean {
   return answered === (status === 'confirmed' ? 'confirmed' : 'reverted')
 }
 
 /** Publishes the outcome of a transfer, once. The caller has locked its row. */
-export async function tell(ctx: EndingCtx, tx: Tx, transfer: TransferRow): Promise<void> {
+export async function publishOutcome(ctx: EndingCtx, tx: Tx, transfer: TransferRow): Promise<void> {
   const { endedAt } = transfer
   if (transfer.eventId !== null || endedAt === null) return
   const own = { ...ctx, tenant: transfer }
@@ -120,7 +101,7 @@ export async function tell(ctx: EndingCtx, tx: Tx, transfer: TransferRow): Promi
     transfer.status === 'confirmed'
       ? await publishEvent(own, tx, 'transfer.completed', completed(transfer, endedAt))
       : await publishEvent(own, tx, 'transfer.failed', failed(transfer))
-  await markTold(tx, transfer.id, eventId)
+  await markReported(tx, transfer.id, eventId)
 }
 
 function completed(transfer: TransferRow, endedAt: Date) {

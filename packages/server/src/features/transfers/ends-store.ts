@@ -4,11 +4,11 @@ import { id } from '../../platform/ids.ts'
 import { isBack } from './ending.ts'
 import type { TransferId } from './store.ts'
 
-/** How a transfer ended for good. */
+/** How a transfer ended. */
 export interface TransferOutcome {
   /** Its money arrived. */
   readonly isDelivered: boolean
-  /** Its money is where it was. Neither: it left, and was not received. */
+  /** Its money is back in the wallet. If neither is set, the money left and was not received. */
   readonly isBack: boolean
   readonly txHash: string | null
 }
@@ -20,7 +20,7 @@ const EndRow = z.object({
   txHash: z.string().nullable(),
 })
 
-/** Of these transfers, of any tenant, those that have ended for good; a block that shows one and may be undone ends nothing. */
+/** The transfers, of any tenant, that have ended. A transfer in a block that may be reorganized has not ended. */
 export async function listTransferEnds(
   db: Queryable,
   transferIds: readonly TransferId[],

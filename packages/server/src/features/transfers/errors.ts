@@ -11,13 +11,13 @@ export const fail = defineErrors({
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'A token that the service does not know on that chain.',
+    detail: 'The service does not know this token on that chain.',
   },
   'insufficient-balance': {
     status: 422,
     title: 'Insufficient Balance',
     detail:
-      'The wallet does not have what the transfer and its gas need; required, available and held (until its sender is screened) say what of which token.',
+      'The wallet has too little for the transfer and its gas; required, available and held (until the sender is screened) give the amounts of each token.',
   },
   'recipient-flagged': {
     status: 422,
@@ -28,7 +28,7 @@ export const fail = defineErrors({
     status: 503,
     title: 'Screening Unavailable',
     detail:
-      'The sanctions list is out of date and the on-chain oracle does not answer, so the recipient cannot be screened. Nothing was moved; retry later.',
+      'The sanctions list is out of date and the on-chain oracle does not respond, so the recipient cannot be screened. Nothing was moved; retry later.',
   },
   'transfer-reverted': {
     status: 422,
@@ -38,37 +38,37 @@ export const fail = defineErrors({
   'no-route': {
     status: 422,
     title: 'No Route',
-    detail: 'No partner takes this amount of these tokens between these chains; reason says why.',
+    detail: 'No partner supports this amount of these tokens between these chains; see reason.',
   },
   'price-too-low': {
     status: 422,
     title: 'Price Too Low',
     detail:
-      'Less would arrive than minToAmount, than the quote promised or, without either, than 98 % of a dollar for a dollar; offered and minimum say how much of token. Nothing was moved.',
+      'Less would arrive than minToAmount, than the quoted amount or, without either, than 98 % of a dollar for a dollar; see offered, minimum and token. Nothing was moved.',
   },
   'minimum-needed': {
     status: 422,
     title: 'Minimum Needed',
-    detail: 'Between a coin and a token there is no par: name minToAmount, or a quoteId.',
+    detail: 'A swap between a coin and a token has no par value: send minToAmount or a quoteId.',
   },
   'quote-not-found': {
     status: 422,
     title: 'Quote Not Found',
-    detail: 'No such quote, or a transfer has used it: ask for another.',
+    detail: 'No such quote, or a transfer has used it. Request a new one.',
   },
   'quote-expired': {
     status: 422,
     title: 'Quote Expired',
-    detail: 'The quote was given more than 60 seconds ago: ask for another.',
+    detail: 'The quote is more than 60 seconds old. Request a new one.',
   },
   'quote-mismatch': {
     status: 422,
     title: 'Quote Mismatch',
-    detail: 'The transfer is not the one that was quoted; errors names the fields that differ.',
+    detail: 'The transfer differs from the quoted one; errors names the fields.',
   },
   'partner-unavailable': {
     status: 503,
     title: 'Partner Unavailable',
-    detail: 'The partner that this needs is not configured, or does not answer as it must. Nothing was moved.',
+    detail: 'The partner is not configured, or does not respond correctly. Nothing was moved.',
   },
 })

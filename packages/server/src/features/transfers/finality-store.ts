@@ -5,7 +5,7 @@ import { id } from '../../platform/ids.ts'
 import type { SeenTransfer } from './outcome-store.ts'
 import type { TransferId } from './store.ts'
 
-/** What a block at the payment depth says of a transfer. */
+/** Outcome of a transfer according to a block at the payment depth. */
 export interface Settled {
   readonly transferId: TransferId
   /** The transaction that decides it, and its block. */
@@ -13,11 +13,11 @@ export interface Settled {
   readonly blockHash: string
   /** Why it fails; undefined where the money moved. */
   readonly fault: string | undefined
-  /** What the block shows, where that was not written down before. */
+  /** The block's data, if it was not stored before. */
   readonly seen?: SeenTransfer | undefined
 }
 
-/** Decided at the payment depth; it stays open until that block is final, and is looked at at this instant. */
+/** Stores the outcome at the payment depth. The transfer stays open until that block is final, and is polled at this instant. */
 export async function markSettled(
   tx: Tx,
   settled: readonly Settled[],
@@ -46,7 +46,7 @@ const DueRow = z.object({
 })
 export type DueTransfer = z.output<typeof DueRow>
 
-/** Transfers of a network whose blocks are to be looked at now, those that wait longest first. */
+/** Transfers of a network whose blocks are due for a finality check, longest due first. */
 export function listToFinalize(db: Queryable, network: string, now: Date, limit: number): Promise<DueTransfer[]> {
   return db.many(
     DueRow,
@@ -57,13 +57,13 @@ export function listToFinalize(db: Queryable, network: string, now: Date, limit:
   )
 }
 
-/** Looks at them again at this instant. */
+/** Postpones their next check to this instant. */
 export async function postponeFinality(db: Queryable, transferIds: readonly TransferId[], lookAt: Date): Promise<void> {
   await db.run(sql`
     update transfers set finality_at = ${lookAt} where id = any(${transferIds}::text[]) and finality_at is not null`)
 }
 
-/** Locks those that still wait for this block, in the order in which transfers are locked everywhere. */
+/** Locks those that still wait for this block, in the common lock order of transfers. */
 export async function lockSettled(tx: Tx, due: readonly DueTransfer[]): Promise<TransferId[]> {
   const rows = await tx.many(
     z.object({ id: id('wtx') }),
@@ -75,12 +75,12 @@ export async function lockSettled(tx: Tx, due: readonly DueTransfer[]): Promise<
   return rows.map((row) => row.id)
 }
 
-/** Their block is final, or is no longer waited for. */
+/** Marks transfers whose block is final, or that no longer wait for it. */
 export async function markFinal(tx: Tx, transferIds: readonly TransferId[]): Promise<void> {
   await tx.run(sql`update transfers set finality_at = null where id = any(${transferIds}::text[])`)
 }
 
-/** Its block is gone: what it said is no longer so, and its step is to be done again. */
+/** Marks a transfer whose block is gone: its outcome is void, and its step must be executed again. */
 export async function markUnsettled(tx: Tx, { transferId, transactionId }: DueTransfer): Promise<void> {
   await tx.run(sql`
     update transfers set status = 'pending', reason = null, confirmed_at = null, left_at = null, look_at = null, raw_received = null,

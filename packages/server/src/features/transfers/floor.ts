@@ -5,11 +5,11 @@ import { failPlatform } from '../../platform/errors.ts'
 import type { Coin } from '../funds/index.ts'
 import type { SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { askQuote } from './partner.ts'
+import { requestQuote } from './partner.ts'
 import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
 
-/** What the least that must arrive depends on. */
+/** Inputs of the least amount that must arrive. */
 export interface FloorTerms {
   readonly request: NewTransfer
   readonly source: Pick<SourceWallet, 'id'>
@@ -21,12 +21,12 @@ export interface FloorTerms {
   readonly choice: RouteChoice
 }
 
-/** Least of a dollar that must arrive for a dollar when the caller names no minimum, in hundredths of a percent. */
+/** Least share of par that must arrive if the caller names no minimum, in hundredths of a percent. */
 const parBps = 9_800n
 
 /**
- * The least that must arrive at the recipient, in the smallest unit of `toCoin`: what the caller names, what the quote promised, and else
- * 98 % of par. Between a coin and a token there is no par, so that the caller must name a minimum or a quote.
+ * The least amount that must arrive at the recipient, in the smallest unit of `toCoin`: the caller's minimum, else the quoted amount, else
+ * 98 % of par. A coin and a token have no par, so the caller must name a minimum or a quote.
  */
 export async function floorOf(ctx: Ctx, terms: FloorTerms): Promise<bigint> {
   const named = namedMinimum(terms)
@@ -40,7 +40,7 @@ export async function floorOf(ctx: Ctx, terms: FloorTerms): Promise<bigint> {
   return refuseDirectBelow(terms, named !== undefined && named > quoted ? named : quoted)
 }
 
-/** The floor of a quote: a caller may ask what a coin brings before naming a minimum. */
+/** The floor for a quote: a caller may request one between a coin and a token without a minimum. */
 export async function floorOfQuote(_ctx: Ctx, terms: FloorTerms): Promise<bigint> {
   return refuseDirectBelow(terms, namedMinimum(terms) ?? parFloor(terms) ?? 1n)
 }
@@ -58,7 +58,7 @@ function namedMinimum({ request: { minToAmount }, toCoin: { decimals, symbol } }
   throw failPlatform('validation-error', { errors: [{ path: '/minToAmount', message }] })
 }
 
-/** Every token of the registry is a dollar; a coin is worth the same coin on another chain. Rounded up. */
+/** Par value: every token of the registry is a dollar, and a coin is worth the same coin on another chain. Rounded up. */
 function parFloor({ coin, toCoin, rawAmount }: FloorTerms): bigint | undefined {
   const areTokens = coin.address !== undefined && toCoin.address !== undefined
   const isOneCoin = coin.address === undefined && toCoin.address === undefined && coin.symbol === toCoin.symbol
@@ -86,7 +86,7 @@ function differingFields(quote: QuoteRow, { request, source, network, target, ra
     toChain: quote.toNetwork === target.name,
     toToken: quote.toToken === request.toToken,
     amount: quote.rawAmount === rawAmount,
-    // The deployment's partners changed meanwhile.
+    // The deployment's partners changed in the meantime.
     quoteId: quote.route === choice.route && quote.partner === partnerIn(choice),
   }
   return Object.entries(matches).flatMap(([field, isSame]) => (isSame ? [] : [field]))
@@ -98,20 +98,20 @@ export function partnerIn(choice: RouteChoice): PartnerName | null {
 }
 
 /**
- * A partner's quote whose own call brings at least the floor. Where the price is good enough and only the slippage leaves room for less,
- * the partner is asked again with as much slippage as the floor leaves.
+ * Requests a partner's quote whose call brings at least the floor. If the price suffices and only the slippage does not, requests again
+ * with the slippage that the floor permits.
  */
-export async function askQuoteAbove(
+export async function requestQuoteAbove(
   ctx: Ctx,
   name: PartnerName,
   request: RouteRequest,
   { floor, toCoin }: { readonly floor: bigint; readonly toCoin: Coin },
 ): Promise<RouteQuote> {
-  const first = await askQuote(ctx, name, request)
+  const first = await requestQuote(ctx, name, request)
   if (first.rawOutMin >= floor) return first
   if (first.rawOut < floor) throw priceTooLow(toCoin, first.rawOut, floor)
   const slippageBps = Number(((first.rawOut - floor) * 10_000n) / first.rawOut)
-  const second = await askQuote(ctx, name, { ...request, slippageBps })
+  const second = await requestQuote(ctx, name, { ...request, slippageBps })
   if (second.rawOutMin < floor) throw priceTooLow(toCoin, second.rawOutMin, floor)
   return second
 }

@@ -8,14 +8,14 @@ import { forTenant } from '../../platform/work/runner.ts'
 import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
 import { findSource } from '../wallets/index.ts'
 import { lockPayer, readPayer, storeAuxiliary } from './auxiliary.ts'
+import { nextPollTime } from './backoff.ts'
 import { end } from './ending.ts'
-import { nextLook } from './pace.ts'
 import { allowanceOf, endOf, slippageBps } from './partner.ts'
 import { proveCall } from './proof.ts'
 import { publishRefunded, publishRefundOverdue } from './refund-events.ts'
 import { leastBack, type ProvenRefund, proveRefund } from './refund-proof.ts'
 import { listPaidBack, markFailing, markRefunded } from './refund-store.ts'
-import { listSteps, listToLookAt, markArrived, setLookAt, setPartnerStatus, takeMessage } from './route-store.ts'
+import { listDueForPoll, listSteps, markArrived, setNextPollAt, setPartnerStatus, takeMessage } from './route-store.ts'
 import { assignStep, findNextStep, lockTransfer, type StepRow, type TransferRow, transferPurpose } from './store.ts'
 import { beginWaiting, isWaitingForUnit } from './waiting-unit.ts'
 
@@ -24,61 +24,61 @@ type Work = Omit<Ctx, 'tenant'>
 const atOnce = 8
 
 /**
- * Looks at the transfers of partners that are due: gives a step that had to be tried first its transaction, or asks the partner what
- * became of the money. Harmless twice: whatever follows is decided again under the transfer's lock.
+ * Polls the partner transfers that are due: assigns a transaction to a step that needed a simulation first, or queries the partner for the
+ * state. Idempotent: each result is decided again under the transfer's lock.
  */
 export const followPartners: Recurring = {
   name: 'transfers.follow-partners',
   everyMs: 500,
   async run(ctx) {
-    const due = await listToLookAt(ctx.db, ctx.clock.now())
+    const due = await listDueForPoll(ctx.db, ctx.clock.now())
     const workers = Array.from({ length: Math.min(atOnce, due.length) }, async () => {
-      for (let transfer = due.shift(); transfer !== undefined; transfer = due.shift()) await lookSafely(ctx, transfer)
+      for (let transfer = due.shift(); transfer !== undefined; transfer = due.shift()) await pollSafely(ctx, transfer)
     })
     await Promise.all(workers)
   },
 }
 
-/** A partner or a node that does not answer is asked again later; the money is where it was. */
-async function lookSafely(ctx: Work, transfer: TransferRow): Promise<void> {
+/** A partner or node that does not respond is queried again later; the money does not move meanwhile. */
+async function pollSafely(ctx: Work, transfer: TransferRow): Promise<void> {
   try {
-    await look(ctx, transfer)
+    await poll(ctx, transfer)
   } catch (error) {
     ctx.log.warn({ err: error, transferId: transfer.id }, 'a transfer could not be followed; it will be tried again')
-    await ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt)))
+    await ctx.db.tx((tx) => setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt)))
   }
 }
 
-async function look(ctx: Work, transfer: TransferRow): Promise<void> {
+async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
   const steps = await listSteps(ctx.db, transfer.id)
   const next = steps.find(({ transactionId }) => transactionId === null)
   if (isWaitingForUnit(transfer, steps)) return beginWaiting(ctx, transfer)
   if (next !== undefined) return tryStep(ctx, transfer, next)
   const isGone = steps.some(({ kind, doneAt }) => kind === 'partner' && doneAt !== null)
-  // Its last block may come at this moment, and with it the instant to look again: it is put off, never taken away.
-  if (!isGone) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt)))
-  const status = await askStatus(ctx, transfer)
+  // Its last block may arrive concurrently and set the next poll: this one postpones it and never clears it.
+  if (!isGone) return ctx.db.tx((tx) => setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt)))
+  const status = await queryStatus(ctx, transfer)
   if (status.state === 'claimable') return claim(ctx, transfer, status)
   const refund = await refundOf(ctx, transfer, status)
   await ctx.db.tx(async (tx) => {
-    const held = await lockTransfer(tx, transfer.id)
-    if (held.endedAt !== null) return
-    if (!(await isItsOwn(ctx, tx, held, status))) return
-    await setPartnerStatus(tx, held.id, status.partnerStatus)
-    await conclude(ctx, tx, held, { status, refund })
+    const locked = await lockTransfer(tx, transfer.id)
+    if (locked.endedAt !== null) return
+    if (!(await isItsOwn(ctx, tx, locked, status))) return
+    await setPartnerStatus(tx, locked.id, status.partnerStatus)
+    await conclude(ctx, tx, locked, { status, refund })
   })
 }
 
-/** Tries the partner's call as the chain stands now, and lets it be sent if it goes through and its quote still holds. */
+/** Simulates the partner's call on the current chain state, and assigns its transaction if it succeeds and its quote has not expired. */
 async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise<void> {
   const network = networkOf(transfer.fromNetwork)
   const chain = ctx.chains.on(network)
   const call = { from: step.sender, to: step.toAddress, data: bytesToHex(step.data), value: step.value }
   const token = tokenBySymbol(network, transfer.fromToken)
   if (token !== undefined && !isExpired(ctx, transfer)) {
-    // A node that has not seen the approval yet, or a block that was undone: no reason to give up.
+    // The node may not have the approval yet, or a block was reorganized: not a reason to fail.
     const allowed = await allowanceOf(chain, token.address, { owner: step.sender, spender: step.toAddress })
-    if (allowed < transfer.rawAmount) return ctx.db.tx((tx) => setLookAt(tx, transfer.id, nextLook(ctx, null)))
+    if (allowed < transfer.rawAmount) return ctx.db.tx((tx) => setNextPollAt(tx, transfer.id, nextPollTime(ctx, null)))
   }
   const proof = isExpired(ctx, transfer)
     ? undefined
@@ -88,55 +88,58 @@ async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise
       })
   const trial = await chain.tryCall(call)
   await ctx.db.tx(async (tx) => {
-    const held = await lockTransfer(tx, transfer.id)
+    const locked = await lockTransfer(tx, transfer.id)
     const next = await findNextStep(tx, transfer.id)
-    if (held.endedAt !== null || held.lookAt === null || next?.position !== step.position) return
-    if (proof === undefined || isExpired(ctx, held)) return end(ctx, tx, held.id, 'quote-expired')
-    // A node that simulates may be back before the quote is over.
-    if (proof.outcome === 'unable') return setLookAt(tx, held.id, nextLook(ctx, null))
-    if (!trial.ok || proof.outcome !== 'proven') return end(ctx, tx, held.id, 'call-refused')
+    if (locked.endedAt !== null || locked.lookAt === null || next?.position !== step.position) return
+    if (proof === undefined || isExpired(ctx, locked)) return end(ctx, tx, locked.id, 'quote-expired')
+    // A node that supports simulation may recover before the quote expires.
+    if (proof.outcome === 'unable') return setNextPollAt(tx, locked.id, nextPollTime(ctx, null))
+    if (!trial.ok || proof.outcome !== 'proven') return end(ctx, tx, locked.id, 'call-refused')
     const gasLimit = gasLimitOf(trial.gas)
-    if (gasLimit > step.gasLimit) return end(ctx, tx, held.id, 'too-much-gas')
+    if (gasLimit > step.gasLimit) return end(ctx, tx, locked.id, 'too-much-gas')
     const transaction = { ...call, network, gasLimit, purpose: transferPurpose }
     const transactionId = await ctx.lanes.plan(tx, step.sender, transaction)
     if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
-    await assignReservations(tx, { subjectId: held.id, part: next.position }, transactionId)
-    await setLookAt(tx, held.id, null)
+    await assignReservations(tx, { subjectId: locked.id, part: next.position }, transactionId)
+    await setNextPollAt(tx, locked.id, null)
     tx.afterCommit(() => ctx.lanes.notify(network))
   })
 }
 
-/** From then on nothing of the transfer is given a nonce. */
+/** Whether the quote has expired. From then on no step of the transfer gets a nonce. */
 export function isExpired({ clock }: Pick<Work, 'clock'>, { quoteExpiresAt }: TransferRow): boolean {
   return quoteExpiresAt !== null && quoteExpiresAt <= clock.now()
 }
 
 function networkOf(name: string): Network {
   const network = networkByName(name)
-  if (network === undefined) throw new Error('a transfer on a network that there is not')
+  if (network === undefined) throw new Error('a transfer on an unknown network')
   return network
 }
 
 function partnerOf(ctx: Work, { partner: name, environment }: TransferRow): RoutingPartner {
   const partner = name === null ? undefined : ctx.routingPartners[environment][name]
-  if (partner === undefined) throw new Error('a transfer under way with a partner that this deployment does not have')
+  if (partner === undefined) throw new Error('a transfer in progress with a partner that this deployment does not have')
   return partner
 }
 
-export async function askStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
+export async function queryStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
   const { partnerReference: reference, txHash } = transfer
   const partner = partnerOf(ctx, transfer)
-  if (reference === null || txHash === null) throw new Error('a transfer that no partner was given')
+  if (reference === null || txHash === null) throw new Error('a transfer without a partner')
   const status = await partner.status({
     ...{ request: requestOf(transfer), reference, txHash },
     rawOutMin: transfer.rawOutMin ?? 0n,
   })
   if (status.state === 'pending' && status.isUnknown === true)
-    ctx.log.warn({ transferId: transfer.id, partnerStatus: status.partnerStatus }, 'nobody documented this; it waits')
+    ctx.log.warn(
+      { transferId: transfer.id, partnerStatus: status.partnerStatus },
+      'undocumented status of a partner; waiting',
+    )
   return status
 }
 
-/** The request as it was when the quote was asked for. */
+/** The request for which the quote was made. */
 function requestOf(transfer: TransferRow): RouteRequest {
   const { rawAmount, fromAddress, toAddress } = transfer
   const from = networkOf(transfer.fromNetwork)
@@ -149,11 +152,11 @@ function coinOf(network: Network, symbol: string): Coin {
   const { nativeCoin } = network
   if (nativeCoin !== null && nativeCoin.symbol === symbol) return { ...nativeCoin, address: undefined }
   const token = tokenBySymbol(network, symbol)
-  if (token === undefined) throw new Error('a transfer of a token that there is not')
+  if (token === undefined) throw new Error('a transfer of an unknown token')
   return token
 }
 
-/** The refund that the partner names, where the chain shows it. */
+/** The refund that the partner names, if the chain confirms it. */
 async function refundOf(ctx: Work, transfer: TransferRow, status: RouteStatus): Promise<ProvenRefund | undefined> {
   if (status.state !== 'failed' || status.refund !== 'done') return undefined
   const chain = ctx.chains.on(networkOf(transfer.fromNetwork))
@@ -161,7 +164,7 @@ async function refundOf(ctx: Work, transfer: TransferRow, status: RouteStatus): 
   if (refund === undefined)
     ctx.log.warn(
       { transferId: transfer.id, partner: transfer.partner, refundTxHash: status.refundTxHash },
-      'a partner reports a refund that the chain does not show; it is waited for',
+      'a partner reports a refund that is not on the chain; waiting',
     )
   return refund
 }
@@ -176,12 +179,12 @@ async function conclude(ctx: Work, tx: Tx, transfer: TransferRow, { status, refu
   if (status.state === 'completed') {
     const { received, destinationTxHash } = status
     if (received !== undefined && (received.isOther || received.rawAmount < (transfer.rawOutMin ?? 0n)))
-      ctx.log.error({ transferId: transfer.id }, 'a partner delivered something else than it had promised')
+      ctx.log.error({ transferId: transfer.id }, 'a partner delivered something else than it quoted')
     const receivedToken = received?.isOther === true ? received.token : undefined
     await markArrived(tx, transfer.id, { rawReceived: received?.rawAmount, receivedToken, destinationTxHash, now })
     return end(ctx, tx, transfer.id, undefined)
   }
-  if (status.state === 'pending') return setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
+  if (status.state === 'pending') return setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt))
   if (refund === undefined || !(await isFree(tx, transfer, refund)))
     return awaitRefund(ctx, tx, transfer, status.partnerStatus)
   await markRefunded(tx, transfer.id, { hash: refund.hash, now })
@@ -189,43 +192,43 @@ async function conclude(ctx: Work, tx: Tx, transfer: TransferRow, { status, refu
   await end(ctx, tx, transfer.id, 'refunded')
 }
 
-/** Whether the transaction brought enough for this transfer beside those that it has already paid back. */
+/** Whether the transaction refunded enough for this transfer, in addition to those that it already refunded. */
 async function isFree(tx: Tx, transfer: TransferRow, { hash, rawAmount }: ProvenRefund): Promise<boolean> {
   const others = await listPaidBack(tx, transfer, hash)
   const rawTaken = others.reduce((sum, raw) => sum + leastBack(raw), 0n)
   return rawAmount >= rawTaken + leastBack(transfer.rawAmount)
 }
 
-/** From the first time on that the partner said that it fails. */
+/** Counted from the partner's first failure report. */
 const refundOverdueMs = 72 * 3_600_000
-const overdueLookMs = 3_600_000
+const overduePollMs = 3_600_000
 
-/** Waits for the refund for as long as it takes: the money has left, and the partner may still deliver it. One that is overdue is reported once. */
+/** Waits for the refund without limit: the money has left, and the partner may still deliver it. An overdue refund is reported once. */
 async function awaitRefund(ctx: Work, tx: Tx, transfer: TransferRow, partnerStatus: string): Promise<void> {
   const now = ctx.clock.now()
   const failingSince = await markFailing(tx, transfer.id, now)
   if (now.getTime() - failingSince.getTime() < refundOverdueMs)
-    return setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
-  await setLookAt(tx, transfer.id, instantOf(now.getTime() + overdueLookMs))
+    return setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt))
+  await setNextPollAt(tx, transfer.id, instantOf(now.getTime() + overduePollMs))
   if (transfer.refundOverdueEventId !== null) return
   const { id: transferId, partner, txHash } = transfer
   ctx.log.error({ transferId, partner, partnerStatus, txHash, failingSince }, 'the refund of a transfer is overdue')
   await publishRefundOverdue(ctx, tx, transfer, failingSince)
 }
 
-/** Two burns that are alike differ by nothing but the message that Circle gave each: one that was delivered once has paid one transfer. */
+/** Identical burns differ only by the message from Circle: a delivered message counts for one transfer. */
 async function isItsOwn(ctx: Work, tx: Tx, transfer: TransferRow, status: RouteStatus): Promise<boolean> {
   const { message, partnerStatus } = { message: undefined, ...status }
   if (message === undefined || (await takeMessage(tx, transfer, message))) return true
-  ctx.log.error({ transferId: transfer.id, message }, 'a partner answered with what is another transfer’s')
+  ctx.log.error({ transferId: transfer.id, message }, 'a partner returned the state of another transfer')
   await setPartnerStatus(tx, transfer.id, `${partnerStatus}: of another transfer`)
-  await setLookAt(tx, transfer.id, nextLook(ctx, transfer.createdAt))
+  await setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt))
   return false
 }
 
 /**
- * Sends what delivers the money on the other chain, from the master's address, which needs the coin there. Anybody may send it, and it
- * works once: what the partner then says is what counts.
+ * Sends the transaction that delivers the money on the other chain, from the master's address, which needs coin there. Anyone may send it,
+ * and it works once; the partner's status decides.
  */
 async function claim(
   ctx: Work,
@@ -261,11 +264,11 @@ async function claim(
         )))
     const unsent = gasLimit === undefined ? ': claim refused' : isPaid ? '' : ': no gas to claim'
     await setPartnerStatus(tx, locked.id, `${partnerStatus}${unsent}`)
-    await setLookAt(tx, locked.id, nextLook(ctx, locked.createdAt))
+    await setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.createdAt))
   })
 }
 
-/** Undefined while the chain would refuse the call: somebody else has just sent it. */
+/** Undefined while the chain would refuse the call: another sender has just sent it. */
 async function triedGas(
   ctx: Work,
   network: Network,
@@ -275,7 +278,7 @@ async function triedGas(
   return trial.ok ? gasLimitOf(trial.gas) : undefined
 }
 
-/** Whether only the partner can say what arrived: on another chain, and of a coin, of whose movements no log tells. */
+/** Whether only the partner can report the arrival: on another chain, and for a coin, whose transfers have no logs. */
 export function isFollowed({ route, toNetwork, toToken }: TransferRow): boolean {
   if (route === 'partner-bridge') return true
   const token = tokenBySymbol(networkOf(toNetwork), toToken)

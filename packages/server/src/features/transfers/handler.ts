@@ -13,12 +13,12 @@ import { systemCtx } from '../../platform/work/runner.ts'
 import { assignReservations, costOf } from '../funds/index.ts'
 import { endUnits } from './approval-store.ts'
 import { deliveredTo } from './delivered.ts'
-import { auditEnds, endAll } from './ending.ts'
+import { endAll } from './ending.ts'
 import { awaitFinality, isFinalAtDepth } from './finality.ts'
 import type { Settled } from './finality-store.ts'
 import { isExpired, isFollowed } from './follow.ts'
 import { markConfirmed, markPending, markStepsSent, type SeenTransfer, type TransferEnd } from './outcome-store.ts'
-import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setLookAt } from './route-store.ts'
+import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setNextPollAt } from './route-store.ts'
 import {
   assignStep,
   findNextStep,
@@ -30,20 +30,20 @@ import {
   transferPurpose,
 } from './store.ts'
 import { leaveUnknown } from './unknown.ts'
-import { tellWaiting, wakeWaiting } from './waiting.ts'
+import { resolveWaiting, wakeWaiting } from './waiting.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
 /**
- * What the lanes do with the transactions of transfers, inside the database transaction that marks each. The transfers' rows are locked
- * first, so that what a block says and what a caller is told come one after the other.
+ * Lane handler for the transactions of transfers. It runs inside the database transaction that marks each. The transfers' rows are locked
+ * first, so that block updates and responses are serialized.
  */
 export function transferHandler(deps: Deps): LaneHandler {
   const ctx = systemCtx(deps)
   return {
     purpose: transferPurpose,
     onSent: (tx, transactions) => markStepsSent(tx, transactions),
-    onMined: (tx, mined) => inTurns(tx, mined, (turn) => onMined(ctx, tx, turn)),
+    onMined: (tx, mined) => inSequence(tx, mined, (turn) => onMined(ctx, tx, turn)),
     async onReorganised(tx, transactions) {
       for (const { step, transfer } of await lockSteps(tx, transactions))
         if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, null)
@@ -54,21 +54,9 @@ export function transferHandler(deps: Deps): LaneHandler {
         else if (transfer.endedAt === null) await leaveUnknown(ctx, tx, transfer)
       }
     },
-    onFinal: (tx, mined) => ending(ctx, tx, mined, onFinal),
-    onMinedAndFinal: (tx, mined) => ending(ctx, tx, mined, onMinedAndFinal),
+    onFinal: (tx, mined) => inSequence(tx, mined, (turn) => onFinal(ctx, tx, turn)),
+    onMinedAndFinal: (tx, mined) => inSequence(tx, mined, (turn) => onMinedAndFinal(ctx, tx, turn)),
   }
-}
-
-/** The ends that this makes are audited when all of them are made. */
-async function ending(
-  ctx: Work,
-  tx: Tx,
-  mined: readonly MinedTransaction[],
-  step: (ctx: Work, tx: Tx, turn: readonly Seen[]) => Promise<readonly TransferRow[]>,
-): Promise<void> {
-  const ended: TransferRow[] = []
-  await inTurns(tx, mined, async (turn) => void ended.push(...(await step(ctx, tx, turn))))
-  await auditEnds(ctx, tx, ended)
 }
 
 interface LockedStep {
@@ -79,51 +67,51 @@ interface LockedStep {
 
 type Seen = LockedStep & { readonly receipt: Receipt }
 
-/** What blocks say, as of now. */
+/** Applies block data that may still be reorganized. */
 async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
   const own = seen.filter(({ step }) => step.kind !== 'claim')
   await markStepFees(tx, own.map(feeOfStep))
   tx.afterCommit(() => wakeWaiting(ctx.db))
-  const { faulty, preparing, moved } = sorted(own.filter(({ step }) => !isAside(step)))
+  const { faulty, preparing, moved } = splitByOutcome(own.filter(({ step }) => !isAuxiliary(step)))
   for (const { step, transfer, fault } of faulty)
     if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, fault)
-  for (const { transfer } of preparing) await goOn(ctx, tx, transfer)
+  for (const { transfer } of preparing) await advance(ctx, tx, transfer)
   const now = ctx.clock.now()
-  const [followed, ended] = parted(moved, ({ transfer }) => isFollowed(transfer))
+  const [followed, ended] = partitioned(moved, ({ transfer }) => isFollowed(transfer))
   for (const { transfer, transaction } of followed) await markLeft(tx, transfer.id, { hash: transaction.hash, now })
   await markConfirmed(tx, ended.map(confirmedBy), now)
 }
 
-/** What blocks say for good; answers the transfers that ended by it. */
-async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<readonly TransferRow[]> {
+/** Applies block data at its final depth. */
+async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
   const now = ctx.clock.now()
   await markStepsDone(
     tx,
     seen.map(({ step }) => step),
     now,
   )
-  const { faulty, moved } = sorted(seen.filter(({ step }) => !isAside(step)))
+  const { faulty, moved } = splitByOutcome(seen.filter(({ step }) => !isAuxiliary(step)))
   const failed: Decided[] = []
   for (const { fault, ...one } of faulty) if (await isDecidedBy(tx, one.step)) failed.push({ ...one, fault })
-  const [followed, over] = parted(moved, ({ transfer }) => isFollowed(transfer))
-  for (const { transfer } of followed) await setLookAt(tx, transfer.id, now)
-  // What was approved is used up: the next transfer at the same contract need not wait for finality or delivery.
+  const [followed, over] = partitioned(moved, ({ transfer }) => isFollowed(transfer))
+  for (const { transfer } of followed) await setNextPollAt(tx, transfer.id, now)
+  // The approval is used up: the next transfer at the same contract need not wait for finality or delivery.
   await endUnits(tx, calledBy(moved))
   await awaitSettled(ctx, tx, followed)
-  return endOrAwait(ctx, tx, [...failed, ...over])
+  await endOrAwait(ctx, tx, [...failed, ...over])
 }
 
-/** What the block of a deciding step says: why the transfer fails, or that it is done; and what it shows, where that is news. */
+/** Outcome of a deciding step's block: a failure, or success; and the block data, if it is new. */
 type Decided = Seen & { readonly fault?: string | undefined; readonly seen?: SeenTransfer }
 
-/** Ends transfers where the payment depth is final; elsewhere they stay open until their block is. Answers those that ended. */
-async function endOrAwait(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<readonly TransferRow[]> {
-  const [ended, open] = parted(decided, ({ transfer }) => isFinalAtDepth(sourceOf(transfer)))
+/** Ends transfers if the payment depth is final; otherwise they stay open until their block is final. */
+async function endOrAwait(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
+  const [ended, open] = partitioned(decided, ({ transfer }) => isFinalAtDepth(sourceOf(transfer)))
   await awaitSettled(ctx, tx, open)
   const ends = ended.map(({ transfer, fault, seen }): TransferEnd => {
     return { transferId: transfer.id, fault, ...(seen && { seen }) }
   })
-  return endAll(ctx, tx, ends)
+  await endAll(ctx, tx, ends)
 }
 
 async function awaitSettled(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
@@ -137,31 +125,33 @@ function settledBy({ transfer, transaction, receipt, fault, seen }: Decided): Se
 
 function sourceOf({ fromNetwork }: TransferRow): Network {
   const network = networkByName(fromNetwork)
-  if (network === undefined) throw new Error('a transfer on a network that there is not')
+  if (network === undefined) throw new Error('a transfer on an unknown network')
   return network
 }
 
-/** The same at once for those whose block is at its depth when it is first seen: what only moves money and ends is written down once. */
-async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<readonly TransferRow[]> {
-  const [plain, others] = parted(seen, ({ step, transfer, receipt }) => {
+/** Applies both updates at once if the block is already at its depth when first seen, so that simple transfers are written once. */
+async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
+  const [plain, others] = partitioned(seen, ({ step, transfer, receipt }) => {
     return movesMoney(step) && !isFollowed(transfer) && faultOf(step, transfer, receipt) === undefined
   })
-  if (others.length > 0) await onMined(ctx, tx, others)
-  const ended = others.length > 0 ? await onFinal(ctx, tx, others) : []
-  if (plain.length === 0) return ended
+  if (others.length > 0) {
+    await onMined(ctx, tx, others)
+    await onFinal(ctx, tx, others)
+  }
+  if (plain.length === 0) return
   await markStepsFinal(tx, plain.map(feeOfStep), ctx.clock.now())
   await endUnits(tx, calledBy(plain))
   const done = plain.map((one) => ({ ...one, seen: confirmedBy(one) }))
   tx.afterCommit(() =>
-    tellWaiting(
+    resolveWaiting(
       ctx.db,
       plain.map(({ transfer }) => transfer.id),
     ),
   )
-  return [...ended, ...(await endOrAwait(ctx, tx, done))]
+  await endOrAwait(ctx, tx, done)
 }
 
-/** The transfers whose partner's call these are. */
+/** The transfers whose partner call these steps are. */
 function calledBy(seen: readonly Seen[]): TransferRow['id'][] {
   return seen.flatMap(({ step, transfer }) => (step.kind === 'partner' ? [transfer.id] : []))
 }
@@ -175,28 +165,28 @@ function confirmedBy({ step, transfer, transaction: { hash }, receipt }: Seen): 
   return { transferId: transfer.id, hash, rawReceived }
 }
 
-/** Those that did not do what they were to, those after which the next step comes, and those that moved the money. */
-function sorted(seen: readonly Seen[]) {
+/** Splits steps into those that failed, those with a next step, and those that moved the money. */
+function splitByOutcome(seen: readonly Seen[]) {
   const judged = seen.map((one) => ({ ...one, fault: faultOf(one.step, one.transfer, one.receipt) }))
   const faulty = judged.flatMap(({ fault, ...one }) => (fault === undefined ? [] : [{ ...one, fault }]))
-  const [moved, preparing] = parted(
+  const [moved, preparing] = partitioned(
     judged.filter(({ fault }) => fault === undefined),
     ({ step }) => movesMoney(step),
   )
   return { faulty, moved, preparing: preparing.toSorted((left, right) => inOrder(left.step, right.step)) }
 }
 
-/** Lanes are taken in one order, so that none wait crosswise. */
+/** Lanes are processed in a fixed order, so that none deadlock. */
 function inOrder({ sender: left }: StepRow, { sender: right }: StepRow): number {
   return left < right ? -1 : Number(left > right)
 }
 
-function parted<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
+function partitioned<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
   return [all.filter(isFirst), all.filter((one) => !isFirst(one))]
 }
 
-/** Steps of one transfer come one after the other, each to the transfer as the one before left it. */
-async function inTurns(
+/** Applies several steps of one transfer sequentially, each to the state after the previous one. */
+async function inSequence(
   tx: Tx,
   mined: readonly MinedTransaction[],
   work: (turn: readonly Seen[]) => Promise<void>,
@@ -217,16 +207,16 @@ async function inTurns(
 }
 
 /**
- * Whether this step says what becomes of the transfer. One that prepares it (a top-up, an approval) does until a step after it has its
- * transaction, and no longer: that one may move the money, whatever a reorganisation then makes of this one.
+ * Whether this step decides the transfer. A preparing step (a top-up, an approval) does so only until a later step has its transaction:
+ * that one may move the money, whatever a reorganization does to this one.
  */
 async function isDecidedBy(tx: Tx, step: StepRow): Promise<boolean> {
-  if (isAside(step)) return false
+  if (isAuxiliary(step)) return false
   return movesMoney(step) || !(await hasLaterStep(tx, step))
 }
 
-/** What is sent beside the steps that follow one another: it neither moves the money nor is waited for. */
-function isAside({ kind }: StepRow): boolean {
+/** Whether a step is auxiliary: it neither moves the money nor is waited for. */
+function isAuxiliary({ kind }: StepRow): boolean {
   return kind === 'claim' || kind === 'refill' || kind === 'revoke'
 }
 
@@ -234,7 +224,7 @@ function movesMoney({ kind }: StepRow): boolean {
   return kind === 'send' || kind === 'partner'
 }
 
-/** The steps of these transactions, in their order, and the transfers that they are of, locked until the database transaction ends. */
+/** The steps of these transactions, in their order, with their transfers, locked until the database transaction ends. */
 async function lockSteps(tx: Tx, transactions: readonly LaneTransaction[]): Promise<LockedStep[]> {
   const found = await listStepsOf(
     tx,
@@ -246,14 +236,14 @@ async function lockSteps(tx: Tx, transactions: readonly LaneTransaction[]): Prom
   return transactions.map((transaction) => {
     const step = steps.get(transaction.id)
     const transfer = step && transfers.get(step.transferId)
-    if (step === undefined || transfer === undefined) throw new Error('a transaction of no transfer')
+    if (step === undefined || transfer === undefined) throw new Error('a transaction without a transfer')
     return { transaction, step, transfer }
   })
 }
 
 /**
- * Why a block says that the step did not do what it was to: it reverted, or it went through and the token did not tell of this
- * transfer (a token that takes a part, Tempo's guard of receive policies, which keeps the money).
+ * Why the step failed according to its block: it reverted, or it succeeded without a token log of this transfer (a token that takes a fee,
+ * Tempo's guard of receive policies, which keeps the money).
  */
 function faultOf(step: StepRow, transfer: TransferRow, receipt: Receipt): string | undefined {
   if (receipt.status !== 'success') return movesMoney(step) ? 'reverted' : `${step.kind}-reverted`
@@ -269,7 +259,7 @@ function faultOf(step: StepRow, transfer: TransferRow, receipt: Receipt): string
   return isMoved ? undefined : 'not-received'
 }
 
-/** What a swap's block brought the recipient of the token that was asked for, by the token's own logs. */
+/** Amount of the requested token that a swap's block brought the recipient, from the token's own logs. */
 function deliveredBy({ toNetwork, toToken, toAddress }: TransferRow, receipt: Receipt): bigint {
   const network = networkByName(toNetwork)
   const token = network === undefined ? undefined : tokenBySymbol(network, toToken)
@@ -277,7 +267,7 @@ function deliveredBy({ toNetwork, toToken, toAddress }: TransferRow, receipt: Re
   return deliveredTo({ network, token: token.address, account: toAddress }, receipt.logs)
 }
 
-/** The token that moves; undefined for the chain's own coin. */
+/** The token that moves; undefined for the chain's native coin. */
 function tokenOf({ fromNetwork, fromToken }: TransferRow) {
   const network = networkByName(fromNetwork)
   return network === undefined ? undefined : tokenBySymbol(network, fromToken)
@@ -299,13 +289,16 @@ function feeOf(transfer: TransferRow, receipt: Receipt): bigint {
     .reduce((sum, { value }) => sum + value, 0n)
 }
 
-/** Gives the next step its transaction, in the transaction that saw the one before done; once, since a step is assigned once. */
-async function goOn(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
+/**
+ * Assigns the next step its transaction, in the database transaction that saw the previous step done. Idempotent, since a step is assigned
+ * once.
+ */
+async function advance(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> {
   const network = networkByName(transfer.fromNetwork)
   const next = await findNextStep(tx, transfer.id)
   if (next === undefined || network === undefined || transfer.endedAt !== null) return
-  // A partner's call is tried first, which no transaction of the database waits for; and one that is too late is ended there.
-  if (next.kind === 'partner' || isExpired(ctx, transfer)) return setLookAt(tx, transfer.id, ctx.clock.now())
+  // A partner's call is simulated first, outside any database transaction; an expired one ends there.
+  if (next.kind === 'partner' || isExpired(ctx, transfer)) return setNextPollAt(tx, transfer.id, ctx.clock.now())
   const { sender, toAddress: to, data, value, gasLimit } = next
   const planned = { network, to, data: bytesToHex(data), value, gasLimit, purpose: transferPurpose }
   const transactionId = await ctx.lanes.plan(tx, sender, planned)

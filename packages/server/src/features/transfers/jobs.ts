@@ -1,6 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { Recurring } from '../../platform/job.ts'
-import { tell } from './ending.ts'
+import { applyTransferDecisions } from './approved.ts'
+import { publishOutcome } from './ending.ts'
 import { finalizeTransfers } from './finality.ts'
 import { followPartners } from './follow.ts'
 import { signTransfers } from './gasless/sign.ts'
@@ -13,10 +14,10 @@ import { lockTransfer } from './store.ts'
 const unansweredMs = 120_000
 
 /**
- * Tells the end of transfers whose caller was never answered, because the process died that would have. Longer after the end than any
- * request waits. Harmless twice: each is told under its row's lock, once.
+ * Publishes the end of transfers whose caller never got a response, because the process died. Runs later after the end than any request
+ * waits. Idempotent: each is published once, under its row's lock.
  */
-const tellUnanswered: Recurring = {
+const publishUnanswered: Recurring = {
   name: 'transfers.tell-unanswered',
   everyMs: 30_000,
   async run(ctx) {
@@ -24,14 +25,15 @@ const tellUnanswered: Recurring = {
     for (const transferId of await listUnanswered(ctx.db, before)) {
       await ctx.db.tx(async (tx) => {
         const transfer = await lockTransfer(tx, transferId)
-        if (transfer.answered === null) await tell(ctx, tx, transfer)
+        if (transfer.answered === null) await publishOutcome(ctx, tx, transfer)
       })
     }
   },
 }
 
 export const transferRecurring: readonly Recurring[] = [
-  tellUnanswered,
+  applyTransferDecisions,
+  publishUnanswered,
   finalizeTransfers,
   followPartners,
   signTransfers,

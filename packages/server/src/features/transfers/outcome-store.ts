@@ -4,7 +4,7 @@ import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
-/** Bytes that move the money are stored. */
+/** Marks transfers whose signed bytes are stored. */
 export async function markSent(
   tx: Tx,
   sent: readonly { readonly transferId: TransferId; readonly hash: string }[],
@@ -16,19 +16,19 @@ export async function markSent(
     where t.id = s.id and t.ended_at is null`)
 }
 
-/** The same of the transactions that carry out their steps. */
+/** As `markSent`, given the transactions of their steps. */
 export async function markStepsSent(
   tx: Tx,
   sent: readonly { readonly id: ChainTransactionId; readonly hash: string }[],
 ): Promise<void> {
   await tx.run(sql`
-    with held as (
+    with locked as (
       select t.id, given.hash
       from unnest(${sent.map(({ id }) => id)}::text[], ${sent.map(({ hash }) => hash)}::text[]) as given (transaction_id, hash)
         join transfer_steps s using (transaction_id) join transfers t on t.id = s.transfer_id
       where s.kind in ('send', 'partner') and t.ended_at is null order by t.id for update of t
     )
-    update transfers t set tx_hash = h.hash from held h where t.id = h.id`)
+    update transfers t set tx_hash = h.hash from locked h where t.id = h.id`)
 }
 
 export interface SeenTransfer {
@@ -37,7 +37,7 @@ export interface SeenTransfer {
   readonly rawReceived: bigint | undefined
 }
 
-/** Blocks show that their money moved; it may still be undone. */
+/** Marks transfers whose money moved in a block that may still be reorganized. */
 export async function markConfirmed(tx: Tx, seen: readonly SeenTransfer[], now: Date): Promise<void> {
   if (seen.length === 0) return
   await tx.run(sql`
@@ -49,13 +49,13 @@ export async function markConfirmed(tx: Tx, seen: readonly SeenTransfer[], now: 
     where t.id = s.id and t.ended_at is null`)
 }
 
-/** What a block showed is no longer so, or shows a failure that may still be undone. */
+/** Marks a transfer whose block is gone, or shows a failure that may still be reorganized. */
 export async function markPending(tx: Tx, transferId: TransferId, reason: string | null): Promise<void> {
   await tx.run(sql`
     update transfers set status = 'pending', reason = ${reason}, confirmed_at = null, left_at = null, look_at = null where id = ${transferId} and ended_at is null`)
 }
 
-/** What blocks showed of these is no longer so. `hash`: whether the transaction that carried them is still said to. */
+/** Clears the block data of transfers. `hash`: whether to keep the hash of their transaction. */
 export async function markUndone(
   tx: Tx,
   transferIds: readonly TransferId[],
@@ -69,17 +69,20 @@ export async function markUndone(
 
 export interface TransferEnd {
   readonly transferId: TransferId
-  /** Why it failed; undefined where it did what it was to do. */
+  /** Why it failed; undefined if it succeeded. */
   readonly fault: string | undefined
-  /** The block that shows it, where that was not written down before. */
+  /** Its block, if that was not stored before. */
   readonly seen?: SeenTransfer
 }
 
-/** `isRevokeDue`: what it approved is taken back first. */
+/** `isRevokeDue`: its approval must be revoked first. */
 const Ended = TransferRow.extend({ purpose: z.enum(['transfer', 'withdrawal']), isRevokeDue: z.boolean() })
 export type EndedTransfer = z.output<typeof Ended>
 
-/** One that has ended stays as it is; the approval of one that failed is to be looked at. Answers those that ended by this. */
+/**
+ * Ends transfers; those that ended before stay as they are. The approval of a failed one is due for a check. Returns those that this call
+ * ended.
+ */
 export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Promise<EndedTransfer[]> {
   return tx.many(
     Ended,
@@ -102,28 +105,28 @@ export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Prom
 export type Answered = NonNullable<TransferRow['answered']>
 
 /**
- * Reads transfers as their callers are told them now, and keeps what that says; a later answer changes nothing, since nobody knows which of
- * them arrived. Both in one statement, which holds the rows in one order, so that none wait crosswise.
+ * Reads transfers for responses to their callers, and stores the reported state; a later response does not change it, since nobody knows
+ * which response arrived. One statement, which locks the rows in a fixed order, so that none deadlock.
  */
 export function takeAnswered(db: Queryable, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
   return db.many(
     TransferRow,
     sql`
-    with held as (
+    with locked as (
       select ${columns} from transfers where id = any(${transferIds}::text[]) order by id for update
-    ), told as (
+    ), answered as (
       update transfers t set answered = case when h.reason is not null then 'reverted' when h.status = 'confirmed' then 'confirmed' else 'pending' end
-      from held h where t.id = h.id and t.answered is null
+      from locked h where t.id = h.id and t.answered is null
     )
-    select * from held`,
+    select * from locked`,
   )
 }
 
-export async function markTold(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
+export async function markReported(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
   await tx.run(sql`update transfers set event_id = ${eventId} where id = ${transferId} and event_id is null`)
 }
 
-/** Transfers that ended before this instant while nobody had been answered: their caller's process died. */
+/** Transfers that ended before this instant without a response: their caller's process died. */
 export async function listUnanswered(db: Queryable, before: Date): Promise<TransferId[]> {
   const rows = await db.many(
     z.object({ id: id('wtx') }),

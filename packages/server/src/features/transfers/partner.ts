@@ -16,9 +16,9 @@ import { proveCall } from './proof.ts'
 
 /** Most that may be lost between the quote and the arrival, in hundredths of a percent. */
 export const slippageBps = 50
-/** Set aside for a partner's call that cannot be tried before its approval is in a block; one that wants more is not sent. */
+/** Gas reserved for a partner's call that cannot be simulated before its approval is in a block; a call that needs more is not sent. */
 const partnerGasMax = 800_000n
-/** Of an approval that cannot be tried before another is in a block. */
+/** Gas of an approval that cannot be simulated before another is in a block. */
 const approvalGas = 100_000n
 
 /** The coin as partners name it: by the zero address. */
@@ -26,15 +26,15 @@ export function endOf(network: Network, { symbol, address, decimals }: Coin): Ro
   return { network, token: { symbol, decimals, address: address ?? zeroAddress } }
 }
 
-/** Asks the partner what it would do, and takes only what is exactly what was asked for. Nothing moves. */
-export async function askQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
+/** Requests a quote from the partner; accepts only one for exactly this request. Nothing moves. */
+export async function requestQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
   const quoted = await partnerNamed(ctx, name).quote(request)
   if (!quoted.ok && quoted.notUnderstood !== undefined)
-    ctx.log.warn({ partner: name, call: quoted.notUnderstood }, 'a partner offers a call that is not understood here')
+    ctx.log.warn({ partner: name, call: quoted.notUnderstood }, 'a partner offers a call that is not supported here')
   if (!quoted.ok && quoted.reason !== 'unsafe') throw fail('no-route', { partner: name, reason: quoted.reason })
   const unsafe = quoted.ok ? whyNotTaken(quoted.quote, request, ctx.clock.now()) : quoted.words
   if (!quoted.ok || unsafe !== undefined) {
-    ctx.log.error({ partner: name, unsafe }, 'a partner asked for calls that are not signed')
+    ctx.log.error({ partner: name, unsafe }, 'a partner requested calls that this service does not sign')
     throw fail('partner-unavailable', { partner: name, reason: 'unsafe-call' })
   }
   return quoted.quote
@@ -46,9 +46,9 @@ const selectors = {
 }
 
 /**
- * Why an offer is not taken; the adapter's guard has seen it before, with the partner's own list of contracts. What is asked here holds
- * for every partner: one approval at most, of the amount to the unit and to the contract that is then called; no coin but what is sent;
- * and no promise below the slippage.
+ * Why a quote is refused; the adapter's guard has already checked it against the partner's list of contracts. These rules apply to every
+ * partner: at most one approval, of the exact amount and to the contract that is then called; no coin but the sent amount; and no expected
+ * amount below the slippage.
  */
 export function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date): string | undefined {
   const { from, rawAmount } = request
@@ -70,8 +70,8 @@ export function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date)
 }
 
 /**
- * The partner's calls as steps, once a simulation has shown what they do together. A call that needs its approval first is simulated again
- * when that is in a block. On Tempo both are one transaction, of which nothing remains when it fails.
+ * The partner's calls as steps, once a simulation has proven their effect. A call that needs its approval first is simulated again when
+ * that is in a block. On Tempo both are one transaction, which reverts as a whole.
  */
 export async function partnerSteps(
   ctx: Ctx,
@@ -95,7 +95,7 @@ export async function partnerSteps(
   )
 }
 
-/** Where the contract may take something already and the token refuses another amount over it (USDT), it is taken back first. */
+/** If the contract has an allowance and the token refuses to replace it (USDT), it is set to zero first. */
 async function withZeroFirst(
   chain: Chain,
   owner: Address,
@@ -128,7 +128,7 @@ function partnerNamed(ctx: Ctx, name: PartnerName): RoutingPartner {
   return partner
 }
 
-/** Bytes of call data in one of Tempo's transactions, which are read back when they are signed, up to a length. */
+/** Most bytes of call data in one of Tempo's transactions, which are parsed again when they are signed. */
 const callBytesMax = 4_096
 
 async function oneStep(chain: Chain, sender: Address, { partner, calls }: RouteQuote): Promise<PlannedStep> {
@@ -142,12 +142,12 @@ async function oneStep(chain: Chain, sender: Address, { partner, calls }: RouteQ
   return { kind: 'partner', sender, ...last, callsBefore: all.slice(0, -1), gasLimit: gasLimitOf(trial.gas) }
 }
 
-/** The call by which an account lets a contract take so much of the token that is called, and no more. */
+/** Encodes the call that sets the allowance of a contract to exactly this amount. */
 export function encodeApproval(spender: Address, rawAmount: bigint): Hex {
   return `${selectors.approve}${word(spender)}${word(rawAmount)}`
 }
 
-/** What the account lets a contract take of a token, as of the latest block. */
+/** The contract's allowance for a token of the account, as of the latest block. */
 export async function allowanceOf(
   chain: Chain,
   token: Address,

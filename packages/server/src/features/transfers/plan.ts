@@ -33,12 +33,12 @@ import {
 } from '../funds/index.ts'
 import { findSource, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { askQuoteAbove, floorOf } from './floor.ts'
+import { floorOf, requestQuoteAbove } from './floor.ts'
 import { canBeGasless } from './gasless/terms.ts'
 import { endOf, partnerSteps, slippageBps } from './partner.ts'
 import type { NewTransfer } from './schema.ts'
 
-/** A transaction to come, as custody and the lane need it. */
+/** A planned transaction, with the fields that custody and the lane need. */
 export interface PlannedStep {
   readonly kind: 'top-up' | 'send' | 'approve' | 'partner'
   readonly sender: Address
@@ -46,12 +46,12 @@ export interface PlannedStep {
   readonly data: Hex
   readonly value: bigint
   readonly gasLimit: bigint
-  /** On Tempo: what its fee is paid in, and the calls that run before it in its transaction. */
+  /** On Tempo: the token that pays its fee, and the calls that run before it in its transaction. */
   readonly feeToken?: Address | undefined
   readonly callsBefore?: readonly LaneCall[]
 }
 
-/** A transfer that the wallet can afford as of a moment ago. */
+/** A transfer that the wallet could afford when its snapshot was read. */
 export interface TransferPlan {
   readonly source: SourceWallet
   readonly network: Network
@@ -60,28 +60,28 @@ export interface TransferPlan {
   readonly coin: Coin
   readonly toCoin: Coin
   readonly rawAmount: bigint
-  /** What the wallet was found to have, by which the reservation is judged. */
+  /** The wallet's balances, against which the reservation is evaluated. */
   readonly snapshot: Snapshot
-  /** None where the settler brings what the child signs. */
+  /** Empty if the settler sends a message that the child signs. */
   readonly steps: readonly PlannedStep[]
   /** At most, in the smallest unit of `feeCoin`. */
   readonly rawFee: bigint
   readonly feeCoin: Coin
   readonly route: 'direct' | 'partner-swap' | 'partner-bridge'
   readonly routeReason: string
-  /** What the partner promised; undefined for `direct`. */
+  /** The partner's quote; undefined for `direct`. */
   readonly quote: RouteQuote | undefined
 }
 
 export interface PlanOptions {
   readonly readFloor?: typeof floorOf
-  /** A subject that has reserved already what is planned now. */
+  /** A subject that has already reserved the amounts that are planned now. */
   readonly except?: string
 }
 
 /**
- * Reads the request, the wallet and the chain, and says what would be sent; refuses what cannot be. Nothing is stored. `readFloor` says the
- * least that must arrive.
+ * Plans a transfer from the request, the wallet and the chain; throws the refusals. Stores nothing. `readFloor` returns the least amount
+ * that must arrive.
  */
 export async function planTransfer(
   ctx: Ctx,
@@ -104,10 +104,10 @@ export async function planTransfer(
   refusePartnerless(ctx, choice)
   await refuseFlagged(ctx, request.toAddress)
   const floor = await readFloor(ctx, { request, source, network, target, coin, toCoin, rawAmount, choice })
-  const wish = { source, network, coin, toCoin, rawAmount, floor, to: request.toAddress, ends, choice, except }
-  const priced = await price(ctx, ctx.chains.on(network), wish)
-  const gasWords = priced.steps.length === 0 ? ' The service pays the gas.' : ''
-  const routeReason = `${choice.why}${gasWords}${keptWords(priced.quote, [coin, toCoin])}`
+  const terms = { source, network, coin, toCoin, rawAmount, floor, to: request.toAddress, ends, choice, except }
+  const priced = await price(ctx, ctx.chains.on(network), terms)
+  const gasNote = priced.steps.length === 0 ? ' The service pays the gas.' : ''
+  const routeReason = `${choice.why}${gasNote}${keptNote(priced.quote, [coin, toCoin])}`
   return { source, network, target, fromChain, coin, toCoin, rawAmount, ...priced, route: choice.route, routeReason }
 }
 
@@ -116,8 +116,8 @@ function refusePartnerless(ctx: Ctx, choice: RouteChoice): void {
   if (ctx.routingPartners[ctx.tenant.environment][choice.partner] === undefined) throw fail('partner-unavailable')
 }
 
-/** What the partner keeps, which is not in `toAmount` any more. */
-function keptWords(quote: RouteQuote | undefined, coins: readonly Coin[]): string {
+/** Describes what the partner keeps, which `toAmount` already excludes. */
+function keptNote(quote: RouteQuote | undefined, coins: readonly Coin[]): string {
   const kept = (quote?.fees ?? []).flatMap(({ name, symbol, rawAmount }) => {
     const coin = coins.find((one) => one.symbol === symbol)
     return coin === undefined || rawAmount === 0n
@@ -131,7 +131,7 @@ function refuseOtherKind({ fromWalletId, fromWalletType }: NewTransfer): void {
   const kind = fromWalletId.startsWith('mwt_') ? 'master' : 'child'
   if (fromWalletType === undefined || fromWalletType === kind) return
   throw failPlatform('validation-error', {
-    errors: [{ path: '/fromWalletType', message: `is not what fromWalletId is: ${kind}` }],
+    errors: [{ path: '/fromWalletType', message: `does not match fromWalletId: ${kind}` }],
   })
 }
 
@@ -154,7 +154,7 @@ function amountOf(text: string, { decimals, symbol }: Coin): bigint {
   throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
 }
 
-/** Listed recipients are always refused. With live keys, nothing is sent while neither the list nor the oracle can judge the recipient. */
+/** Refuses listed recipients always. With live keys, refuses every recipient while neither the list nor the oracle can screen it. */
 async function refuseFlagged(ctx: Ctx, to: Address): Promise<void> {
   const { environment } = ctx.tenant
   const screened = (await ctx.screening.screen([to])).of(to, environment)
@@ -162,7 +162,7 @@ async function refuseFlagged(ctx: Ctx, to: Address): Promise<void> {
   if (environment === 'live' && hasNoSource(screened)) throw fail('screening-unavailable')
 }
 
-interface Wish {
+interface PricingTerms {
   readonly source: SourceWallet
   readonly network: Network
   readonly coin: Coin
@@ -176,23 +176,23 @@ interface Wish {
   readonly except: string | undefined
 }
 
-type Priced = Pick<TransferPlan, 'snapshot' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
-type Costed = Pick<TransferPlan, 'steps' | 'rawFee' | 'feeCoin'>
+type PricedTransfer = Pick<TransferPlan, 'snapshot' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
+type GasPlan = Pick<TransferPlan, 'steps' | 'rawFee' | 'feeCoin'>
 
-/** Who is short is looked at once more when deposits were mined that were not booked yet. */
-async function price(ctx: Ctx, chain: Chain, wish: Wish): Promise<Priced> {
-  const places = placesOf(ctx, wish)
-  const first = await readFunds(ctx, wish.network, places)
+/** Prices the transfer. Reads once more if funds are short while mined deposits are not booked yet. */
+async function price(ctx: Ctx, chain: Chain, terms: PricingTerms): Promise<PricedTransfer> {
+  const places = placesOf(ctx, terms)
+  const first = await readFunds(ctx, terms.network, places)
   try {
-    return await priceBy(ctx, chain, wish, first)
+    return await priceBy(ctx, chain, terms, first)
   } catch (error) {
     if (!isProblem(error, 'insufficient-balance') || !(await hasCaughtUp(ctx, first.snapshot))) throw error
-    return priceBy(ctx, chain, wish, await readFunds(ctx, wish.network, places))
+    return priceBy(ctx, chain, terms, await readFunds(ctx, terms.network, places))
   }
 }
 
-/** What moves, and the coin of the wallet and of its master where the network has one. */
-function placesOf({ tenant }: Ctx, { source, network, coin, except }: Wish): readonly Place[] {
+/** The balances to read: the token, and the coin of the wallet and of its master if the network has one. */
+function placesOf({ tenant }: Ctx, { source, network, coin, except }: PricingTerms): readonly Place[] {
   const own = { tenant, network, walletId: source.id, owner: source.address, except }
   const { nativeCoin } = network
   if (nativeCoin === null) return [{ ...own, coin }]
@@ -202,37 +202,42 @@ function placesOf({ tenant }: Ctx, { source, network, coin, except }: Wish): rea
   return [{ ...own, coin }, { ...own, coin: native }, master]
 }
 
-async function priceBy(ctx: Ctx, chain: Chain, wish: Wish, { snapshot, spendable }: Funds): Promise<Priced> {
-  const { coin } = wish
+async function priceBy(
+  ctx: Ctx,
+  chain: Chain,
+  terms: PricingTerms,
+  { snapshot, spendable }: Funds,
+): Promise<PricedTransfer> {
+  const { coin } = terms
   const [own, native, master] = spendable
   const funds: Available = { native: native?.available ?? 0n, masterNative: master?.available ?? 0n }
   const amountNeed = {
     coin,
-    required: wish.rawAmount,
+    required: terms.rawAmount,
     available: own?.available ?? 0n,
     held: own?.unscreened ?? 0n,
   }
   refuseShort([amountNeed])
-  const routed = requestOf(wish)
-  const { choice } = wish
-  const quote = choice.route === 'direct' ? undefined : await askQuoteAbove(ctx, choice.partner, routed, wish)
-  const steps = quote === undefined ? [await tried(chain, wish)] : await partnerSteps(ctx, chain, routed, quote)
-  const costed = await pricedOn(ctx, wish, { own: steps, fees: snapshot.fees, funds, amountNeed })
+  const routed = requestOf(terms)
+  const { choice } = terms
+  const quote = choice.route === 'direct' ? undefined : await requestQuoteAbove(ctx, choice.partner, routed, terms)
+  const steps = quote === undefined ? [await simulated(chain, terms)] : await partnerSteps(ctx, chain, routed, quote)
+  const costed = await planGas(ctx, terms, { own: steps, fees: snapshot.fees, funds, amountNeed })
   return { ...costed, quote, snapshot }
 }
 
-function requestOf({ source, rawAmount, to, ends }: Wish): RouteRequest {
+function requestOf({ source, rawAmount, to, ends }: PricingTerms): RouteRequest {
   return { ...ends, rawAmount, fromAddress: source.address, toAddress: to, slippageBps }
 }
 
-/** Coin that may leave the wallet and its master, in wei. */
+/** Spendable coin of the wallet and its master, in wei. */
 interface Available {
   readonly native: bigint
   readonly masterNative: bigint
 }
 
-/** Has the chain try the call, and refuses what it would refuse. */
-async function tried(chain: Chain, { source, coin, rawAmount, to }: Wish): Promise<PlannedStep> {
+/** Simulates the transfer on the chain, and throws if the chain would refuse it. */
+async function simulated(chain: Chain, { source, coin, rawAmount, to }: PricingTerms): Promise<PlannedStep> {
   const call =
     coin.address === undefined
       ? { to, data: '0x' as Hex, value: rawAmount }
@@ -247,21 +252,21 @@ function refuseShort(needs: readonly Need[]): void {
   if (balances.length > 0) throw fail('insufficient-balance', { balances })
 }
 
-/** A child that cannot pay for its gas signs for the relayer where that is possible; where not, its master sends it the gas. */
-async function pricedOn(ctx: Ctx, wish: Wish, costs: Costs): Promise<Costed> {
-  const { nativeCoin } = wish.network
-  if (nativeCoin === null) return pricedInToken(wish, costs)
+/** A child that cannot pay for its gas signs for the relayer if possible; otherwise its master sends it the gas. */
+async function planGas(ctx: Ctx, terms: PricingTerms, costs: Costs): Promise<GasPlan> {
+  const { nativeCoin } = terms.network
+  if (nativeCoin === null) return planGasInToken(terms, costs)
   const native = { ...nativeCoin, address: undefined }
-  const { source, network, coin, choice } = wish
+  const { source, network, coin, choice } = terms
   const { own, fees, funds } = costs
   const isDirect = choice.route === 'direct' && coin.address !== undefined
   if (isDirect && feeOf(own, fees) > funds.native && (await canBeGasless(ctx, { source, network, coin, fees })))
     return { steps: [], rawFee: 0n, feeCoin: native }
-  return pricedInCoin(wish, native, costs)
+  return planGasInCoin(terms, native, costs)
 }
 
-/** Tempo: gas is paid in the token that moves, whatever is called. */
-function pricedInToken({ coin }: Wish, { own, fees, amountNeed }: Costs): Costed {
+/** Prices on Tempo: gas is paid in the token that moves, whatever is called. */
+function planGasInToken({ coin }: PricingTerms, { own, fees, amountNeed }: Costs): GasPlan {
   const gas = own.reduce((sum, { gasLimit }) => sum + gasLimit, 0n)
   const rawFee = feeInToken(gas, fees.maxFee, coin.decimals)
   refuseShort([amountNeed, { ...amountNeed, required: rawFee }])
@@ -279,9 +284,9 @@ interface Costs {
   readonly amountNeed: Need
 }
 
-/** A child that cannot pay for its gas is sent it by its master first. */
-function pricedInCoin(wish: Wish, native: Coin, { own, fees, funds, amountNeed }: Costs): Costed {
-  const { source, coin, rawAmount } = wish
+/** Prices with coin. A child that cannot pay for its gas gets a top-up from its master first. */
+function planGasInCoin(terms: PricingTerms, native: Coin, { own, fees, funds, amountNeed }: Costs): GasPlan {
+  const { source, coin, rawAmount } = terms
   const gas = feeOf(own, fees)
   const isChild = source.address !== source.masterAddress
   const spare = coin.address === undefined ? funds.native - rawAmount : funds.native

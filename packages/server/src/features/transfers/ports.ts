@@ -1,6 +1,6 @@
 declare module '../../platform/ctx.ts' {
   interface Ports {
-    /** How long a transfer waits for its block before it is answered as pending. */
+    /** How long a transfer waits for its block before the response is `pending`. */
     readonly transferWaitMs: number
   }
 }

@@ -16,10 +16,10 @@ const call = { chainId: network.chainId, to: lifiDiamond, value: 0n, data: bridg
 const partner: RoutingPartner = {
   name: 'lifi',
   contracts: [],
-  quote: () => Promise.reject(new Error('is not asked')),
-  status: () => Promise.reject(new Error('is not asked')),
-  expects: (asked, one) =>
-    changesOf(one, asked, { targets: [lifiDiamond], read: (data) => readLifiCall(data, network) }),
+  quote: () => Promise.reject(new Error('is not called')),
+  status: () => Promise.reject(new Error('is not called')),
+  expects: (requested, one) =>
+    changesOf(one, requested, { targets: [lifiDiamond], read: (data) => readLifiCall(data, network) }),
 }
 
 function prove(simulated: Simulation, changed = call) {
@@ -44,12 +44,12 @@ test.each<readonly [readonly bigint[], string]>([
   expect(await prove({ outcome: 'ran', changes })).toEqual({ outcome })
 })
 
-test('what the chain refuses, and what nobody can simulate, is not proven', async () => {
+test('a call that the chain refuses, or that no node can simulate, is not proven', async () => {
   expect(await prove({ outcome: 'refused', reason: 'no' })).toEqual({ outcome: 'refused', reason: 'no' })
   expect(await prove({ outcome: 'unable' })).toEqual({ outcome: 'unable' })
 })
 
-test('a call that is not the one of the request is not even tried', async () => {
+test('a call that differs from the request is not simulated', async () => {
   const ran: Simulation = { outcome: 'ran', changes: [-10_000_000n, 10_000_000n] }
   expect(await prove(ran, { ...call, to: stranger })).toEqual({ outcome: 'differs' })
   expect(await prove(ran, { ...call, value: 1n })).toEqual({ outcome: 'differs' })

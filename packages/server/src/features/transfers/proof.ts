@@ -3,8 +3,7 @@ import type { PlannedCall, RouteRequest, RoutingPartner } from '../../partners/r
 import type { Ctx } from '../../platform/ctx.ts'
 
 /**
- * `refused`: the chain would not take the calls. `differs`: they do not change the balances that they must. `unable`: no node simulates, so
- * that nobody can say.
+ * `refused`: the chain would refuse the calls. `differs`: they do not change the expected balances. `unable`: no node supports simulation.
  */
 export type Proof =
   | { readonly outcome: 'proven' }
@@ -12,21 +11,20 @@ export type Proof =
   | { readonly outcome: 'differs' | 'unable' }
 
 /**
- * Has the chain try a partner's call, and what must come before it, and compares the balances that change with those that the call must
- * change by its own bytes. What is not proven is not signed: a contract that reads the same bytes in another way, or a market that pays in
- * another token, shows here.
+ * Simulates a partner's call and the calls before it, and compares the balance changes with those that the call's own bytes require. Calls
+ * that are not proven are not signed: this detects a contract that reads the bytes differently, or a market that pays in another token.
  */
 export async function proveCall(
   { log }: Pick<Ctx, 'log'>,
   chain: Pick<Chain, 'network' | 'simulate'>,
   partner: RoutingPartner,
-  asked: { readonly request: RouteRequest; readonly before: readonly LaneCall[]; readonly call: PlannedCall },
+  requested: { readonly request: RouteRequest; readonly before: readonly LaneCall[]; readonly call: PlannedCall },
 ): Promise<Proof> {
-  const { request, before, call } = asked
+  const { request, before, call } = requested
   const expected = partner.expects(request, call)
   const said = { partner: partner.name, network: chain.network.name }
   if (expected === undefined) {
-    log.error(said, 'a partner’s call is not the one that was requested')
+    log.error(said, 'a partner’s call differs from the request')
     return { outcome: 'differs' }
   }
   const ran = await chain.simulate(request.fromAddress, [...before, call], expected)
@@ -41,6 +39,6 @@ export async function proveCall(
   })
   if (wrong.length === 0) return { outcome: 'proven' }
   const differing = wrong.map(({ token, account }) => `${token} of ${account}`)
-  log.error({ ...said, differing }, 'a partner’s call does not change the balances that it must')
+  log.error({ ...said, differing }, 'a partner’s call does not make the expected balance changes')
   return { outcome: 'differs' }
 }

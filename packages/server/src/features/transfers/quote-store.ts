@@ -42,7 +42,7 @@ export function findQuote(db: Queryable, tenant: Tenant, quoteId: QuoteId): Prom
   )
 }
 
-/** Deletes the quotes of transfers that are stored in this transaction; answers those that were there. */
+/** Deletes the quotes of transfers that are stored in this transaction; returns those that existed. */
 export function deleteQuotes(
   tx: Tx,
   tenant: Tenant,
@@ -57,7 +57,7 @@ export function deleteQuotes(
   )
 }
 
-/** Deletes some of the quotes that expired before this; answers how many. */
+/** Deletes some of the quotes that expired before this instant; returns how many. */
 export function deleteExpiredQuotes(db: Queryable, before: Date, most: number): Promise<number> {
   return db.run(sql`
     delete from transfer_quotes where id in (

@@ -5,8 +5,8 @@ import { deleteQuotes } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
 
 /**
- * Uses up the quotes of transfers in the transaction that stores them. Answers those that may not be stored, and why: of two that name one
- * quote the second finds none.
+ * Uses up the quotes of transfers in the transaction that stores them. Returns those that must not be stored, with the reason: of two
+ * transfers with one quote the second finds none.
  */
 export async function takeQuotes<I>(
   ctx: Ctx,

@@ -11,11 +11,11 @@ import { outgoing } from './record.ts'
 import type { NewTransferQuote, TransferQuote } from './schema.ts'
 
 const quoteMs = 60_000
-/** An expired quote is named as such for so long, and is unknown from then on. */
+/** For this long an expired quote is reported as expired, and as unknown afterwards. */
 const expiredKeptMs = 3_600_000
 const sweptAtOnce = 1_000
 
-/** What a transfer would cost, how it would go and what arrives at least; moves nothing. A transfer may name the quote for 60 seconds. */
+/** Returns the cost, the route and the least amount that arrives; moves nothing. A transfer may use the quote for 60 seconds. */
 export async function quoteTransfer(ctx: Ctx, request: NewTransferQuote): Promise<TransferQuote> {
   const plan = await planTransfer(ctx, request, { readFloor: floorOfQuote })
   const row = rowOf(ctx, request, plan)
@@ -58,7 +58,7 @@ function rowOf(ctx: Ctx, { fromToken, toToken, toAddress }: NewTransferQuote, pl
   }
 }
 
-/** Deletes quotes that expired an hour ago, some at a time. Harmless twice. */
+/** Deletes quotes that expired an hour ago, in batches. Idempotent. */
 export const sweepQuotes: Recurring = {
   name: 'transfers.sweep-quotes',
   everyMs: 60_000,

@@ -1,7 +1,8 @@
 import { formatAmount, sameAddress } from '@purser/protocol'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { newId } from '../../platform/ids.ts'
+import { newId, type PaymentId } from '../../platform/ids.ts'
+import { type ApprovalId, requestApproval } from '../approvals/index.ts'
 import { areCovered, type Coin, contended, lockOwners } from '../funds/index.ts'
 import { countGas, type OutgoingMovement, type PolicyOperation, reservePolicies } from '../wallets/index.ts'
 import { claimOf, gasCostOf } from './claim.ts'
@@ -11,25 +12,36 @@ import type { Answered } from './outcome-store.ts'
 import type { TransferPlan } from './plan.ts'
 import { takeQuotes } from './quote-use.ts'
 import type { NewTransfer } from './schema.ts'
-import { storeSteps } from './steps.ts'
+import { reserveSteps, storeSteps } from './steps.ts'
 import { insertTransfers, type StoredTransfer, type TransferId, type TransferPurpose } from './store.ts'
 
-/** A planned transfer that is to be made. */
+/** A planned transfer to be stored. */
 export interface Intent {
   readonly ctx: Ctx
   readonly request: NewTransfer
   readonly plan: TransferPlan
   readonly purpose: TransferPurpose
-  /** As what the spend policy judges it. A withdrawal's is not counted: the withdrawal was. */
+  /** The operation that the spend policy evaluates. The transfer of a withdrawal is not counted: the withdrawal was. */
   readonly operation: PolicyOperation
-  /** What its caller is told before there is an outcome; undefined for one who waits for it. */
+  /** What it is for, if it needs an approval; a transfer by itself if undefined. */
+  readonly refund?: RefundNote | undefined
+  /** The state that its caller gets before there is an outcome; undefined if the caller waits for it. */
   readonly answered: Answered | undefined
+}
+
+/** The refund that a transfer pays. */
+export interface RefundNote {
+  readonly paymentId: PaymentId
+  readonly reason: string | null
 }
 
 export type Outcome = TransferId | Error
 
-/** Some that cannot be made when others are written already, and why: the transaction is undone, and the others are made without them. */
-export class LeftOut extends Error {
+/**
+ * Rejected intents, with the reasons, found after others were written: the transaction is rolled back, and the others are stored without
+ * them.
+ */
+export class RejectedIntents extends Error {
   readonly causes: ReadonlyMap<Intent, Error>
   constructor(causes: ReadonlyMap<Intent, Error>) {
     super('transfers were left out')
@@ -38,9 +50,9 @@ export class LeftOut extends Error {
 }
 
 /**
- * Stores planned transfers of one tenant, their steps and first nonces in the caller's transaction; once that commits, the lanes carry them
- * out. A gasless one has an authorization to be signed in the place of both. Answers of each its id or why it was refused:
- * `insufficient-balance` or `policy-denied`, which takes nothing from the others. Throws `LeftOut`.
+ * Stores planned transfers of one tenant, their steps and first nonces in the caller's transaction; once it commits, the lanes execute
+ * them. A gasless transfer has an authorization to sign instead; one that needs an approval only reserves its funds. Returns for each its id or its refusal: `insufficient-balance` or
+ * `policy-denied`, which does not affect the others. Throws `RejectedIntents`.
  */
 export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promise<readonly Outcome[]> {
   const [first] = intents
@@ -59,17 +71,18 @@ export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promis
   const judged = await reservePolicies(ctx, tx, counted.map(movementOf))
   const denied = new Map(
     counted.flatMap(({ transferId }, index) => {
-      const denial = judged[index]
+      const denial = judged[index]?.refusal
       return denial === undefined ? [] : [[transferId, denial] as const]
     }),
   )
+  const limits = new Map(counted.map(({ transferId }, index) => [transferId, judged[index]?.approvalAbove]))
   const made = fitting.filter(({ transferId }) => !denied.has(transferId))
   for (const { purpose, plan, transferId: subjectId } of made) {
     const gas = gasCostOf(plan)
     const { masterWalletId } = plan.source
     if (purpose === 'withdrawal' && gas !== undefined) await countGas(ctx, tx, { masterWalletId, subjectId, gas })
   }
-  await store(ctx, tx, made)
+  await store(ctx, tx, await withApprovals(tx, made, limits))
   return named.map(({ transferId, plan }, index) =>
     covered[index] ? (denied.get(transferId) ?? transferId) : contendedBy(plan),
   )
@@ -77,18 +90,67 @@ export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promis
 
 type Named = Intent & { readonly intent: Intent; readonly transferId: TransferId }
 
-async function store(ctx: Ctx, tx: Tx, made: readonly Named[]): Promise<void> {
-  if (made.length === 0) return
-  const unquoted = await takeQuotes(ctx, tx, made)
-  if (unquoted.size > 0) throw new LeftOut(unquoted)
-  await insertTransfers(tx, ctx.tenant, made.map(rowOf))
-  const gasless = made.filter(({ plan }) => plan.steps.length === 0)
-  const { nonces, over } = await storeGasless(tx, gasless)
-  if (over.length > 0) throw new LeftOut(new Map(over.map(({ intent, plan }) => [intent, contendedBy(plan)])))
-  await storeSteps(ctx, tx, made, nonces)
+type Approved = Named & { readonly approvalId: ApprovalId | null }
+
+/** Requests the approvals of transfers above their policies' limits. Throws `RejectedIntents` if a wallet has too many open ones. */
+async function withApprovals(
+  tx: Tx,
+  made: readonly Named[],
+  limits: ReadonlyMap<TransferId, string | undefined>,
+): Promise<readonly Approved[]> {
+  const rejected = new Map<Intent, Error>()
+  const approved: Approved[] = []
+  for (const one of made) {
+    const approvalAbove = limits.get(one.transferId)
+    const approvalId = approvalAbove === undefined ? null : await requestFor(tx, one, approvalAbove)
+    if (approvalId instanceof Error) rejected.set(one.intent, approvalId)
+    else approved.push({ ...one, approvalId })
+  }
+  if (rejected.size > 0) throw new RejectedIntents(rejected)
+  return approved
 }
 
-/** What the wallet's spend policy judges. */
+function requestFor(tx: Tx, one: Named, approvalAbove: string): ReturnType<typeof requestApproval> {
+  const { ctx, request, refund, plan, operation, transferId } = one
+  const { masterWalletId, token, decimals, rawAmount, recipient } = movementOf(one)
+  return requestApproval(ctx, tx, {
+    masterWalletId,
+    walletId: plan.source.id,
+    kind: refund === undefined ? 'transfer' : 'refund',
+    operation,
+    subjectId: transferId,
+    paymentId: refund?.paymentId ?? null,
+    chain: plan.fromChain,
+    token,
+    decimals,
+    rawAmount,
+    recipient,
+    toChain: request.toChain,
+    toToken: request.toToken,
+    approvalAbove,
+    note: refund === undefined ? (request.reference ?? null) : refund.reason,
+  })
+}
+
+async function store(ctx: Ctx, tx: Tx, all: readonly Approved[]): Promise<void> {
+  await storeRows(ctx, tx, all)
+  const made = all.filter(({ approvalId }) => approvalId === null)
+  const gasless = made.filter(({ plan }) => plan.steps.length === 0)
+  const { nonces, over } = await storeGasless(tx, gasless)
+  if (over.length > 0) throw new RejectedIntents(new Map(over.map(({ intent, plan }) => [intent, contendedBy(plan)])))
+  await storeSteps(ctx, tx, made, nonces)
+  const waiting = all.filter(({ approvalId }) => approvalId !== null)
+  if (waiting.length > 0) await reserveSteps(ctx, tx, waiting)
+}
+
+async function storeRows(ctx: Ctx, tx: Tx, made: readonly Approved[]): Promise<void> {
+  if (made.length === 0) return
+  const unquoted = await takeQuotes(ctx, tx, made)
+  if (unquoted.size > 0) throw new RejectedIntents(unquoted)
+  await insertTransfers(tx, ctx.tenant, made.map(rowOf))
+}
+
+/** The movement that the wallet's spend policy evaluates. */
 function movementOf({
   request,
   plan,
@@ -98,7 +160,7 @@ function movementOf({
   return { ...outgoing(request, plan), operation, subjectId: transferId }
 }
 
-/** The same of a transfer that is only asked about. */
+/** The movement of a transfer that is only quoted. */
 export function outgoing({ toAddress }: NewTransfer, plan: TransferPlan): OutgoingMovement {
   const { source, coin, rawAmount, route } = plan
   const { symbol: token, decimals } = coin
@@ -109,7 +171,7 @@ export function outgoing({ toAddress }: NewTransfer, plan: TransferPlan): Outgoi
   return { ...movement, isToOwnMaster, gas: gasCostOf(plan) }
 }
 
-/** The refusal where other requests reserved the money after the plan's snapshot; the plan is made again (`retryOnContention`). */
+/** The refusal if other requests reserved the money after the plan's snapshot; `retryOnContention` then plans again. */
 export function contendedBy({ coin, rawAmount, rawFee, feeCoin }: TransferPlan): Error {
   const shortage = (of: Coin, raw: bigint) => ({
     token: of.symbol,
@@ -121,7 +183,7 @@ export function contendedBy({ coin, rawAmount, rawFee, feeCoin }: TransferPlan):
   return fail('insufficient-balance', { balances }, contended)
 }
 
-function rowOf({ ctx, transferId, request, plan, purpose, answered }: Named): StoredTransfer {
+function rowOf({ ctx, transferId, request, plan, purpose, answered, approvalId }: Approved): StoredTransfer {
   const { source, network, target, coin, toCoin, rawAmount, fromChain, route, routeReason, quote } = plan
   return {
     id: transferId,
@@ -147,7 +209,9 @@ function rowOf({ ctx, transferId, request, plan, purpose, answered }: Named): St
     reference: request.reference ?? null,
     metadata: request.metadata ?? {},
     purpose,
-    answered: answered ?? null,
+    // A caller who waits for an approval waits for no block: an event reports the end.
+    answered: approvalId === null ? (answered ?? null) : 'pending',
+    approvalId,
     createdAt: ctx.clock.now(),
   }
 }

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-/** Transfers of one child that were signed one second after the other and wait for a block. */
+/** Transfers of one child that were signed one second apart and wait for a block. */
 async function queue(
   name: string,
   child: string,
@@ -39,14 +39,16 @@ async function queue(
     select transfer, 0, 'send', ${child}::text, '0xto', '', 0, 60000, ctx from (${ids}) as made`)
 }
 
-test('a child comes to its turn however many transfers wait behind another that nobody can send gas', async () => {
+test('a child gets its top-up however many transfers wait behind another child that cannot be topped up', async () => {
   await queue('1', '0xaa', { nonces: 150, first: signedAt })
   await queue('2', '0xbb', { nonces: 2, first: new Date(signedAt.getTime() + 5_000) })
-  const asked = { network: 'base', before }
-  const page = await listWaiting(database.db, { ...asked, after: '' })
+  const requested = { network: 'base', before }
+  const page = await listWaiting(database.db, { ...requested, after: '' })
   expect(page.map(({ sender, nonce }) => [sender, nonce])).toEqual([
     ['0xaa', 0n],
     ['0xbb', 0n],
   ])
-  expect((await listWaiting(database.db, { ...asked, after: '0xaa' })).map(({ sender }) => sender)).toEqual(['0xbb'])
+  expect((await listWaiting(database.db, { ...requested, after: '0xaa' })).map(({ sender }) => sender)).toEqual([
+    '0xbb',
+  ])
 })

@@ -4,10 +4,10 @@ import { id } from '../../platform/ids.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 
-/** A step of a child that no block has taken, as it was signed last. */
+/** A step of a child that is in no block yet, as last signed. */
 export const WaitingRow = z.object({
   transferId: id('wtx'),
-  /** A revoke waits for its gas though its transfer has ended: what comes behind it in the lane waits with it. */
+  /** A revoke waits for its gas though its transfer has ended: later transactions of the lane wait with it. */
   isRevoke: z.boolean(),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
@@ -22,7 +22,7 @@ export const WaitingRow = z.object({
 })
 export type WaitingRow = z.output<typeof WaitingRow>
 
-/** Which steps wait: those of a network that were signed before this instant, of the children behind this one. */
+/** Which steps to list: those of a network, signed before this instant, of children with a greater address. */
 export interface Waiting {
   readonly network: string
   readonly before: Date
@@ -31,8 +31,8 @@ export interface Waiting {
 }
 
 /**
- * Of each child the first step that waits for a block, where no more gas is under way to it; in the order of their addresses, a page at a time,
- * so that none whose master cannot pay, and no queue behind one of them, keeps another from its turn.
+ * Returns for each child without a top-up in progress the first step that waits for a block, in the order of their addresses, one page at a
+ * time, so that neither a master that cannot pay nor a long queue delays other children.
  */
 export function listWaiting(db: Queryable, { network, before, after }: Waiting): Promise<WaitingRow[]> {
   return db.many(

@@ -13,12 +13,12 @@ import { lockTransfers } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
-/** A step is given so long to come into a block before its child is looked at. */
+/** How long a step may wait for a block before its child is checked. */
 const waitMs = 5_000
 
 /**
- * Sends children more gas whose call costs more than they were sent for it, because fees have risen since. What a child can pay for at the
- * fee of the moment its lane offers by itself. Harmless twice: one refill of a transfer is under way at a time, which its lock sees to.
+ * Sends children another top-up if fees have risen and their call costs more than they have. If the child can pay the current fee, its lane
+ * raises the fee by itself. Idempotent: the transfer's lock permits one top-up at a time.
  */
 export const refillChildren: Recurring = {
   name: 'transfers.refill-children',
@@ -29,7 +29,7 @@ export const refillChildren: Recurring = {
   },
 }
 
-/** A network whose node is down is left to the next pass, and keeps no other from its own. */
+/** Tops up the children of one network. An unavailable node delays only its own network until the next run. */
 async function refillOn(ctx: Work, network: Network): Promise<void> {
   const before = instantOf(ctx.clock.now().getTime() - waitMs)
   for (let after = ''; ; ) {
@@ -41,13 +41,13 @@ async function refillOn(ctx: Work, network: Network): Promise<void> {
   }
 }
 
-/** Answers whether the network can be asked about others. */
+/** Returns whether the network's node responds, so that others can be checked. */
 async function refillSafely(ctx: Work, network: Network, waiting: WaitingRow): Promise<boolean> {
   try {
     await refill(ctx, network, waiting)
     return true
   } catch (error) {
-    ctx.log.warn({ err: error, transferId: waiting.transferId }, 'a child could not be sent gas; tried again')
+    ctx.log.warn({ err: error, transferId: waiting.transferId }, 'a child could not be sent gas; retrying')
     return !isProblem(error, 'chain-unavailable')
   }
 }
@@ -55,7 +55,7 @@ async function refillSafely(ctx: Work, network: Network, waiting: WaitingRow): P
 async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise<void> {
   const { tenant } = forTenant(ctx, waiting)
   const source = await findSource(ctx.db, tenant, waiting.walletId)
-  if (source === undefined) throw new Error('a transfer out of a wallet that there is not')
+  if (source === undefined) throw new Error('a transfer from a wallet that does not exist')
   const payer = await readPayer(ctx, tenant, { network, source, payer: 'master' })
   const value = await lackOf(ctx, waiting, payer)
   if (value === 0n) return
@@ -64,7 +64,7 @@ async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise
     ctx.log.warn({ transferId: waiting.transferId, value }, 'a master cannot pay for the gas that its child lacks')
 }
 
-/** What the child lacks for its next call, in wei; nothing while a block would take what it can offer. */
+/** Coin that the child lacks for its next call, in wei; zero while a block would include it at the fee that it can pay. */
 async function lackOf(
   ctx: Work,
   waiting: WaitingRow,
@@ -72,19 +72,19 @@ async function lackOf(
 ): Promise<bigint> {
   const { sender, nonce, value, gasLimit, dataBytes } = waiting
   const chain = ctx.chains.on(network)
-  const [[held], { baseFee }, next] = await Promise.all([
+  const [[holding], { baseFee }, next] = await Promise.all([
     chain.holdings([{ account: sender, tokens: [] }]),
     chain.head(),
     chain.transactionCount(sender, 'latest'),
   ])
-  const native = held?.native ?? 0n
+  const native = holding?.native ?? 0n
   const beside = value + l1FeeOf(fees.l1Fee, dataBytes)
   if (next !== nonce || native >= beside + gasLimit * baseFee) return 0n
   const dearest = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
   return topUpOf(beside + gasLimit * dearest, native)
 }
 
-/** Under the master's lock, then the transfer's; answers whether the master can pay for it. */
+/** Stores the top-up under the master's lock, then the transfer's; returns whether the master can pay for it. */
 function storeRefill(
   ctx: Work,
   { transferId, isRevoke, sender: toAddress }: WaitingRow,

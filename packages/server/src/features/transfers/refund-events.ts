@@ -8,7 +8,7 @@ import type { TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
-/** Reports, once, that a partner failed and has not given the money back in time. The transfer stays open; the caller has locked its row. */
+/** Reports once that a partner failed and has not refunded the money in time. The transfer stays open; the caller has locked its row. */
 export async function publishRefundOverdue(
   ctx: Work,
   tx: Tx,
@@ -23,7 +23,7 @@ export async function publishRefundOverdue(
   await own.audit(tx, { action: 'transfers.refund-overdue', target: transfer.id, details })
 }
 
-/** Reports the refund of a transfer whose refund was reported as overdue; the transfer ends in the same transaction. */
+/** Reports the refund of a transfer that was reported as overdue; the transfer ends in the same transaction. */
 export async function publishRefunded(
   ctx: Work,
   tx: Tx,

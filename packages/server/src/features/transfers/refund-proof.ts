@@ -7,25 +7,25 @@ import type { TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
-/** Of the amount, in hundredths of a percent, that a partner may keep of a refund for its gas. */
+/** Share of the amount, in hundredths of a percent, that a partner may keep of a refund for its gas. */
 const keptBpsMax = 200n
 
-/** The least that must come back, in the smallest unit of the token that was sent. */
+/** The least amount of a refund, in the smallest unit of the token that was sent. */
 export function leastBack(rawAmount: bigint): bigint {
   return rawAmount - (rawAmount * keptBpsMax) / 10_000n
 }
 
-/** A transaction that brought the sender what it sent, or nearly all of it. */
+/** A transaction that returned the sent amount, or nearly all of it, to the sender. */
 export interface ProvenRefund {
   readonly hash: Hex
-  /** In the smallest unit of the token that was sent. Of the coin, which has no log, it is what was looked for. */
+  /** In the smallest unit of the token that was sent. For the coin, which has no log, it is the expected amount. */
   readonly rawAmount: bigint
 }
 
 /**
- * The refund of a transfer, when the transaction that the partner names has brought it: in a block not before the transfer's own, confirmed by a
- * quorum at the payment depth, in the token that was sent, to the address that sent it, and from no wallet of this service. Undefined for
- * anything else, also while too few nodes answer: ask again. A partner's word alone proves nothing. Throws `chain-unavailable`.
+ * The refund of a transfer, if the transaction that the partner names made it: in a block not before the transfer's own, confirmed by a
+ * quorum at the payment depth, in the token that was sent, to the address that sent it, and from no wallet of this service. Undefined
+ * otherwise, also while too few nodes respond: retry later. The partner's statement alone proves nothing. Throws `chain-unavailable`.
  */
 export async function proveRefund(
   ctx: Pick<Work, 'db'>,
@@ -62,7 +62,7 @@ async function findReceipt(chain: Chain, hash: Hex): Promise<Receipt | undefined
   return elsewhere?.receipt
 }
 
-/** Without what other managed wallets sent: a sweep or a transfer of this service is no refund. */
+/** Excludes logs from other managed wallets: a sweep or a transfer of this service is not a refund. */
 async function withoutOwn({ db }: Pick<Work, 'db'>, logs: readonly Log[], account: Address): Promise<readonly Log[]> {
   const kept: Log[] = []
   for (const log of logs) {

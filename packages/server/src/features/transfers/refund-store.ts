@@ -3,7 +3,7 @@ import { sql, type Tx } from '../../platform/db/db.ts'
 import type { EventId } from '../../platform/ids.ts'
 import type { TransferId, TransferRow } from './store.ts'
 
-/** Since when the partner fails; now where it says so for the first time. The caller holds the row. */
+/** The time of the partner's first failure report; now if this is the first. The caller has locked the row. */
 export async function markFailing(tx: Tx, transferId: TransferId, now: Date): Promise<Date> {
   const row = await tx.one(
     z.object({ failingSince: z.date() }),
@@ -13,7 +13,7 @@ export async function markFailing(tx: Tx, transferId: TransferId, now: Date): Pr
   return row.failingSince
 }
 
-/** The money is back, and the transfer is about to end with that. */
+/** Marks that the money is refunded; the transfer then ends. */
 export async function markRefunded(tx: Tx, transferId: TransferId, refund: Refund): Promise<void> {
   await tx.run(sql`
     update transfers set refund_tx_hash = ${refund.hash}, refunded_at = ${refund.now} where id = ${transferId} and ended_at is null`)
@@ -24,14 +24,14 @@ export interface Refund {
   readonly now: Date
 }
 
-/** This event reported that the refund is overdue. */
+/** Stores the event that reported the overdue refund. */
 export async function markRefundOverdue(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
   await tx.run(sql`update transfers set refund_overdue_event_id = ${eventId} where id = ${transferId}`)
 }
 
 /**
- * The amounts of the other transfers of this account and token that a transaction has paid back. Until the end of the database transaction no
- * other transfer is paid back by it.
+ * The amounts of other transfers of this account and token that a transaction refunded. Until the database transaction ends, no other
+ * transfer can use that refund.
  */
 export async function listPaidBack(
   tx: Tx,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
-/** Failed transfers whose approval is due to be looked at, longest due first. */
+/** Failed transfers whose approval is due for a check, longest due first. */
 export function listToRevoke(db: Queryable, now: Date): Promise<TransferRow[]> {
   return db.many(
     TransferRow,
@@ -10,12 +10,12 @@ export function listToRevoke(db: Queryable, now: Date): Promise<TransferRow[]> {
   )
 }
 
-/** Null where nothing is left to do. */
+/** Null if nothing remains to be revoked. */
 export async function setRevokeAt(db: Queryable, transferId: TransferId, revokeAt: Date | null): Promise<void> {
   await db.run(sql`update transfers set revoke_at = ${revokeAt} where id = ${transferId} and revoke_at is not null`)
 }
 
-/** Holds the row; whether its approval is still to be looked at. */
+/** Locks the row; returns whether its approval still needs a check. */
 export async function lockToRevoke(tx: Tx, transferId: TransferId): Promise<boolean> {
   const row = await tx.one(
     z.object({ isDue: z.boolean() }),

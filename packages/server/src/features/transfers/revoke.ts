@@ -7,7 +7,7 @@ import { feeOfCall, gasLimitOf } from '../funds/index.ts'
 import { findSource } from '../wallets/index.ts'
 import { endUnits, isUnitTaken } from './approval-store.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
-import { nextLook } from './pace.ts'
+import { nextPollTime } from './backoff.ts'
 import { allowanceOf, encodeApproval } from './partner.ts'
 import { listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
 import { listSteps } from './route-store.ts'
@@ -16,9 +16,9 @@ import type { TransferRow } from './store.ts'
 type Work = Omit<Ctx, 'tenant'>
 
 /**
- * Takes back what failed transfers allowed a partner's contract to take: by one step more in the wallet's lane, paid by the wallet. The
- * transfer has ended, and nothing of this changes its end. Harmless twice: what an account allows is read each time, and the step is
- * stored under the transfer's lock. Looked at until nothing is allowed, or a few transactions did not bring that about.
+ * Revokes the allowances that failed transfers gave a partner's contract: by one more step in the wallet's lane, paid by the wallet. The
+ * end of the transfer does not change. Idempotent: the allowance is read each time, and the step is stored under the transfer's lock.
+ * Checked until the allowance is zero, or a few transactions did not achieve that.
  */
 export const revokeApprovals: Recurring = {
   name: 'transfers.revoke-approvals',
@@ -26,16 +26,16 @@ export const revokeApprovals: Recurring = {
   async run(ctx) {
     for (const transfer of await listToRevoke(ctx.db, ctx.clock.now())) {
       try {
-        await look(ctx, transfer)
+        await check(ctx, transfer)
       } catch (error) {
-        ctx.log.warn({ err: error, transferId: transfer.id }, 'an approval could not be looked at; it will be again')
-        await setRevokeAt(ctx.db, transfer.id, nextLook(ctx, transfer.endedAt))
+        ctx.log.warn({ err: error, transferId: transfer.id }, 'an approval could not be checked; retrying')
+        await setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
       }
     }
   },
 }
 
-/** What one account lets one contract take of one token. */
+/** The allowance of one contract for one token of one account. */
 interface Approval {
   readonly network: Network
   readonly owner: Address
@@ -43,10 +43,10 @@ interface Approval {
   readonly spender: Address
 }
 
-/** How many transactions are spent on one approval; one that reverts costs its gas all the same. */
+/** Most transactions for one approval; a reverted one costs gas too. */
 const triesMax = 3
 
-async function look(ctx: Work, transfer: TransferRow): Promise<void> {
+async function check(ctx: Work, transfer: TransferRow): Promise<void> {
   const steps = await listSteps(ctx.db, transfer.id)
   const network = networkByName(transfer.fromNetwork)
   const approve = steps.findLast(({ kind, transactionId }) => kind === 'approve' && transactionId !== null)
@@ -55,45 +55,45 @@ async function look(ctx: Work, transfer: TransferRow): Promise<void> {
   const { sender: owner, toAddress: token } = approve
   const approval = { network, owner, token, spender: partner.toAddress }
   if (approve.doneAt === null || (await isBusy(ctx.db, transfer, approval)))
-    return setRevokeAt(ctx.db, transfer.id, nextLook(ctx, transfer.endedAt))
+    return setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
   const allowed = await allowanceOf(ctx.chains.on(network), token, approval)
   if (allowed === 0n) return finish(ctx, transfer)
   const tried = steps.filter(({ kind }) => kind === 'revoke').map(({ transactionId }) => transactionId)
   if (tried.length > 0)
-    ctx.log.warn({ transferId: transfer.id, tried }, 'an approval was not taken back by what was sent')
-  if (tried.length >= triesMax) return leave(ctx, transfer, approval)
+    ctx.log.warn({ transferId: transfer.id, tried }, 'revoke transactions did not remove an approval')
+  if (tried.length >= triesMax) return leaveInPlace(ctx, transfer, approval)
   await revoke(ctx, transfer, approval)
 }
 
-/** Whether another transfer relies on what is approved: only for those that were under way before units were stored. */
+/** Whether another transfer uses the allowance: only for transfers from before units were stored. */
 function isBusy(db: Queryable, transfer: TransferRow, { network, ...approval }: Approval): Promise<boolean> {
   return isUnitTaken(db, transfer.id, { network: network.name, ...approval })
 }
 
-/** The next transfer at the same contract begins. */
+/** Ends the unit, so that the next transfer at the same contract begins. */
 async function finish(ctx: Work, { id: transferId }: TransferRow): Promise<void> {
   await setRevokeAt(ctx.db, transferId, null)
   await endUnits(ctx.db, [transferId])
 }
 
-/** It is of one amount, and its contract is one that the service knows. */
-function leave(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {
-  ctx.log.warn({ transferId: transfer.id, network: network.name, ...approval }, 'an approval stays')
+/** Leaves the allowance in place. It is limited to one amount, and the service knows its contract. */
+function leaveInPlace(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {
+  ctx.log.warn({ transferId: transfer.id, network: network.name, ...approval }, 'an approval stays in place')
   return finish(ctx, transfer)
 }
 
-/** Leaves it where the wallet cannot pay for it, or the token refuses. */
+/** Revokes the allowance, or leaves it if the wallet cannot pay or the token refuses. */
 async function revoke(ctx: Work, transfer: TransferRow, approval: Approval): Promise<void> {
   const { network, owner, token } = approval
   const { tenant } = forTenant(ctx, transfer)
   const source = await findSource(ctx.db, tenant, transfer.walletId)
-  if (source === undefined) throw new Error('a transfer out of a wallet that there is not')
+  if (source === undefined) throw new Error('a transfer from a wallet that does not exist')
   const payer = await readPayer(ctx, tenant, { network, source, payer: 'source' })
   const data = encodeApproval(approval.spender, 0n)
   const trial = await ctx.chains.on(network).tryCall({ from: owner, to: token, data, value: 0n })
   const gasLimit = trial.ok ? gasLimitOf(trial.gas) : undefined
   if (gasLimit === undefined || payer.available < feeOfCall({ gasLimit, data }, payer.snapshot.fees))
-    return leave(ctx, transfer, approval)
+    return leaveInPlace(ctx, transfer, approval)
   await store(ctx, transfer, { approval, payer, data, gasLimit })
 }
 
@@ -104,15 +104,15 @@ interface Revocation {
   readonly gasLimit: bigint
 }
 
-/** Under the lock of the wallet's funds, then of the transfer, which is followed again whatever comes of it. */
+/** Stores the step under the lock of the wallet's funds, then of the transfer. The transfer's next check is set in any case. */
 function store(ctx: Work, transfer: TransferRow, { approval, payer, data, gasLimit }: Revocation): Promise<void> {
   const { token: toAddress, spender } = approval
   const own = forTenant(ctx, transfer)
   return ctx.db.tx(async (tx) => {
     await lockPayer(tx, payer)
     if (!(await lockToRevoke(tx, transfer.id))) return
-    await setRevokeAt(tx, transfer.id, nextLook(ctx, transfer.endedAt))
-    // Another transfer approves, takes back or reserves the coin since the wallet was read.
+    await setRevokeAt(tx, transfer.id, nextPollTime(ctx, transfer.endedAt))
+    // Another transfer approves, revokes or reserves the coin since the wallet was read.
     if (await isBusy(tx, transfer, approval)) return
     const step = { kind: 'revoke', toAddress, data, value: 0n, gasLimit } as const
     if (!(await storeAuxiliary(ctx, tx, { transferId: transfer.id, payer }, step))) return

@@ -34,11 +34,11 @@ async function waiting(): Promise<bigint> {
   return (await database.db.one(z.object({ count: z.bigint() }), statement)).count
 }
 
-test('two alike that claim one message at the same moment: it is the first one’s, whatever the second could see', async () => {
+test('of two identical transfers that claim one message concurrently the first gets it, whatever the second could see', async () => {
   let refusal: Promise<unknown> | undefined
   await database.db.tx(async (tx) => {
     expect(await takeMessage(tx, { id: first, toNetwork: 'eth-sepolia' }, '0xmessage')).toBe(true)
-    // Sees nothing of the first yet, and waits at the index.
+    // Does not see the first yet, and waits at the index.
     refusal = take(second, 'eth-sepolia').catch((error: unknown) => error)
     await expect.poll(waiting).toBeGreaterThan(0n)
   })

@@ -9,7 +9,7 @@ export interface StepFee {
   readonly rawFee: bigint
 }
 
-/** What the chain took for steps, as its newest blocks say; a transfer's fee is that of all of its steps on the source network. */
+/** Stores the fees of steps from the newest blocks; a transfer's fee is the sum of all its steps on the source network. */
 export async function markStepFees(tx: Tx, fees: readonly StepFee[]): Promise<void> {
   if (fees.length === 0) return
   const ids = fees.map(({ step }) => step.transferId)
@@ -22,7 +22,7 @@ export async function markStepFees(tx: Tx, fees: readonly StepFee[]): Promise<vo
     where id = any(${ids}::text[]) and ended_at is null`)
 }
 
-/** Both at once: the steps' transactions are at their depth, and this is what the chain took for them. Their transfers' fee is reckoned at their end. */
+/** Stores fees and marks the steps final in one statement. A transfer's total fee is computed when it ends. */
 export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date): Promise<void> {
   await tx.run(sql`
     update transfer_steps s set raw_fee = f.fee, done_at = coalesce(s.done_at, ${now})
@@ -34,8 +34,8 @@ export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date
 }
 
 /**
- * What the own steps of transfers cost their wallets, as far as blocks say: a top-up counts with its value, and what the child pays out of it does
- * not count again. In wei; on Tempo in the smallest unit of the token that pays.
+ * What the steps of transfers cost their wallets, as far as blocks show: a top-up counts with its value, and gas that the child pays from
+ * it does not count again. In wei; on Tempo in the smallest unit of the token that pays.
  */
 export async function listGasCosts(
   tx: Tx,
@@ -52,7 +52,7 @@ export async function listGasCosts(
   return new Map(rows.map(({ id: transferId, raw }) => [transferId, raw]))
 }
 
-/** The steps' transactions are at their depth, or can never be in a block. */
+/** Marks steps whose transactions are at their depth, or can never be in a block. */
 export async function markStepsDone(tx: Tx, steps: readonly StepRow[], now: Date): Promise<void> {
   await tx.run(sql`
     update transfer_steps s set done_at = ${now}
@@ -60,7 +60,7 @@ export async function markStepsDone(tx: Tx, steps: readonly StepRow[], now: Date
     where s.transfer_id = d.id and s.position = d.position and s.done_at is null`)
 }
 
-/** In a block the partner's contract has the money; it may still be undone. */
+/** Marks that a block shows the money at the partner's contract; it may still be reorganized. */
 export async function markLeft(
   tx: Tx,
   transferId: TransferId,
@@ -70,12 +70,12 @@ export async function markLeft(
     update transfers set tx_hash = ${seen.hash}, reason = null, left_at = ${seen.now} where id = ${transferId} and ended_at is null`)
 }
 
-/** When the follower looks at it next; null for not until something else happens. */
-export async function setLookAt(tx: Tx, transferId: TransferId, lookAt: Date | null): Promise<void> {
+/** Sets the next poll; null for none until something else happens. */
+export async function setNextPollAt(tx: Tx, transferId: TransferId, lookAt: Date | null): Promise<void> {
   await tx.run(sql`update transfers set look_at = ${lookAt} where id = ${transferId} and ended_at is null`)
 }
 
-/** The offer that a transfer is carried out by, in place of one that was over before it began. */
+/** Replaces the quote of a transfer that expired before the transfer began. */
 export async function replaceQuote(tx: Tx, transferId: TransferId, quote: RouteQuote): Promise<void> {
   await tx.run(sql`
     update transfers set partner_reference = ${quote.reference}, quote_expires_at = ${quote.expiresAt}, raw_out = ${quote.rawOut.toString()},
@@ -95,7 +95,7 @@ export interface Arrival {
   readonly now: Date
 }
 
-/** What the partner says has arrived; the caller holds the row. */
+/** Stores the arrival that the partner reports; the caller has locked the row. */
 export async function markArrived(tx: Tx, transferId: TransferId, arrival: Arrival): Promise<void> {
   await tx.run(sql`
     update transfers set raw_received = ${arrival.rawReceived?.toString() ?? null}, received_token = ${arrival.receivedToken ?? null},
@@ -104,8 +104,8 @@ export async function markArrived(tx: Tx, transferId: TransferId, arrival: Arriv
 }
 
 /**
- * Ties a transfer to the message that is delivered for it; one that it was tied to before is free again. False, and nothing changes, where
- * the message is another transfer's. The caller holds the row; of two at once the second is refused by the index.
+ * Assigns the delivered message to a transfer, and releases the message that it had before. Returns false, and changes nothing, if the
+ * message belongs to another transfer. The caller has locked the row; of two concurrent calls the index refuses the second.
  */
 export async function takeMessage(
   tx: Tx,
@@ -119,15 +119,15 @@ export async function takeMessage(
   return changed === 1
 }
 
-/** Partner transfers that are due to be looked at, longest due first. */
-export function listToLookAt(db: Queryable, now: Date): Promise<TransferRow[]> {
+/** Partner transfers that are due for a poll, longest due first. */
+export function listDueForPoll(db: Queryable, now: Date): Promise<TransferRow[]> {
   return db.many(
     TransferRow,
     sql`select ${columns} from transfers where look_at <= ${now} and ended_at is null order by look_at limit 100`,
   )
 }
 
-/** The steps of a transfer in their order, with whether each is done with. */
+/** The steps of a transfer in their order, with the time at which each was done. */
 export function listSteps(db: Queryable, transferId: TransferId): Promise<(StepRow & { doneAt: Date | null })[]> {
   return db.many(
     Step.extend({ doneAt: z.date().nullable() }),

@@ -1,6 +1,7 @@
 import { chainErrors } from '../../chain/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
+import { approvalErrors } from '../approvals/index.ts'
 import { failChainName } from '../chains/index.ts'
 import { policyErrors } from '../wallets/index.ts'
 import { fail } from './errors.ts'
@@ -9,7 +10,7 @@ import { NewTransfer, NewTransferQuote, Transfer, TransferListQuery, TransferPar
 import { createTransfer, getTransfer, pageOfTransfers, transferState } from './transfer.ts'
 
 const { 'transfer-not-found': notFound, ...refusals } = fail.table
-/** What planning a transfer may refuse; for whoever else plans one. */
+/** Errors of planning a transfer; shared with other operations that plan one. */
 export const transferPlanErrors = {
   ...refusals,
   ...chainErrors,
@@ -20,39 +21,43 @@ export const transferPlanErrors = {
 export const transferOperations: readonly Operation[] = [
   operation({
     id: 'transfers.create',
+    needs: { role: 'member', scope: 'money', fresh: true },
     agent: 'moves-money',
     method: 'POST',
     path: '/wallet-infra/transfer',
     summary: 'Send money from a managed wallet or child address.',
     description: [
-      'Waits for a block for up to 30 seconds: `confirmed`, or `pending` when none came, and `transfer.completed` or `transfer.failed` follows.',
-      'A child that cannot pay for gas signs for the service to send (USDC), or is sent gas by its master first. Use an Idempotency-Key: a repeat then never sends twice.',
+      "Waits up to 30 seconds for a block: returns `confirmed`, or `pending` if none came; `transfer.completed` or `transfer.failed` then reports the outcome. 202: it waits for the `approval` that the wallet's policy requires.",
+      'A child that cannot pay for gas signs for the service to send (USDC), or gets gas from its master first. Send an Idempotency-Key, so that a repeat never sends twice.',
     ].join(' '),
     input: NewTransfer,
     output: Transfer,
     status: 201,
-    errors: { ...transferPlanErrors, ...policyErrors },
-    // It waits for a chain, which no transaction waits for.
+    otherOutputs: { 202: Transfer },
+    errors: { ...transferPlanErrors, ...policyErrors, ...approvalErrors },
+    // It waits for a chain, which no database transaction waits for.
     idempotency: 'intent',
     resume: transferState,
     run: (ctx, { body }) => createTransfer(ctx, body),
   }),
   operation({
     id: 'transfers.quote',
+    needs: { role: 'member', scope: 'money' },
     agent: 'reads',
     method: 'POST',
     path: '/wallet-infra/transfer/quote',
-    summary: 'Say what a transfer would cost, how it would go and what would arrive at least; nothing moves.',
-    description: 'A transfer that names the `quoteId` within 60 seconds brings at least `minToAmount`, or is refused.',
+    summary: 'Quote the cost, the route and the least amount that would arrive; nothing moves.',
+    description: 'A transfer with this `quoteId` within 60 seconds delivers at least `minToAmount`, or is refused.',
     input: NewTransferQuote,
     output: TransferQuote,
     errors: transferPlanErrors,
-    // It asks a chain, which no transaction waits for; a repeat makes another quote, so nothing is tied to a key.
+    // It queries a chain, which no database transaction waits for; a repeat makes another quote, so none is stored for a key.
     idempotency: 'intent',
     run: (ctx, { body }) => quoteTransfer(ctx, body),
   }),
   operation({
     id: 'transfers.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/transfers',
@@ -64,6 +69,7 @@ export const transferOperations: readonly Operation[] = [
   }),
   operation({
     id: 'transfers.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/transfers/{id}',

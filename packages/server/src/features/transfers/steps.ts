@@ -5,7 +5,7 @@ import { insertReservations, type NewReservation } from '../funds/index.ts'
 import { enterUnit, type Unit } from './approval-store.ts'
 import { wantsOf } from './claim.ts'
 import type { TransferPlan } from './plan.ts'
-import { setLookAt } from './route-store.ts'
+import { setNextPollAt } from './route-store.ts'
 import { insertSteps, type TransferId, transferPurpose } from './store.ts'
 
 interface Stored {
@@ -14,9 +14,9 @@ interface Stored {
 }
 
 /**
- * Stores the steps of transfers and reserves what they take. First steps get their nonces; those behind them get theirs when it is their turn, and a
- * transfer that waits for another at the same contract gets none yet. `nonces` are those of authorizations, for transfers without steps. The
- * caller has locked the owners.
+ * Stores the steps of transfers and their reservations. First steps get their nonces now and later steps when they are due; a transfer that
+ * waits for another at the same contract gets none yet. `nonces` are those of authorizations, for transfers without steps. The caller has
+ * locked the owners.
  */
 export async function storeSteps(
   ctx: Ctx,
@@ -36,7 +36,21 @@ export async function storeSteps(
         }),
       ),
     )
-  await insertReservations(
+  await reserve(ctx, tx, made, { firsts, nonces })
+}
+
+/** Reserves the funds of transfers that do not begin yet: none of their steps has a nonce. The caller has locked the owners. */
+export function reserveSteps(ctx: Ctx, tx: Tx, made: readonly Stored[]): Promise<void> {
+  return reserve(ctx, tx, made, { firsts: new Map(), nonces: new Map() })
+}
+
+interface Begun {
+  readonly firsts: ReadonlyMap<TransferId, ChainTransactionId>
+  readonly nonces: ReadonlyMap<TransferId, Uint8Array>
+}
+
+function reserve(ctx: Ctx, tx: Tx, made: readonly Stored[], { firsts, nonces }: Begun): Promise<void> {
+  return insertReservations(
     tx,
     ctx.tenant,
     made.flatMap(({ transferId, plan }) =>
@@ -51,7 +65,7 @@ export async function storeSteps(
   )
 }
 
-/** The transactions of the first steps of those that begin at once. */
+/** The transactions of the first steps of transfers that begin now. */
 async function planFirsts(
   ctx: Ctx,
   tx: Tx,
@@ -62,7 +76,7 @@ async function planFirsts(
     if (one.plan.steps.length === 0) continue
     const unit = unitOf(one.plan)
     const isWaiting = unit !== undefined && (await enterUnit(tx, one.transferId, unit)) === 'waiting'
-    if (isWaiting) await setLookAt(tx, one.transferId, ctx.clock.now())
+    if (isWaiting) await setNextPollAt(tx, one.transferId, ctx.clock.now())
     else beginning.push(one)
   }
   const planned = beginning.flatMap(({ plan: { network, steps } }) =>
@@ -82,7 +96,7 @@ async function planFirsts(
   )
 }
 
-/** Undefined where nothing is approved; on Tempo approval and call are one transaction. */
+/** Undefined if nothing is approved; on Tempo approval and call are one transaction. */
 export function unitOf({ network, source, coin, steps }: TransferPlan): Unit | undefined {
   const call = steps.find(({ kind }) => kind === 'partner')
   if (call === undefined || coin.address === undefined || !steps.some(({ kind }) => kind === 'approve'))

@@ -12,7 +12,7 @@ const HexText = z.templateLiteral(['0x', z.string()])
 
 export type TransferId = Id<'wtx'>
 
-/** Name under which the lanes know the transactions of transfers. */
+/** Name of transfer transactions in the lanes. */
 export const transferPurpose = 'transfers.step'
 
 export const TransferRow = z.object({
@@ -57,6 +57,8 @@ export const TransferRow = z.object({
   refundOverdueEventId: id('evt').nullable(),
   reference: z.string().nullable(),
   metadata: z.record(z.string(), z.unknown()),
+  /** The approval that its wallet's policy requires. */
+  approvalId: id('apr').nullable(),
 })
 export type TransferRow = z.output<typeof TransferRow>
 
@@ -76,7 +78,7 @@ export type StepRow = z.output<typeof StepRow>
 export const columns = sql`id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
   from_token, to_token, decimals, raw_amount, route, route_reason, status, reason, tx_hash, raw_fee, answered, event_id, created_at,
   confirmed_at, ended_at, partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, raw_received, received_token, left_at,
-  look_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, metadata`
+  look_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, metadata, approval_id`
 export const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
 
 export type NewTransferRow = Omit<
@@ -101,7 +103,7 @@ export type NewTransferRow = Omit<
   | 'refundOverdueEventId'
 >
 
-/** Whose a transfer is: a caller's own, or the part of a withdrawal that happens on chain, which the withdrawal tells of. */
+/** Owner of a transfer: a caller, or a withdrawal, which reports its outcome itself. */
 export type TransferPurpose = 'transfer' | 'withdrawal'
 
 export type StoredTransfer = NewTransferRow & {
@@ -119,15 +121,15 @@ export async function insertTransfers(tx: Tx, tenant: Tenant, rows: readonly Sto
   await tx.run(sql`
     insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
       from_token, to_token, decimals, raw_amount, route, route_reason, status, purpose, answered, created_at,
-      partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, reference, metadata)
+      partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, reference, metadata, approval_id)
     select id, ${tenant.organisationId}, ${tenant.environment}, "walletId", "fromAddress", "toAddress", "fromChain", "fromNetwork", "toChain",
       "toNetwork", "fromToken", "toToken", decimals, "rawAmount", route, "routeReason", 'pending', purpose, answered, "createdAt",
-      partner, "partnerReference", "quoteExpiresAt", "toDecimals", "rawOut", "rawOutMin", reference, metadata
+      partner, "partnerReference", "quoteExpiresAt", "toDecimals", "rawOut", "rawOutMin", reference, metadata, "approvalId"
     from jsonb_to_recordset(${JSON.stringify(texts)}::jsonb) as given (id text, "walletId" text, "fromAddress" text, "toAddress" text,
       "fromChain" text, "fromNetwork" text, "toChain" text, "toNetwork" text, "fromToken" text, "toToken" text, decimals smallint,
       "rawAmount" numeric, route text, "routeReason" text, purpose text, answered text, "createdAt" timestamptz, partner text,
       "partnerReference" text, "quoteExpiresAt" timestamptz, "toDecimals" smallint, "rawOut" numeric, "rawOutMin" numeric, reference text,
-      metadata jsonb)`)
+      metadata jsonb, "approvalId" text)`)
 }
 
 export type NewStep = Omit<StepRow, 'transactionId' | 'data'> & {
@@ -146,14 +148,14 @@ export async function insertSteps(tx: Tx, steps: readonly NewStep[]): Promise<vo
       ${steps.map(({ transactionId }) => transactionId)}::text[])`)
 }
 
-/** Deletes the steps of a transfer of which none has a transaction. */
+/** Deletes the steps of a transfer that has no transaction yet. */
 export async function deleteSteps(tx: Tx, transferId: TransferId): Promise<void> {
   await tx.run(sql`
     delete from transfer_steps where transfer_id = ${transferId}
       and not exists (select from transfer_steps s where s.transfer_id = ${transferId} and s.transaction_id is not null)`)
 }
 
-/** Ties a step to the transaction that carries it out; once, whoever comes second changes nothing and is answered false. */
+/** Assigns a step the transaction that executes it. Returns false, and changes nothing, if it already has one. */
 export async function assignStep(
   tx: Tx,
   { transferId, position }: Pick<StepRow, 'transferId' | 'position'>,
@@ -165,7 +167,7 @@ export async function assignStep(
   return changed === 1
 }
 
-/** The steps that these transactions carry out. */
+/** The steps that these transactions execute. */
 export function listStepsOf(tx: Tx, transactionIds: readonly ChainTransactionId[]): Promise<StepRow[]> {
   return tx.many(
     StepRow,
@@ -191,7 +193,21 @@ export function findTransfer(db: Queryable, tenant: Tenant, transferId: Transfer
   )
 }
 
-/** The same, of the callers' own alone. */
+/** Those of the transfers that the tenant has, in no particular order. */
+export function findTransfers(
+  db: Queryable,
+  tenant: Tenant,
+  transferIds: readonly TransferId[],
+): Promise<TransferRow[]> {
+  return db.many(
+    TransferRow,
+    sql`
+    select ${columns} from transfers
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${transferIds}::text[])`,
+  )
+}
+
+/** As `findTransfer`, without the transfers of withdrawals. */
 export function findOwnTransfer(
   db: Queryable,
   tenant: Tenant,
@@ -205,7 +221,7 @@ export function findOwnTransfer(
   )
 }
 
-/** The hashes of those of these transfers that are signed. */
+/** The hashes of those transfers that are signed. */
 export async function findHashes(
   db: Queryable,
   tenant: Tenant,
@@ -221,12 +237,12 @@ export async function findHashes(
   return new Map(rows.map((row) => [row.id, row.txHash]))
 }
 
-/** Holds the row: what a block says and what a caller is told come one after the other. */
+/** Locks the row, so that block updates and responses are serialized. */
 export function lockTransfer(tx: Tx, transferId: TransferId): Promise<TransferRow> {
   return tx.one(TransferRow, sql`select ${columns} from transfers where id = ${transferId} for update`)
 }
 
-/** The same for several, always in the same order, so that none wait crosswise. */
+/** Locks several transfers in a fixed order, so that none deadlock. */
 export function lockTransfers(tx: Tx, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
   return tx.many(
     TransferRow,
@@ -251,13 +267,13 @@ export function listTransfers(
   )
 }
 
-/** Those of these transfers of which there is something to tell: a block says what became of them, or that a bridge has begun. */
+/** Those transfers that have something to report: a block decided them, a bridge has begun, or they need an approval. */
 export async function listDecided(db: Queryable, transferIds: readonly TransferId[]): Promise<TransferId[]> {
   const rows = await db.many(
     z.object({ id: id('wtx') }),
     sql`
     select id from transfers where id = any(${transferIds}::text[])
-      and (status <> 'pending' or reason is not null or (route = 'partner-bridge' and left_at is not null))`,
+      and (status <> 'pending' or reason is not null or approval_id is not null or (route = 'partner-bridge' and left_at is not null))`,
   )
   return rows.map((row) => row.id)
 }

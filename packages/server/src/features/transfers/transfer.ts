@@ -3,8 +3,9 @@ import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
-import type { Page } from '../../platform/operation.ts'
+import { type Page, Reply } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
+import { type ApprovalState, approvalStates } from '../approvals/index.ts'
 import { retryOnContention } from '../funds/index.ts'
 import { keepRefusal, type PolicyOperation, underPolicy } from '../wallets/index.ts'
 import { answeredState } from './answering.ts'
@@ -12,29 +13,31 @@ import { arrivedOf } from './arrived.ts'
 import { fail } from './errors.ts'
 import type { Answered } from './outcome-store.ts'
 import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
-import { type Intent, LeftOut, storeTransfers } from './record.ts'
-import { recordTransfer } from './rounds.ts'
+import { type Intent, type RefundNote, RejectedIntents, storeTransfers } from './record.ts'
+import { recordTransfer } from './record-batches.ts'
 import type { NewTransfer, Transfer, TransferListQuery } from './schema.ts'
 import { findOwnTransfer, listTransfers, type TransferId, type TransferRow } from './store.ts'
 import { waitForOutcome } from './waiting.ts'
 
 /**
- * Moves money out of a managed wallet, once. The intent, its first nonce and the Idempotency-Key commit together before anything is
- * signed; from then on the lane brings it to the chain whatever happens to this process. Waits for a block for a while, and says
- * `pending` where none came: the end is then told by an event.
+ * Moves money from a managed wallet, once. The intent, its first nonce and the Idempotency-Key commit together before anything is signed;
+ * from then on the lane executes it even if this process dies. Waits for a block for a limited time, and returns `pending` if none came: an
+ * event then reports the outcome. One that needs an approval is answered with 202 at once.
  */
-export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Transfer> {
+export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Transfer | Reply> {
   const kind = { operation: 'transfer', action: 'transfers.create' } as const
   return answer(ctx, await makeTransfer(ctx, request, kind), ctx.transferWaitMs)
 }
 
-/** As what a transfer is judged by the spend policy, and what the audit log calls it. */
+/** The transfer's operation for the spend policy, and its action in the audit log. */
 export interface TransferKind {
   readonly operation: PolicyOperation
   readonly action: string
 }
 
-/** The same for a caller who waits for no block: he is answered that it is under way, so an event tells the end, whatever it is. */
+/**
+ * Creates a transfer without waiting for a block: the response says that it is in progress, so an event reports the outcome in any case.
+ */
 export function queueTransfer(ctx: Ctx, request: NewTransfer, kind: TransferKind): Promise<TransferId> {
   return makeTransfer(ctx, request, { ...kind, answered: 'pending' })
 }
@@ -55,22 +58,32 @@ async function makeTransfer(
   })
 }
 
-/** A row of another feature that is written in the transaction of the transfer that it is about. */
+/** A row of another feature that is written in the transaction of its transfer. */
 export interface Attached {
   /** Runs before anything of the transfer is locked or written. */
   readonly lock: (tx: Tx) => Promise<void>
-  /** Runs after it, last in the transaction. */
+  /** Runs last in the transaction, after the transfer is stored. */
   readonly write: (tx: Tx, transferId: TransferId) => Promise<void>
+  /** What the transfer is for, for the person who approves it. */
+  readonly refund: RefundNote
 }
 
 /**
- * Makes a transfer together with another feature's row: both are stored or neither is. It waits for no block; an event reports the end.
+ * Creates a transfer together with another feature's row: both are stored or neither is. It waits for no block; an event reports the end.
  */
-export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write }: Attached): Promise<void> {
+export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write, refund }: Attached): Promise<void> {
   return retryOnContention(ctx, async () => {
     const plan = await planTransfer(ctx, request)
     await prepareTransfer(ctx, plan)
-    const intent = { ctx, request, plan, purpose: 'transfer', operation: 'transfer', answered: 'pending' } as const
+    const intent = {
+      ctx,
+      request,
+      plan,
+      purpose: 'transfer',
+      operation: 'transfer',
+      refund,
+      answered: 'pending',
+    } as const
     await underPolicy(ctx, async (tx) => {
       await lock(tx)
       await write(tx, await storeOne(tx, intent))
@@ -78,12 +91,12 @@ export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write }: 
   })
 }
 
-/** Before `storeTransfer`, and outside any transaction: asks the chain for the first nonces of accounts that never sent. */
+/** Reads the first nonces of accounts that never sent from the chain. Call it before `storeTransfer`, outside any transaction. */
 export async function prepareTransfer(ctx: Ctx, plan: TransferPlan): Promise<void> {
   for (const { sender } of plan.steps) await ctx.lanes.prepare(plan.network, sender)
 }
 
-/** Stores the planned transfer of a withdrawal in the caller's transaction, as `recordTransfer` does a caller's own. */
+/** Stores the planned transfer of a withdrawal in the caller's transaction, as `recordTransfer` does for a caller's own. */
 export async function storeTransfer(
   ctx: Ctx,
   tx: Tx,
@@ -94,26 +107,33 @@ export async function storeTransfer(
 
 async function storeOne(tx: Tx, intent: Intent): Promise<TransferId> {
   const [outcome] = await storeTransfers(tx, [intent]).catch((error: unknown) => {
-    throw error instanceof LeftOut ? (error.causes.get(intent) ?? error) : error
+    throw error instanceof RejectedIntents ? (error.causes.get(intent) ?? error) : error
   })
   if (outcome === undefined || outcome instanceof Error) throw outcome ?? new Error('a transfer was not stored')
   return outcome
 }
 
-/** The present state of a transfer, for a repeat of a request whose answer was never given: it waits as the first one did. */
-export function transferState(ctx: Ctx, transferId: string): Promise<Transfer> {
+/** The present state of a transfer, for a repeated request whose first response was never stored: it waits as the first one did. */
+export function transferState(ctx: Ctx, transferId: string): Promise<Transfer | Reply> {
   return answer(ctx, id('wtx').parse(transferId), ctx.transferWaitMs)
 }
 
-async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer> {
+async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer | Reply> {
   await waitForOutcome(ctx.db, transferId, waitMs)
   const row = await answeredState(ctx.db, transferId)
+  if (row.approvalId !== null) return answerWaiting(ctx, row)
   if (row.reason !== null && !isOnItsWay(row))
     throw fail('transfer-reverted', { transferId, txHash: row.txHash, reason: row.reason })
-  return shown(row)
+  return shown(row, null)
 }
 
-/** A bridge takes minutes: whoever asked is answered as soon as a block has its first half. */
+/** 202 while the transfer waits for its approval, so that a repeat with its Idempotency-Key returns the later state. */
+async function answerWaiting(ctx: Ctx, row: TransferRow): Promise<Transfer | Reply> {
+  const transfer = await shownOne(ctx, row)
+  return transfer.approval?.status === 'waiting' ? new Reply(202, transfer) : transfer
+}
+
+/** Whether a bridge transfer has left. A bridge takes minutes, so the response is sent as soon as a block has its first half. */
 function isOnItsWay({ route, leftAt }: TransferRow): boolean {
   return route === 'partner-bridge' && leftAt !== null
 }
@@ -121,17 +141,22 @@ function isOnItsWay({ route, leftAt }: TransferRow): boolean {
 export async function getTransfer(ctx: Ctx, transferId: TransferId): Promise<Transfer> {
   const row = await findOwnTransfer(ctx.db, ctx.tenant, transferId)
   if (row === undefined) throw fail('transfer-not-found')
-  return shown(row)
+  return shownOne(ctx, row)
 }
 
 export async function pageOfTransfers(ctx: Ctx, query: z.output<typeof TransferListQuery>): Promise<Page<Transfer>> {
   const { limit, cursor, fromWalletId } = query
   const rows = await listTransfers(ctx.db, ctx.tenant, { limit, after: openCursor(cursor), walletId: fromWalletId })
   const page = pageOf(rows, limit, (row) => row.id)
-  return { items: page.items.map(shown), next: page.next }
+  const approvals = await approvalStates(ctx, page.items)
+  return { items: page.items.map((row) => shown(row, approvals.get(row.approvalId) ?? null)), next: page.next }
 }
 
-function shown(row: TransferRow): Transfer {
+async function shownOne(ctx: Ctx, row: TransferRow): Promise<Transfer> {
+  return shown(row, (await approvalStates(ctx, [row])).get(row.approvalId) ?? null)
+}
+
+function shown(row: TransferRow, approval: ApprovalState | null): Transfer {
   const { feeSymbol, feeDecimals } = coinsOf(row)
   const amount = formatAmount(row.rawAmount, row.decimals)
   return {
@@ -156,6 +181,7 @@ function shown(row: TransferRow): Transfer {
     refundedAt: row.refundedAt,
     reference: row.reference,
     metadata: row.metadata,
+    approval,
     createdAt: row.createdAt,
     confirmedAt: row.confirmedAt,
   }

@@ -3,14 +3,14 @@ import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
-/** Nobody can say whether its money moved. Nothing of it is released. */
+/** Marks a transfer of which it is unknown whether its money moved. None of its reservations is released. */
 export async function markUnknown(tx: Tx, transferId: TransferId, now: Date): Promise<void> {
   await tx.run(sql`
     update transfers set status = 'pending', reason = null, confirmed_at = null, unknown_at = coalesce(unknown_at, ${now}), look_at = null
     where id = ${transferId} and ended_at is null`)
 }
 
-/** A transfer of which nobody can say whether its money moved. */
+/** A transfer of which it is unknown whether its money moved. */
 export interface UnknownTransfer {
   readonly transfer: TransferRow
   readonly unknownAt: Date
@@ -36,7 +36,7 @@ export async function listUnknown(db: Queryable, limit: number): Promise<Unknown
   return rows.map(({ unknownAt, sender, nonce, ...transfer }) => ({ transfer, unknownAt, sender, nonce }))
 }
 
-/** Locks a transfer of which nobody can say whether its money moved; undefined for any other. */
+/** Locks an unknown transfer; undefined for any other. */
 export async function lockUnknown(tx: Tx, transferId: TransferId): Promise<TransferId | undefined> {
   const row = await tx.maybeOne(
     z.object({ id: id('wtx') }),

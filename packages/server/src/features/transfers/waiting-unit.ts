@@ -8,24 +8,24 @@ import { advanceUnit, leaveUnit } from './approval-store.ts'
 import { claimOf } from './claim.ts'
 import { end } from './ending.ts'
 import { planTransfer } from './plan.ts'
-import { replaceQuote, setLookAt } from './route-store.ts'
+import { replaceQuote, setNextPollAt } from './route-store.ts'
 import { storeSteps, unitOf } from './steps.ts'
 import { deleteSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
-/** Longest that a transfer waits for those before it at the same contract. */
+/** Longest that a transfer waits for earlier ones at the same contract. */
 const waitMsMax = 900_000
 const pollMs = 500
 
-/** Whether nothing of a transfer was given a nonce yet: it waits for another that approves and calls the same contract. */
+/** Whether no step of a transfer has a nonce: it waits for another that approves and calls the same contract. */
 export function isWaitingForUnit(transfer: TransferRow, steps: readonly StepRow[]): boolean {
   return transfer.partner !== null && steps.every(({ transactionId }) => transactionId === null)
 }
 
 /**
- * Begins a transfer when it is its turn. Its quote may be over by then, so it is planned again, for no less than it promised; where that cannot be,
- * it fails before anything was paid. Harmless twice: what is stored is stored under the transfer's lock, once.
+ * Begins a transfer when it is the first of its unit. Its quote may have expired, so it is planned again with at least the quoted amount;
+ * if that is not possible, it fails before anything was paid. Idempotent: stored once, under the transfer's lock.
  */
 export async function beginWaiting(ctx: Work, transfer: TransferRow): Promise<void> {
   const now = ctx.clock.now().getTime()
@@ -36,7 +36,7 @@ export async function beginWaiting(ctx: Work, transfer: TransferRow): Promise<vo
     return ctx.db.tx(async (tx) => {
       const locked = await lockTransfer(tx, transfer.id)
       if (isLate && locked.endedAt === null) return end(ctx, tx, locked.id, 'quote-expired')
-      await setLookAt(tx, locked.id, later)
+      await setNextPollAt(tx, locked.id, later)
     })
   }
   const own = forTenant(systemCtx(ctx), transfer)
@@ -68,7 +68,7 @@ async function begin(ctx: Ctx, transfer: TransferRow, later: Date): Promise<void
     const locked = await lockTransfer(tx, transfer.id)
     if (locked.endedAt !== null || locked.lookAt === null) return
     const [isCovered] = await areCovered(ctx, tx, [claim])
-    if (isCovered !== true || plan.quote === undefined) return setLookAt(tx, locked.id, later)
+    if (isCovered !== true || plan.quote === undefined) return setNextPollAt(tx, locked.id, later)
     await dropReservations(tx, locked.id)
     await deleteSteps(tx, locked.id)
     if (unitOf(plan) === undefined) await leaveUnit(tx, locked.id)

@@ -1,14 +1,15 @@
 import type { Db } from '../../platform/db/db.ts'
+import { rootOf } from '../../platform/db/fair-db.ts'
 import { pause } from '../../platform/work/loop.ts'
 import { listDecided, type TransferId } from './store.ts'
 
-const lookMs = 30
+const pollMs = 30
 
-/** Those of one process that wait for transfers of one database: one look at it serves all of them. */
+/** The waiters of one process on one database: one query serves all of them. */
 class Watch {
   readonly #db: Db
   readonly #waiting = new Map<TransferId, Set<() => void>>()
-  #looking = false
+  #polling = false
   #woken = Promise.withResolvers<void>()
 
   constructor(db: Db) {
@@ -22,20 +23,20 @@ class Watch {
     const waiters = this.#waiting.get(transferId) ?? new Set()
     this.#waiting.set(transferId, waiters.add(resolve))
     const timer = setTimeout(resolve, waitMs)
-    void this.#look()
+    void this.#poll()
     await promise
     clearTimeout(timer)
     waiters.delete(resolve)
     if (waiters.size === 0 && this.#waiting.get(transferId) === waiters) this.#waiting.delete(transferId)
   }
 
-  /** Something was written of some transfer: looks at once. */
+  /** Notifies that some transfer changed: polls immediately. */
   wake(): void {
     this.#woken.resolve()
   }
 
-  /** These have an outcome: whoever waits for them need not look. */
-  tell(transferIds: readonly TransferId[]): void {
+  /** Resolves the waiters of transfers that have an outcome, without another query. */
+  resolve(transferIds: readonly TransferId[]): void {
     for (const transferId of transferIds) {
       for (const resolve of this.#waiting.get(transferId) ?? []) resolve()
       this.#waiting.delete(transferId)
@@ -44,39 +45,40 @@ class Watch {
 
   async #untilWoken(): Promise<void> {
     const waiting = new AbortController()
-    await Promise.race([this.#woken.promise, pause(lookMs, waiting.signal)])
+    await Promise.race([this.#woken.promise, pause(pollMs, waiting.signal)])
     waiting.abort()
     this.#woken = Promise.withResolvers()
   }
 
-  /** Looks while anybody waits. A look that fails is followed by the next: whoever waits too long is answered by the row itself. */
-  async #look(): Promise<void> {
-    if (this.#looking) return
-    this.#looking = true
+  /** Polls while anyone waits. A failed query is followed by the next; a waiter that times out gets the state from the row. */
+  async #poll(): Promise<void> {
+    if (this.#polling) return
+    this.#polling = true
     while (this.#waiting.size > 0) {
       await this.#untilWoken()
       const decided = await listDecided(this.#db, [...this.#waiting.keys()]).catch(() => [])
-      this.tell(decided)
+      this.resolve(decided)
     }
-    this.#looking = false
+    this.#polling = false
   }
 }
 
 const watches = new WeakMap<Db, Watch>()
 
-/** Waits until a block says what became of a transfer, this long at most. */
+/** Waits until a block decides a transfer, for at most this long. */
 export async function waitForOutcome(db: Db, transferId: TransferId, waitMs: number): Promise<void> {
-  const watch = watches.get(db) ?? new Watch(db)
-  watches.set(db, watch)
+  const root = rootOf(db)
+  const watch = watches.get(root) ?? new Watch(root)
+  watches.set(root, watch)
   await watch.decided(transferId, waitMs)
 }
 
-/** Wakes those of this process who wait; elsewhere they look by themselves. Called after the commit of what they wait for. */
+/** Wakes the waiters of this process; other processes poll. Call it after the commit. */
 export function wakeWaiting(db: Db): void {
-  watches.get(db)?.wake()
+  watches.get(rootOf(db))?.wake()
 }
 
-/** Answers those of this process who wait for these, of which blocks have said what became of them. After the commit too. */
-export function tellWaiting(db: Db, transferIds: readonly TransferId[]): void {
-  watches.get(db)?.tell(transferIds)
+/** Resolves the waiters of this process for transfers that blocks have decided. Call it after the commit. */
+export function resolveWaiting(db: Db, transferIds: readonly TransferId[]): void {
+  watches.get(rootOf(db))?.resolve(transferIds)
 }

@@ -3,7 +3,10 @@ import type { Vault, VaultChange } from './schema.ts'
 import { describeVault } from './store.ts'
 import { lockWritable, shownVault, type VaultId } from './vault.ts'
 
-/** Changes the description and the metadata of a vault that is not sealed. No seal covers either, and no event reports it. */
+/**
+ * Changes the description and the metadata of a vault that is not sealed. The seal does not cover them, and no event reports the
+ * change.
+ */
 export function changeVault(ctx: Ctx, vaultId: VaultId, change: VaultChange): Promise<Vault> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockWritable(tx, ctx, vaultId)

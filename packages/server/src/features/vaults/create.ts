@@ -4,14 +4,14 @@ import type { Tx } from '../../platform/db/db.ts'
 import { type Id, newId, type PaymentId } from '../../platform/ids.ts'
 import { type Plan, planOf } from '../plans/index.ts'
 import { appendVaultEvent } from './events.ts'
-import { tellExpiring } from './expiring.ts'
+import { publishExpiring } from './expiring.ts'
 import { refuseWithoutPayments, takeOrRefuse } from './quota.ts'
 import type { NewVault, Vault } from './schema.ts'
 import { insertVault, type VaultRow } from './store.ts'
 import { lifetimeFrom } from './ttl.ts'
 import { shownVault } from './vault.ts'
 
-/** Makes a vault for whoever asks: not when the month's payments are used up, nor beyond the active vaults of the plan. */
+/** Creates a vault for the caller. Refused when the month's payments are used up, or above the plan's limit of active vaults. */
 export function createVault(ctx: Ctx, request: NewVault): Promise<Vault> {
   return ctx.db.tx(async (tx) => {
     const plan = await planOf(tx, ctx.tenant.organisationId)
@@ -23,7 +23,7 @@ export function createVault(ctx: Ctx, request: NewVault): Promise<Vault> {
 export interface VaultOrder {
   readonly description?: string | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
-  /** The plan's default when left out. */
+  /** The plan's default if omitted. */
   readonly ttlSeconds?: number | undefined
   readonly sessionId: Id<'sess'> | null
   readonly paymentId: PaymentId | null
@@ -32,9 +32,9 @@ export interface VaultOrder {
 const blank = { sessionId: null, paymentId: null }
 
 /**
- * Makes a vault in the caller's transaction, for a payment that was taken already: the month's count of payments does not
- * stand in its way. Takes the counter of active vaults: the caller asks for no lock after it that a holder of a vault's row
- * may be waiting behind.
+ * Creates a vault in the caller's transaction, for a payment that was already accepted: the month's count of payments does not
+ * refuse it. It locks the counter of active vaults. The caller must not take a lock afterwards that an owner of a vault's row may
+ * be waiting behind.
  */
 export async function createVaultIn(tx: Tx, ctx: Ctx, order: VaultOrder): Promise<VaultRow> {
   return open(tx, ctx, await planOf(tx, ctx.tenant.organisationId), order)
@@ -47,7 +47,7 @@ async function open(tx: Tx, ctx: Ctx, plan: Plan, order: VaultOrder): Promise<Va
   await insertVault(tx, ctx.tenant, made)
   const payload = { description: made.description, expiresAt: lifetime.expiresAt.toISOString() }
   const { vault } = await appendVaultEvent(tx, ctx, made, { type: 'vault.created', payload })
-  return lifetime.expiringDue === null ? tellExpiring(tx, ctx, vault) : vault
+  return lifetime.expiringDue === null ? publishExpiring(tx, ctx, vault) : vault
 }
 
 function newRow(ctx: Ctx, { description, metadata, sessionId, paymentId }: VaultOrder) {

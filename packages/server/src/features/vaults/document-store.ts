@@ -21,7 +21,7 @@ export interface NewDocumentRow extends Omit<DocumentRow, 'data'> {
   readonly content: string
 }
 
-/** Writes a document; the caller holds its vault's row. */
+/** Writes a document; the caller has locked its vault's row. */
 export async function insertDocument(
   tx: Tx,
   tenant: Tenant,
@@ -48,7 +48,10 @@ export function findDocument(
   )
 }
 
-/** A vault's documents, oldest first, with the data of as many of the first as together fit; of the others null. */
+/**
+ * Returns a vault's documents, oldest first. The first ones have their data as long as all of it fits the limit; the data of the
+ * others is null.
+ */
 export function listDocuments(
   db: Queryable,
   tenant: Tenant,
@@ -75,7 +78,7 @@ export const FileRow = z.object({
 })
 export type FileRow = z.output<typeof FileRow>
 
-/** A vault's files, oldest first. */
+/** Returns a vault's files, oldest first. */
 export function listFiles(db: Queryable, tenant: Tenant, vaultId: VaultId): Promise<FileRow[]> {
   return db.many(
     FileRow,

@@ -13,8 +13,8 @@ import { findVault } from './store.ts'
 import { lockWritable, type VaultId } from './vault.ts'
 
 /**
- * Puts a document into a vault. Its data is kept as canonical JSON, the text that size and hash are taken over and that
- * the seal will cover; both are reckoned before anything is locked.
+ * Adds a document to a vault. Its data is stored as canonical JSON, the text that size, hash and seal cover; size and hash are
+ * computed before anything is locked.
  */
 export function addDocument(ctx: Ctx, vaultId: VaultId, { name, data }: NewDocument): Promise<VaultDocument> {
   const bytes = documentContent(data)
@@ -34,14 +34,14 @@ export function addDocument(ctx: Ctx, vaultId: VaultId, { name, data }: NewDocum
     await appendVaultEvent(tx, ctx, vault, {
       type: 'document.added',
       payload,
-      grown: { documents: 1, bytes: size },
+      growth: { documents: 1, bytes: size },
     })
     await takeOrRefuse(tx, ctx, plan, { kind: 'storageBytes', count: size })
     return { ...document, data }
   })
 }
 
-/** One document with its data. */
+/** Returns one document with its data. */
 export async function getDocument(ctx: Ctx, vaultId: VaultId, documentId: Id<'doc'>): Promise<VaultDocument> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw fail('vault-not-found')

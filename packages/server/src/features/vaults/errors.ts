@@ -35,8 +35,8 @@ export const fail = defineErrors({
   },
 })
 
-/** What an operation on one vault may answer. */
+/** Errors of an operation on one vault. */
 export const notFound = { 'vault-not-found': fail.table['vault-not-found'] }
 
-/** What any write into a vault may answer. */
+/** Errors of any write into a vault. */
 export const notWritable = { ...notFound, 'vault-sealed': fail.table['vault-sealed'] }

@@ -4,8 +4,8 @@ import { sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import type { VaultEvent } from './schema.ts'
 
-/** What a write adds to its vault. */
-export interface Grown {
+/** What a write adds to its vault's counts. */
+export interface VaultGrowth {
   readonly documents: number
   readonly files: number
   readonly bytes: number
@@ -14,18 +14,18 @@ export interface Grown {
 export interface NewLink {
   readonly event: VaultEvent
   readonly at: Date
-  /** From 1; the caller holds the vault's row, so that nobody else gives the same. */
+  /** From 1; unique, because the caller has locked the vault's row. */
   readonly sequence: number
-  /** The event chain's head with this event. */
+  /** Head of the event chain including this event. */
   readonly hash: string
-  /** What the event itself counts for, in bytes. */
+  /** Storage that the event itself counts for, in bytes. */
   readonly size: number
-  readonly grown: Grown
+  readonly growth: VaultGrowth
 }
 
-/** Writes an event and moves the vault's head to it, in one statement; the caller holds the vault's row. */
+/** Writes an event and moves the vault's head to it, in one statement; the caller has locked the vault's row. */
 export async function insertLink(tx: Tx, tenant: Tenant, link: NewLink): Promise<void> {
-  const { event, at, sequence, hash, size, grown } = link
+  const { event, at, sequence, hash, size, growth } = link
   const { organisationId, environment } = tenant
   await tx.run(sql`
     with written as (
@@ -34,11 +34,11 @@ export async function insertLink(tx: Tx, tenant: Tenant, link: NewLink): Promise
         ${JSON.stringify(event.payload)}, ${size}, ${at})
     )
     update vaults set event_count = ${sequence}, event_hash = ${hash}, event_at = ${at},
-      document_count = document_count + ${grown.documents}, file_count = file_count + ${grown.files}, bytes = bytes + ${grown.bytes}
+      document_count = document_count + ${growth.documents}, file_count = file_count + ${growth.files}, bytes = bytes + ${growth.bytes}
     where organisation_id = ${organisationId} and environment = ${environment} and id = ${event.vaultId}`)
 }
 
-/** An event as it is stored; `sequence` is its place in the vault's order. */
+/** A stored event; `sequence` is its place in the vault's order. */
 export const VaultEventRow = z.object({
   sequence: z.number(),
   id: id('evt'),

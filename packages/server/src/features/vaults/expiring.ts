@@ -4,18 +4,18 @@ import { appendVaultEvent } from './events.ts'
 import type { VaultRow } from './store.ts'
 
 /**
- * Tells that a vault will end within the hour, to webhooks and, unless it is sealed, to its stream: `vault.sealed` is a
- * stream's last event. The caller holds the row and has cleared, or clears, what made it due.
+ * Reports that a vault ends within the hour, to webhooks and, unless it is sealed, to its stream: `vault.sealed` is a stream's
+ * last event. The caller has locked the row and clears the due time of the report.
  */
-export async function tellExpiring(tx: Tx, ctx: Ctx, vault: VaultRow): Promise<VaultRow> {
+export async function publishExpiring(tx: Tx, ctx: Ctx, vault: VaultRow): Promise<VaultRow> {
   if (vault.expiresAt === null) throw new Error('a persisted vault does not expire')
   const payload = { expiresAt: vault.expiresAt.toISOString() }
   await ctx.publish(tx, 'vault.expiring', { vaultId: vault.id, ...payload })
-  return tellStream(tx, ctx, vault, { type: 'vault.expiring', payload })
+  return appendUnlessSealed(tx, ctx, vault, { type: 'vault.expiring', payload })
 }
 
-/** Appends to the stream of a vault that still has one. */
-export async function tellStream(
+/** Appends an event to the vault's stream unless the vault is sealed. */
+export async function appendUnlessSealed(
   tx: Tx,
   ctx: Ctx,
   vault: VaultRow,

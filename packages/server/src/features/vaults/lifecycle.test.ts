@@ -3,8 +3,8 @@ import {
   aVaultStage,
   countersOf,
   hourMs,
+  reportOf,
   streamOf,
-  toldOf,
   type VaultStage,
 } from '../../../test/stories/vaults-stage.ts'
 import type { Org } from '../../../test/world.ts'
@@ -17,37 +17,37 @@ beforeAll(async () => {
 })
 afterAll(() => stage.world.stop())
 
-async function toldTypes(org: Org, vaultId: string): Promise<string[]> {
-  return (await toldOf(stage.world, org)).filter(({ payload }) => payload.vaultId === vaultId).map(({ type }) => type)
+async function reportedTypes(org: Org, vaultId: string): Promise<string[]> {
+  return (await reportOf(stage.world, org)).filter(({ payload }) => payload.vaultId === vaultId).map(({ type }) => type)
 }
 
 async function streamTypes(vaultId: string): Promise<string[]> {
   return (await streamOf(stage.world, vaultId)).map(({ event }) => event.type)
 }
 
-test('the end is told one hour before, once, to webhooks and to the stream', async () => {
+test('the end is reported one hour before, once, to webhooks and to the stream', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org, { ttl: '3h' })
   const expiresAt = new Date(stage.now().getTime() + 3 * hourMs).toISOString()
   stage.pass(2 * hourMs - 1)
   await stage.follow()
-  expect(await toldTypes(org, id)).toEqual([])
+  expect(await reportedTypes(org, id)).toEqual([])
   stage.pass(1)
   for (let round = 0; round < 3; round++) await stage.follow()
-  expect(await toldOf(stage.world, org)).toEqual([{ type: 'vault.expiring', payload: { vaultId: id, expiresAt } }])
+  expect(await reportOf(stage.world, org)).toEqual([{ type: 'vault.expiring', payload: { vaultId: id, expiresAt } }])
   const last = (await streamOf(stage.world, id)).at(-1)
   expect(last?.event).toMatchObject({ type: 'vault.expiring', payload: { expiresAt } })
 })
 
-test.each(['1m', '60m', '1h'])('a vault made for %s is told to expire as it is made', async (ttl) => {
+test.each(['1m', '60m', '1h'])('a vault created for %s is reported as expiring at once', async (ttl) => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org, { ttl })
   expect(await streamTypes(id)).toEqual(['vault.created', 'vault.expiring'])
   await stage.follow()
-  expect(await toldTypes(org, id)).toEqual(['vault.expiring'])
+  expect(await reportedTypes(org, id)).toEqual(['vault.expiring'])
 })
 
-test('extending tells anew: after the hour before the new end, or at once when that is near', async () => {
+test('extending reports the new end again: one hour before it, or at once if it is near', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org, { ttl: '2h' })
   stage.pass(hourMs)
@@ -57,12 +57,12 @@ test('extending tells anew: after the hour before the new end, or at once when t
   expect([extended.status, extended.body.ttl]).toEqual([200, expiresAt])
   stage.pass(4 * hourMs - 1)
   await stage.follow()
-  expect(await toldTypes(org, id)).toEqual(['vault.expiring', 'vault.extended'])
+  expect(await reportedTypes(org, id)).toEqual(['vault.expiring', 'vault.extended'])
   stage.pass(1)
   await stage.follow()
   await stage.call(org, 'POST', `/vaults/${id}/extend`, { ttl: '1h' })
   await stage.follow()
-  expect(await toldTypes(org, id)).toEqual([
+  expect(await reportedTypes(org, id)).toEqual([
     'vault.expiring',
     'vault.extended',
     'vault.expiring',
@@ -79,27 +79,27 @@ test('extending tells anew: after the hour before the new end, or at once when t
   ])
 })
 
-test('a sealed vault is told to expire on webhooks alone', async () => {
+test('the end of a sealed vault is reported to webhooks only', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org, { ttl: '2h' })
   await stage.call(org, 'POST', `/vaults/${id}/seal`, {})
   stage.pass(hourMs)
   await stage.follow()
-  expect(await toldTypes(org, id)).toEqual(['vault.sealed', 'vault.expiring'])
+  expect(await reportedTypes(org, id)).toEqual(['vault.sealed', 'vault.expiring'])
   expect(await streamTypes(id)).toEqual(['vault.created', 'vault.sealed'])
 })
 
-test('a persisted vault neither expires nor is told to', async () => {
+test('a persisted vault neither expires nor is reported as expiring', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org, { ttl: '2h' })
   await stage.call(org, 'POST', `/vaults/${id}/persist`)
   stage.pass(1_000 * hourMs)
   await stage.follow()
-  expect(await toldTypes(org, id)).toEqual(['vault.persisted'])
+  expect(await reportedTypes(org, id)).toEqual(['vault.persisted'])
   expect((await stage.call(org, 'GET', `/vaults/${id}`)).body).toMatchObject({ status: 'persisted', ttl: null })
 })
 
-test('at its end a vault goes with all that it held, its counts come back, and it is told once', async () => {
+test('at its end a vault is deleted with its contents, its counts are released, and one event reports it', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org, { ttl: '1h' })
   const expiredAt = new Date(stage.now().getTime() + hourMs).toISOString()
@@ -110,11 +110,11 @@ test('at its end a vault goes with all that it held, its counts come back, and i
     values (${id}, 'fil_01h455vb4pex5vsknk084sn02q', ${org.id}, 'test', 'a', 'text/plain', 5, 'ab', 'blob-expired', ${stage.now()})`)
   stage.pass(hourMs + 5)
   for (let round = 0; round < 3; round++) await stage.follow()
-  expect((await toldOf(stage.world, org)).at(-1)).toEqual({
+  expect((await reportOf(stage.world, org)).at(-1)).toEqual({
     type: 'vault.expired',
     payload: { vaultId: id, expiredAt },
   })
-  expect(await toldTypes(org, id)).toEqual(['vault.expiring', 'vault.expired'])
+  expect(await reportedTypes(org, id)).toEqual(['vault.expiring', 'vault.expired'])
   for (const rows of [
     sql`select 1 from vaults where id = ${id}`,
     sql`select 1 from vault_documents where vault_id = ${id}`,
@@ -126,28 +126,28 @@ test('at its end a vault goes with all that it held, its counts come back, and i
   expect(await countersOf(stage.world, org)).toEqual({ activeVaults: 0, persistedVaults: 0, storageBytes: 0 })
 })
 
-test('what came due while every process was down is told when one is back, the warning before the end', async () => {
+test('what became due while every process was down is reported when one is back, the warning before the end', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org, { ttl: '2h' })
   stage.pass(500 * hourMs)
   await stage.follow()
-  expect(await toldTypes(org, id)).toEqual(['vault.expiring', 'vault.expired'])
+  expect(await reportedTypes(org, id)).toEqual(['vault.expiring', 'vault.expired'])
 })
 
-test('of more vaults than one round takes, every one is told and swept', async () => {
+test('of more vaults than one batch takes, every one is reported and swept', async () => {
   const org = await stage.world.organisation('enterprise')
   const ids = await Promise.all(Array.from({ length: 120 }, () => stage.vault(org, { ttl: '2h' })))
   stage.pass(hourMs)
   await stage.follow()
-  expect((await toldOf(stage.world, org)).map(({ payload }) => payload.vaultId).sort()).toEqual(ids.sort())
+  expect((await reportOf(stage.world, org)).map(({ payload }) => payload.vaultId).sort()).toEqual(ids.sort())
   stage.pass(hourMs)
   await stage.follow()
-  const expired = (await toldOf(stage.world, org)).filter(({ type }) => type === 'vault.expired')
+  const expired = (await reportOf(stage.world, org)).filter(({ type }) => type === 'vault.expired')
   expect(expired.map(({ payload }) => payload.vaultId).sort()).toEqual(ids.sort())
   expect(await countersOf(stage.world, org)).toMatchObject({ activeVaults: 0 })
 })
 
-test('one tenant’s trouble does not keep another’s vaults', async () => {
+test('one tenant’s failure does not block another’s vaults', async () => {
   const [broken, sound] = [await stage.world.organisation('pro'), await stage.world.organisation('pro')]
   const ids = [await stage.vault(broken, { ttl: '1h' }), await stage.vault(sound, { ttl: '1h' })] as const
   const { db } = stage.world.database
@@ -157,9 +157,9 @@ test('one tenant’s trouble does not keep another’s vaults', async () => {
   await db.run(sql`update vaults set description = 'kept' where id = ${ids[0]}`)
   stage.pass(hourMs)
   await stage.follow()
-  expect(await toldTypes(sound, ids[1])).toEqual(['vault.expiring', 'vault.expired'])
-  expect(await toldTypes(broken, ids[0])).toEqual(['vault.expiring'])
+  expect(await reportedTypes(sound, ids[1])).toEqual(['vault.expiring', 'vault.expired'])
+  expect(await reportedTypes(broken, ids[0])).toEqual(['vault.expiring'])
   await db.run(sql`drop trigger refuse on vaults`)
   await stage.follow()
-  expect(await toldTypes(broken, ids[0])).toEqual(['vault.expiring', 'vault.expired'])
+  expect(await reportedTypes(broken, ids[0])).toEqual(['vault.expiring', 'vault.expired'])
 })

@@ -2,21 +2,21 @@ import type { Ctx, Tenant } from '../../platform/ctx.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { tellExpiring } from './expiring.ts'
-import { listTenantsWithDueVaults, lockExpiring, lockLapsed, markExpiringTold } from './lapse-store.ts'
-import { giveBack } from './quota.ts'
+import { publishExpiring } from './expiring.ts'
+import { listTenantsWithDueVaults, lockExpired, lockExpiring, markExpiringReported } from './expiry-store.ts'
+import { releaseCounts } from './quota.ts'
 import { deleteVaults } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-/** Vaults of one transaction, and tenants of one round. */
+/** Most vaults per transaction, and tenants per run. */
 const batchMax = 50
 const tenantsMax = 500
 
 /**
- * Tells of vaults that end within the hour, and deletes those whose end has come. Each is held by one transaction that
- * tells and marks, or tells and deletes, so that any number of processes, killed at any moment, tell it once; what was due
- * while all of them were down is told when one is back, in its order.
+ * Reports vaults that end within the hour, and deletes those that have expired. One transaction locks each, reports it, and marks
+ * or deletes it, so that any number of processes, killed at any moment, report it once. What became due while all of them were
+ * down is reported in order when one is back.
  */
 export const followVaults: Recurring = {
   name: 'vaults.follow',
@@ -26,8 +26,8 @@ export const followVaults: Recurring = {
       try {
         await followTenant(ctx, tenant)
       } catch (error) {
-        // One tenant's trouble must not keep the others' vaults.
-        ctx.log.error({ err: error, ...tenant }, 'vaults that are due could not be followed; they stay due')
+        // One tenant's failure must not block the others' vaults.
+        ctx.log.error({ err: error, ...tenant }, 'due vaults could not be processed; they stay due')
       }
     }
   },
@@ -43,8 +43,8 @@ function tellBatch(ctx: Ctx): Promise<number> {
   return ctx.db.tx(async (tx) => {
     const due = await lockExpiring(tx, ctx.tenant, { now: ctx.clock.now(), limit: batchMax })
     for (const vault of due) {
-      await markExpiringTold(tx, ctx.tenant, vault.id)
-      await tellExpiring(tx, ctx, vault)
+      await markExpiringReported(tx, ctx.tenant, vault.id)
+      await publishExpiring(tx, ctx, vault)
     }
     return due.length
   })
@@ -53,7 +53,7 @@ function tellBatch(ctx: Ctx): Promise<number> {
 function expireBatch(ctx: Ctx): Promise<number> {
   return ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
-    const expired = await lockLapsed(tx, ctx.tenant, { now, limit: batchMax })
+    const expired = await lockExpired(tx, ctx.tenant, { now, limit: batchMax })
     if (expired.length === 0) return 0
     const unannounced = expired.filter(({ expiringDue }) => expiringDue !== null)
     const expiring = unannounced.map(({ id, expiresAt }) => ({ vaultId: id, expiresAt: expiresAt.toISOString() }))
@@ -67,7 +67,7 @@ function expireBatch(ctx: Ctx): Promise<number> {
       now,
     )
     const storageBytes = expired.reduce((sum, { bytes }) => sum + bytes, 0)
-    await giveBack(tx, ctx, { activeVaults: expired.length, storageBytes })
+    await releaseCounts(tx, ctx, { activeVaults: expired.length, storageBytes })
     tx.afterCommit(() => {
       for (const { id } of expired) ctx.vaultNews?.(id)
     })

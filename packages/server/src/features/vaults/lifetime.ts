@@ -2,49 +2,49 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { refuseFullStream } from './events.ts'
-import { tellExpiring, tellStream } from './expiring.ts'
-import { giveBack, holdPlace, takeOrRefuse } from './quota.ts'
+import { appendUnlessSealed, publishExpiring } from './expiring.ts'
+import { lockPlace, releaseCounts, takeOrRefuse } from './quota.ts'
 import type { ExtendRequest, Vault } from './schema.ts'
 import { markPersisted, setLifetime } from './store.ts'
 import { lifetimeFrom } from './ttl.ts'
 import { lockPresent, shownVault, type VaultId } from './vault.ts'
 
 /**
- * Gives the vault a new end, counted from now, sealed or not; a shorter time brings the end nearer. That the end comes is
- * told anew.
+ * Gives the vault a new end, counted from now, sealed or not; a shorter time brings the end nearer. The new end is reported
+ * again.
  */
 export function extendVault(ctx: Ctx, vaultId: VaultId, { ttl }: ExtendRequest): Promise<Vault> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
     if (vault.persistedAt !== null) throw fail('vault-persisted')
     if (vault.sealedAt === null) refuseFullStream(vault)
-    await holdPlace(tx, ctx, vault)
+    await lockPlace(tx, ctx, vault)
     const lifetime = lifetimeFrom(ctx, await planOf(tx, ctx.tenant.organisationId), ttl)
     await setLifetime(tx, ctx.tenant, vaultId, lifetime)
     const payload = { expiresAt: lifetime.expiresAt.toISOString() }
     await ctx.publish(tx, 'vault.extended', { vaultId, ...payload })
-    const told = await tellStream(tx, ctx, { ...vault, ...lifetime }, { type: 'vault.extended', payload })
-    return shownVault(ctx.tenant, lifetime.expiringDue === null ? await tellExpiring(tx, ctx, told) : told)
+    const reported = await appendUnlessSealed(tx, ctx, { ...vault, ...lifetime }, { type: 'vault.extended', payload })
+    return shownVault(ctx.tenant, lifetime.expiringDue === null ? await publishExpiring(tx, ctx, reported) : reported)
   })
 }
 
 /**
- * Keeps the vault until somebody deletes it, sealed or not. It leaves the plan's active vaults and counts among the
- * persisted ones alone. Again: nothing changes.
+ * Keeps the vault until it is deleted, sealed or not. It moves from the plan's active vaults to the persisted ones. Repeating it
+ * changes nothing.
  */
 export function persistVault(ctx: Ctx, vaultId: VaultId): Promise<Vault> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
     if (vault.persistedAt !== null) return shownVault(ctx.tenant, vault)
-    await holdPlace(tx, ctx, vault)
+    await lockPlace(tx, ctx, vault)
     const persistedAt = ctx.clock.now()
-    await giveBack(tx, ctx, { activeVaults: 1 })
+    await releaseCounts(tx, ctx, { activeVaults: 1 })
     const plan = await planOf(tx, ctx.tenant.organisationId)
     await takeOrRefuse(tx, ctx, plan, { kind: 'persistedVaults', count: 1 })
     await markPersisted(tx, ctx.tenant, vaultId, persistedAt)
     const payload = { persistedAt: persistedAt.toISOString() }
     await ctx.publish(tx, 'vault.persisted', { vaultId, ...payload })
     const kept = { ...vault, persistedAt, expiresAt: null, expiringDue: null }
-    return shownVault(ctx.tenant, await tellStream(tx, ctx, kept, { type: 'vault.persisted', payload }))
+    return shownVault(ctx.tenant, await appendUnlessSealed(tx, ctx, kept, { type: 'vault.persisted', payload }))
   })
 }

@@ -11,7 +11,10 @@ import type { VaultId } from './vault.ts'
 
 type ItemId = Id<'doc'> | Id<'fil'>
 
-/** The proof of a sealed vault, or of one item of it without the others. Anybody checks it offline with the service's public key. */
+/**
+ * Returns the proof of a sealed vault, or of one item without the others. Anybody can check it offline with the service's public
+ * key.
+ */
 export async function getProof(ctx: Ctx, vaultId: VaultId, itemId: ItemId | undefined): Promise<Proof> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw fail('vault-not-found')
@@ -25,7 +28,7 @@ async function wholeProof(ctx: Ctx, vaultId: VaultId): Promise<Proof> {
   return { ...proof, keys: await keysOf(ctx) }
 }
 
-/** Out of the item's own row and the tree that the seal left: a vault of 100,000 items costs no more than one of ten. */
+/** Reads the item's own row and the tree that the seal stored: a vault of 100,000 items costs no more than one of ten. */
 async function itemProof(ctx: Ctx, vault: VaultRow, itemId: ItemId): Promise<Proof> {
   const placed = await findPlaced(ctx.db, ctx.tenant, vault.id, itemId)
   if (placed === undefined) throw fail('item-not-found')
@@ -40,7 +43,7 @@ async function pathOf(ctx: Ctx, vaultId: VaultId, places: readonly number[]): Pr
   return (await findSealNodes(ctx.db, ctx.tenant, vaultId, places)) ?? pathOfOldSeal(ctx, vaultId, places)
 }
 
-/** Of a vault that was sealed before trees were kept: its tree is made once, and kept from then on. */
+/** Computes and stores the tree of a vault that was sealed before trees were stored. */
 async function pathOfOldSeal(ctx: Ctx, vaultId: VaultId, places: readonly number[]): Promise<string[]> {
   const proof = await findProof(ctx.db, ctx.tenant, vaultId)
   if (proof === undefined) throw fail('vault-not-found')

@@ -30,7 +30,7 @@ async function quotaOf(org: Org): Promise<unknown> {
   return (await stage.call(org, 'GET', '/vaults/quota')).body
 }
 
-test('the fourth active vault of hobby is refused, sealed ones counted, until one is deleted or its end has come', async () => {
+test('the fourth active vault of hobby is refused, counting sealed ones, until one is deleted or expires', async () => {
   const org = await stage.world.organisation('hobby')
   const [first, second] = [await stage.vault(org, { ttl: '2h' }), await stage.vault(org), await stage.vault(org)]
   await stage.call(org, 'POST', `/vaults/${first}/seal`, {})
@@ -74,7 +74,7 @@ test('persisting moves a vault from the active count to the persisted one, and t
   expect(await countersOf(stage.world, org)).toEqual({ activeVaults: 0, persistedVaults: 0, storageBytes: 0 })
 })
 
-test('a vault of hobby holds 50 documents', async () => {
+test('a vault of hobby takes 50 documents', async () => {
   const org = await stage.world.organisation('hobby')
   const id = await stage.vault(org)
   const add = () => stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: {} })
@@ -84,7 +84,7 @@ test('a vault of hobby holds 50 documents', async () => {
   expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: 100 })
 })
 
-test('documents fill the storage to the last byte and not beyond; what is gone is not in the way, swept or not', async () => {
+test('documents fill the storage to the last byte and not beyond; expired vaults do not count, swept or not', async () => {
   const org = await stage.world.organisation('hobby')
   const ctx = stage.ctx(org)
   const [going, staying] = [await stage.vault(org, { ttl: '2h' }), await stage.vault(org)]
@@ -103,7 +103,7 @@ test('documents fill the storage to the last byte and not beyond; what is gone i
   expect((await add(staying, 500)).status).toBe(201)
 })
 
-test('an emitted event counts its name, its payload and 128 bytes to storage, and there is none where that is full', async () => {
+test('an emitted event counts its name, its payload and 128 bytes to storage, and is refused if that is full', async () => {
   const org = await stage.world.organisation('hobby')
   const ctx = stage.ctx(org)
   const id = await stage.vault(org)
@@ -121,7 +121,7 @@ test('an emitted event counts its name, its payload and 128 bytes to storage, an
   expect(await quotaOf(org)).toMatchObject({ storageBytes: { used: 524_288_000 - first - 131 } })
 })
 
-test('of fifty events emitted at once as many are told as the storage has room for', async () => {
+test('of fifty events emitted in parallel as many are accepted as fit the remaining storage', async () => {
   const org = await stage.world.organisation('hobby')
   const ctx = stage.ctx(org)
   const id = await stage.vault(org)
@@ -132,7 +132,7 @@ test('of fifty events emitted at once as many are told as the storage has room f
   expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: 524_288_000 - 100 })
 })
 
-test('GET /billing/usage and GET /vaults/quota say the same of what is gone and not swept', async () => {
+test('GET /billing/usage and GET /vaults/quota agree about vaults that are expired and not swept', async () => {
   const org = await stage.world.organisation('hobby')
   const going = await stage.vault(org, { ttl: '2h' })
   const kept = await stage.vault(org)
@@ -152,7 +152,7 @@ test('GET /billing/usage and GET /vaults/quota say the same of what is gone and 
   expect(await both()).toMatchObject({ activeVaults: { used: 0 }, storageBytes: { used: 100 } })
 })
 
-test('who has used up the month’s payments makes no vault, and does next month', async () => {
+test('an organisation that used up the month’s payments creates no vault until the next month', async () => {
   const org = await stage.world.organisation('hobby')
   const ctx = stage.ctx(org)
   const month = stage.now().toISOString().slice(0, 7)

@@ -16,7 +16,7 @@ import {
   usageOf,
 } from '../plans/index.ts'
 import { fail } from './errors.ts'
-import { countLapsed, countUnpaid } from './lapse-store.ts'
+import { countExpired, countUnpaid } from './expiry-store.ts'
 import type { VaultQuota } from './schema.ts'
 import type { VaultRow } from './store.ts'
 import { isGone } from './vault.ts'
@@ -24,7 +24,7 @@ import { isGone } from './vault.ts'
 type Limits = Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl' | 'publish'>
 type VaultKind = Extract<UsageKind, 'activeVaults' | 'persistedVaults' | 'storageBytes'>
 
-/** In the order in which everybody locks them. */
+/** In the order in which they are locked everywhere. */
 const vaultKinds = ['activeVaults', 'persistedVaults', 'storageBytes'] as const satisfies readonly VaultKind[]
 
 export interface Taken {
@@ -33,11 +33,10 @@ export interface Taken {
 }
 
 /**
- * Counts more of a kind in the transaction that makes it, or refuses with the document's limit error. Vaults of payments that nobody has asked to
- * settle are in the counter and keep no other out, because they cost a stranger nothing. What belongs to
- * vaults that are gone but not swept is still in the counter and does not stand in the way: it is taken off before
- * anybody is refused, exactly, since whoever sweeps needs the counter that is held here. No vault row is asked for under
- * it, which could lock up.
+ * Counts more of a kind in the transaction that creates it, or refuses with the document's limit error. Vaults whose payments
+ * have no settlement request are in the counter but block no others, because they cost a stranger nothing. Contents of expired
+ * vaults are in the counter until they are swept and are subtracted before anything is refused; the figure is exact, since the
+ * sweep needs the counter that is locked here. No vault row is locked under the counter, because that could deadlock.
  */
 export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, count }: Taken): Promise<void> {
   const now = ctx.clock.now()
@@ -54,8 +53,10 @@ export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, coun
   await reportThresholds(tx, ctx, { kind, limit, used: used + count, exact })
 }
 
-/** Holds the counter of storage until the transaction ends and answers what is used, without what is gone and not swept. */
-export async function holdStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): Promise<number> {
+/**
+ * Locks the counter of storage until the transaction ends and returns what is used, without what has expired and is not swept.
+ */
+export async function lockStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): Promise<number> {
   const now = ctx.clock.now()
   const used = await lockCounter(tx, ctx.tenant, 'storageBytes', periodOf('storageBytes', now))
   return used - (await notCounted(tx, ctx.tenant, 'storageBytes', now))
@@ -63,21 +64,21 @@ export async function holdStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): P
 
 async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
   if (kind === 'persistedVaults') return 0
-  const lapsed = await countLapsed(db, tenant, now)
-  return kind === 'activeVaults' ? lapsed.vaults + (await countUnpaid(db, tenant, now)) : lapsed.bytes
+  const expired = await countExpired(db, tenant, now)
+  return kind === 'activeVaults' ? expired.vaults + (await countUnpaid(db, tenant, now)) : expired.bytes
 }
 
 /**
- * Holds the counters in which a vault that is to live past its present end has its place, so that nobody is given that place when the
- * end comes meanwhile. Throws where it came while they were waited for: by then the place may be another's.
+ * Locks the counters that a vault counts in before its end is extended, so that nobody else is given its place if it expires
+ * meanwhile. Throws if it expired while waiting for the locks: by then another vault may have its place.
  */
-export async function holdPlace(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vault: VaultRow): Promise<void> {
+export async function lockPlace(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vault: VaultRow): Promise<void> {
   for (const kind of vaultKinds) await lockCounter(tx, ctx.tenant, kind, periodOf(kind, ctx.clock.now()))
   if (isGone(vault, ctx.clock.now())) throw fail('vault-not-found')
 }
 
-/** Gives counts back. */
-export async function giveBack(
+/** Subtracts counts. */
+export async function releaseCounts(
   tx: Tx,
   ctx: Pick<Ctx, 'tenant' | 'clock'>,
   given: Readonly<Partial<Record<VaultKind, number>>>,
@@ -89,7 +90,7 @@ export async function giveBack(
   }
 }
 
-/** Refuses when the month's payments are used up: who can sell nothing more needs no vault more. */
+/** Refuses when the month's payments are used up. */
 export async function refuseWithoutPayments(tx: Tx, ctx: Limits, plan: Plan): Promise<void> {
   const limit = plan.paymentsPerMonth
   if (limit === unlimited) return
@@ -98,7 +99,7 @@ export async function refuseWithoutPayments(tx: Tx, ctx: Limits, plan: Plan): Pr
   if (current >= limit) throw limitError(ctx, 'payment-limit-reached', limit, current)
 }
 
-/** Refuses one more of what a single vault has a limit for. */
+/** Refuses one more item than a single vault may have. */
 export function refuseOver(
   ctx: Pick<Ctx, 'upgradeUrl'>,
   code: 'documents-per-vault-exceeded' | 'files-per-vault-exceeded',
@@ -108,7 +109,7 @@ export function refuseOver(
   if (limit !== unlimited && current >= limit) throw limitError(ctx, code, limit, current)
 }
 
-/** Refuses what would make a vault that no seal can hold, whatever the plan grants. */
+/** Refuses an item that would make the vault too large for a seal, whatever the plan grants. */
 export function refuseUnsealable(
   ctx: Pick<Ctx, 'upgradeUrl'>,
   code: 'documents-per-vault-exceeded' | 'files-per-vault-exceeded',
@@ -117,7 +118,7 @@ export function refuseUnsealable(
   refuseOver(ctx, code, sealLimits.itemsMax, documentCount + fileCount)
 }
 
-/** What is used and what the plan grants. A vault past its end counts no more, swept or not. */
+/** Returns what is used and what the plan grants. An expired vault does not count, swept or not. */
 export async function getVaultQuota(ctx: Ctx): Promise<VaultQuota> {
   const { figureOf } = await usageOf(ctx)
   return {

@@ -13,12 +13,12 @@ import { findVault, listVaults } from './store.ts'
 import { accessEndsAt } from './tokens/index.ts'
 import { shownVault, type VaultId } from './vault.ts'
 
-/** Bytes of documents' data that a vault's record carries in all; beyond it each document's own address has its data. */
+/** Most bytes of documents' data in a vault's record; the rest is available at each document's own address. */
 const dataBytesMax = 262_144
 
 /**
- * A vault with what it holds and its manifest: the signed one once it is sealed, before that what a seal would freeze. Nothing is held while it is read: of a vault that is being
- * written to, it may show a document that `eventCount` does not count yet.
+ * Returns a vault with its contents and its manifest: the signed one once it is sealed, before that what a seal would freeze.
+ * Nothing is locked while it is read: during a write it may show a document that `eventCount` does not count yet.
  */
 export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
@@ -38,7 +38,7 @@ export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> 
   }
 }
 
-/** Vaults that are not gone, newest first. */
+/** Returns a page of vaults that have not expired, newest first. */
 export async function pageOfVaults(ctx: Ctx, query: z.output<typeof VaultQuery>): Promise<Page<Vault>> {
   const page = { limit: query.limit, after: openCursor(query.cursor) }
   const rows = await listVaults(ctx.db, ctx.tenant, { status: query.status, now: ctx.clock.now() }, page)
@@ -48,7 +48,7 @@ export async function pageOfVaults(ctx: Ctx, query: z.output<typeof VaultQuery>)
 
 interface ShownTo {
   readonly file: FileRow
-  /** When the reader's own access ends, and every link with it. */
+  /** When the reader's own access ends; every link ends with it. */
   readonly accessEnd: Date | null
 }
 

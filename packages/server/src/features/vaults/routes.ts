@@ -40,6 +40,7 @@ const ttlError = { 'ttl-exceeds-plan': fail.table['ttl-exceeds-plan'] }
 const ofVaults: readonly Operation[] = [
   operation({
     id: 'vaults.create',
+    needs: { role: 'member', scope: 'vaults' },
     agent: 'adds',
     method: 'POST',
     path: '/vaults',
@@ -52,11 +53,12 @@ const ofVaults: readonly Operation[] = [
       'vault-quota-exceeded': planErrors['vault-quota-exceeded'],
       'payment-limit-reached': planErrors['payment-limit-reached'],
     },
-    turns: tenantTurns,
+    semaphores: tenantTurns,
     run: (ctx, { body }) => createVault(ctx, body),
   }),
   operation({
     id: 'vaults.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/vaults',
@@ -68,6 +70,7 @@ const ofVaults: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.quota',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/vaults/quota',
     summary: 'Get what vaults use and what the plan grants.',
@@ -76,10 +79,11 @@ const ofVaults: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/vaults/{id}',
-    summary: 'Get a vault with what it holds.',
+    summary: 'Get a vault with its contents.',
     params: VaultParams,
     output: VaultState,
     errors: notFound,
@@ -88,6 +92,7 @@ const ofVaults: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.update',
+    needs: { role: 'member', scope: 'vaults' },
     method: 'PATCH',
     path: '/vaults/{id}',
     summary: 'Change the description and metadata of a vault.',
@@ -95,17 +100,18 @@ const ofVaults: readonly Operation[] = [
     input: VaultChange,
     output: Vault,
     errors: notWritable,
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params, body }) => changeVault(ctx, params.id, body),
   }),
   operation({
     id: 'vaults.delete',
+    needs: { role: 'member', scope: 'vaults' },
     method: 'DELETE',
     path: '/vaults/{id}',
-    summary: 'Delete a vault with all that it holds.',
+    summary: 'Delete a vault with its contents.',
     params: VaultParams,
     errors: notFound,
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params }) => deleteVault(ctx, params.id),
   }),
 ]
@@ -113,8 +119,9 @@ const ofVaults: readonly Operation[] = [
 const ofContents: readonly Operation[] = [
   operation({
     id: 'vaults.documents.add',
+    needs: { role: 'member', scope: 'vaults' },
     agent: 'adds',
-    // A megabyte of data, and what JSON may add in writing it.
+    // A megabyte of data, and what JSON encoding may add.
     bodyBytesMax: 4 * 2 ** 20,
     method: 'POST',
     path: '/vaults/{id}/documents',
@@ -130,11 +137,12 @@ const ofContents: readonly Operation[] = [
       'documents-per-vault-exceeded': planErrors['documents-per-vault-exceeded'],
       'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
     },
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params, body }) => addDocument(ctx, params.id, body),
   }),
   operation({
     id: 'vaults.documents.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/vaults/{id}/documents/{docId}',
@@ -147,6 +155,7 @@ const ofContents: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.emit',
+    needs: { role: 'member', scope: 'vaults' },
     method: 'POST',
     path: '/vaults/{id}/emit',
     summary: 'Emit an event of your own to whoever watches the vault.',
@@ -159,7 +168,7 @@ const ofContents: readonly Operation[] = [
       ...fullStreamError,
       'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
     },
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params, body }) => emitEvent(ctx, params.id, body),
   }),
 ]
@@ -167,6 +176,7 @@ const ofContents: readonly Operation[] = [
 const ofLifecycle: readonly Operation[] = [
   operation({
     id: 'vaults.extend',
+    needs: { role: 'member', scope: 'vaults' },
     method: 'POST',
     path: '/vaults/{id}/extend',
     summary: 'Give a vault a new end, counted from now.',
@@ -174,11 +184,12 @@ const ofLifecycle: readonly Operation[] = [
     input: ExtendRequest,
     output: Vault,
     errors: { ...notFound, ...ttlError, ...fullStreamError, 'vault-persisted': fail.table['vault-persisted'] },
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params, body }) => extendVault(ctx, params.id, body),
   }),
   operation({
     id: 'vaults.persist',
+    needs: { role: 'member', scope: 'vaults' },
     method: 'POST',
     path: '/vaults/{id}/persist',
     summary: 'Keep a vault until it is deleted.',
@@ -188,24 +199,26 @@ const ofLifecycle: readonly Operation[] = [
       ...notFound,
       'persisted-vault-quota-exceeded': planErrors['persisted-vault-quota-exceeded'],
     },
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params }) => persistVault(ctx, params.id),
   }),
   operation({
     id: 'vaults.seal',
+    needs: { role: 'member', scope: 'vaults' },
     agent: 'ends',
     method: 'POST',
     path: '/vaults/{id}/seal',
-    summary: 'Make a vault read-only for ever and sign what it holds.',
+    summary: 'Make a vault permanently read-only and sign its contents.',
     params: VaultParams,
     input: SealRequest,
     output: Vault,
     errors: { ...notWritable, ...custodyErrors },
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params, body }) => sealVault(ctx, params.id, body),
   }),
   operation({
     id: 'vaults.proof',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/vaults/{id}/proof',

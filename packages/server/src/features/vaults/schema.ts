@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { AnyJsonObject, Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
 
-/** A time to live as the API writes it (`30m`, `24h`, `7d`), read into seconds. */
+/** A time to live as in the API (`30m`, `24h`, `7d`), parsed into seconds. */
 const Ttl = z
   .string()
   .transform((written, ctx) => {
@@ -18,7 +18,7 @@ const Ttl = z
   })
   .meta({ example: '24h' })
 
-/** Any JSON object that has a canonical text: what is hashed must come back as it was. */
+/** Any JSON object with a canonical text: what is hashed must be returned unchanged. */
 export const JsonData = AnyJsonObject.refine(
   hasFiniteNumbers,
   'must have no number beyond what a double-precision float holds',
@@ -36,7 +36,7 @@ export const NewVault = z.strictObject({
 })
 export type NewVault = z.output<typeof NewVault>
 
-/** What is left out stays as it is. */
+/** Omitted fields stay unchanged. */
 export const VaultChange = z.strictObject({
   description: text(2_000).nullable().optional().meta({ description: 'null takes it away.' }),
   metadata: Metadata.optional().meta({ description: 'Takes the place of all that was there.' }),
@@ -47,7 +47,7 @@ export const vaultStatuses = ['active', 'sealed', 'persisted'] as const
 export const VaultStatus = z.enum(vaultStatuses)
 export type VaultStatus = z.output<typeof VaultStatus>
 
-/** A vault as the document has it. `ttl` is the moment from which it is gone; null once it is persisted. */
+/** A vault as the document defines it. `ttl` is the instant at which it expires; null once it is persisted. */
 export const Vault = z.strictObject({
   id: id('vlt'),
   organisationId: id('org'),
@@ -73,7 +73,7 @@ export const VaultParams = z.strictObject({ id: id('vlt') })
 export const DocumentParams = z.strictObject({ id: id('vlt'), docId: id('doc') })
 export const VaultQuery = PageQuery.extend({ status: VaultStatus.optional() })
 
-/** A document. `size` and `sha256` are those of its data as canonical JSON (RFC 8785) in UTF-8. */
+/** A document. `size` and `sha256` cover its data as canonical JSON (RFC 8785) in UTF-8. */
 export const VaultDocument = z.strictObject({
   id: id('doc'),
   name: z.string(),
@@ -107,7 +107,7 @@ const SealedItem = z.strictObject({
   sha256: z.string(),
 })
 
-/** What a vault held when it was sealed: see `SealManifest` in the protocol package. */
+/** The contents of a vault when it was sealed: see `SealManifest` in the protocol package. */
 export const Manifest = z.strictObject({
   version: z.literal(1),
   vaultId: id('vlt'),
@@ -120,7 +120,7 @@ export const Manifest = z.strictObject({
 })
 export type Manifest = z.output<typeof Manifest>
 
-/** What a seal would freeze now: as `Manifest`, without the time of a seal, and signed by nobody. */
+/** What a seal would freeze now: `Manifest` without the time of a seal and without a signature. */
 const RunningManifest = Manifest.extend({ sealedAt: z.null() })
 export type RunningManifest = z.output<typeof RunningManifest>
 
@@ -134,7 +134,7 @@ export const VaultState = Vault.extend({
 })
 export type VaultState = z.input<typeof VaultState>
 
-/** Most bytes of a document's data as canonical JSON: 1 MB counts 2^20. */
+/** Most bytes of a document's data as canonical JSON: 1 MB is 2^20 bytes. */
 export const documentBytesMax = 2 ** 20
 
 export const NewDocument = z.strictObject({ name: text(255, 1), data: JsonData })
@@ -142,13 +142,13 @@ export type NewDocument = z.output<typeof NewDocument>
 
 const systemEvents = ['document.added', 'file.added', 'file.deleted']
 
-/** The name of an event of the caller's own. Those of the service are its alone, since readers end at `vault.sealed`. */
+/** The name of a caller's event. Names of the service's own events are reserved, since readers stop at `vault.sealed`. */
 const EventName = text(128, 1).refine(
   (name) => !name.startsWith('vault.') && !systemEvents.includes(name),
   `must not begin with "vault." nor be ${systemEvents.join(', ')}, which the service itself emits`,
 )
 
-/** What an event carries: bounded as metadata is, since every open stream sends it. */
+/** The payload of an event, bounded as metadata is, since every open stream sends it. */
 const EventPayload = Metadata.refine(hasFiniteNumbers, 'must have no number beyond what a double-precision float holds')
 
 export const NewVaultEvent = z.strictObject({ event: EventName, payload: EventPayload.optional() })

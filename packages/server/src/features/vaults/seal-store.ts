@@ -12,12 +12,12 @@ function sealed(tenant: Tenant, vaultId: VaultId): Sql {
   return sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId} and sealed_at is not null`
 }
 
-/** The manifest and its signed statement; undefined where the vault is gone or not sealed. */
+/** Returns the manifest and its signed statement; undefined if the vault is gone or not sealed. */
 export function findProof(db: Queryable, tenant: Tenant, vaultId: VaultId): Promise<StoredProof | undefined> {
   return db.maybeOne(StoredProof, sql`select manifest, statement from vaults where ${sealed(tenant, vaultId)}`)
 }
 
-/** The signed statement alone: a manifest may be megabytes. */
+/** Returns only the signed statement: a manifest may be megabytes. */
 export async function findStatement(db: Queryable, tenant: Tenant, vaultId: VaultId): Promise<string | undefined> {
   const row = await db.maybeOne(
     z.object({ statement: z.string() }),
@@ -26,7 +26,7 @@ export async function findStatement(db: Queryable, tenant: Tenant, vaultId: Vaul
   return row?.statement
 }
 
-/** Keeps the tree of a seal, of a vault that is still there. Kept already, it is the same. */
+/** Stores the tree of a seal if the vault still exists. A stored tree never differs. */
 export async function insertSealTree(
   db: Queryable,
   tenant: Tenant,
@@ -39,7 +39,7 @@ export async function insertSealTree(
     on conflict do nothing`)
 }
 
-/** The nodes at these places of a seal's tree, in hex and in their order; undefined where no tree is kept. */
+/** Returns the nodes at these places of a seal's tree, in hex and in their order; undefined if no tree is stored. */
 export async function findSealNodes(
   db: Queryable,
   tenant: Tenant,
@@ -51,7 +51,7 @@ export async function findSealNodes(
     sql`
     select array(
       select encode(substring(nodes from place * 32 + 1 for 32), 'hex')
-      from unnest(${places}::int[]) with ordinality as asked (place, turn) order by turn) as nodes
+      from unnest(${places}::int[]) with ordinality as requested (place, turn) order by turn) as nodes
     from vault_seal_trees
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and vault_id = ${vaultId}`,
   )
@@ -67,7 +67,10 @@ const PlacedItem = z.object({
 })
 export type PlacedItem = z.output<typeof PlacedItem>
 
-/** A sealed vault's document or file and how many items stand before it: manifests go by ids, and documents' come before files'. */
+/**
+ * Returns a sealed vault's document or file and the number of items before it: manifests are ordered by ids, and ids of documents
+ * come before those of files.
+ */
 export function findPlaced(
   db: Queryable,
   tenant: Tenant,

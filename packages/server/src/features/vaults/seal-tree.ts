@@ -3,18 +3,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { itemLeafHash, merkleParents, type SealedItem } from '@purser/protocol'
 
 const hashBytes = 32
-/** Hashes between two turns of the loop: a few milliseconds. */
+/** Hashes per turn of the event loop: a few milliseconds. */
 const hashesPerTurn = 1_000
 
-/** A seal's Merkle tree: every node, 32 bytes each, the leaves first and then each level above them; and its root, in hex. */
+/** A seal's Merkle tree: all nodes of 32 bytes, the leaves first and then each level above them; and its root in hex. */
 export interface SealTree {
   readonly nodes: Uint8Array
   readonly root: string
 }
 
 /**
- * The tree over a manifest's items in their order, hashed in turns, so that a vault of 100,000 items keeps nobody else waiting. Of no
- * items there is no node, and the root is the hash of nothing. Source: RFC 6962 section 2.1.
+ * Returns the tree over a manifest's items in their order. It yields to the event loop, so that a vault of 100,000 items blocks
+ * no other request. Without items there is no node, and the root is the hash of nothing. Source: RFC 6962 section 2.1.
  */
 export async function sealTreeOf(items: readonly SealedItem[]): Promise<SealTree> {
   if (items.length === 0) return { nodes: new Uint8Array(), root: createHash('sha256').digest('hex') }

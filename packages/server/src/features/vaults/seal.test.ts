@@ -16,8 +16,8 @@ import {
   ed25519,
   hourMs,
   publishedKeys,
+  reportOf,
   streamOf,
-  toldOf,
   type VaultStage,
 } from '../../../test/stories/vaults-stage.ts'
 import { type Answer, codeOf, type Org } from '../../../test/world.ts'
@@ -48,7 +48,7 @@ async function filled(): Promise<{ readonly id: string; readonly documentId: str
   return { id, documentId: String(made.body.id) }
 }
 
-test('a sealed vault proves offline, with the published key, all that it held', async () => {
+test('a sealed vault proves all its contents offline, with the published key', async () => {
   const { id, documentId } = await filled()
   const before = await streamOf(stage.world, id)
   const sealed = await stage.call(org, 'POST', `/vaults/${id}/seal`, { summary: 'Done' })
@@ -106,7 +106,7 @@ test('one item is proved without the others', async () => {
   expect((await stage.call(org, 'GET', `/vaults/${id}/proof?item=no`)).status).toBe(422)
 })
 
-test('every item of a vault of documents and files has its place and its path, also where no tree was kept of the seal', async () => {
+test('every item of a vault of documents and files has its place and its path, also if the seal stored no tree', async () => {
   const org = await stage.world.organisation()
   const id = await stage.vault(org)
   for (let made = 0; made < 7; made++) {
@@ -132,7 +132,7 @@ test('every item of a vault of documents and files has its place and its path, a
   }
 })
 
-test('the proof of one of many items is made of its own row and of the nodes of its path, and reads no manifest', async () => {
+test('the proof of one of many items reads its own row and the nodes of its path, and no manifest', async () => {
   const org = await stage.world.organisation()
   const id = await stage.vault(org)
   const one = String((await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: {} })).body.id)
@@ -164,13 +164,13 @@ test('there is no proof before the seal', async () => {
   expect([answer.status, codeOf(answer)]).toEqual([409, 'vault-not-sealed'])
 })
 
-test('an empty vault can be sealed, and a summary may be left out', async () => {
+test('an empty vault can be sealed, and the summary is optional', async () => {
   const id = await stage.vault(org)
   const sealed = await stage.call(org, 'POST', `/vaults/${id}/seal`)
   expect(sealed.body).toMatchObject({ status: 'sealed', summary: null })
   const proof = await stage.call(org, 'GET', `/vaults/${id}/proof`)
   expect(await verifySeal(proof.body, ed25519, await publishedKeys(stage.world))).toMatchObject({ ok: true })
-  expect((await toldOf(stage.world, org)).filter(({ payload }) => payload.vaultId === id)).toEqual([
+  expect((await reportOf(stage.world, org)).filter(({ payload }) => payload.vaultId === id)).toEqual([
     {
       type: 'vault.sealed',
       payload: {
@@ -189,7 +189,7 @@ test('a summary of 2000 characters fits and one of 2001 is a fault', async () =>
   expect((await stage.call(org, 'POST', `/vaults/${id}/seal`, { summary: 'é'.repeat(2_000) })).status).toBe(200)
 })
 
-test('a sealed vault takes no write, and vault.sealed stays the last event of its stream', async () => {
+test('a sealed vault accepts no write, and vault.sealed stays the last event of its stream', async () => {
   const { id } = await filled()
   await stage.call(org, 'POST', `/vaults/${id}/seal`, { summary: 'Done' })
   const stream = await streamOf(stage.world, id)
@@ -209,8 +209,13 @@ test('a sealed vault takes no write, and vault.sealed stays the last event of it
   expect((await stage.call(org, 'POST', `/vaults/${id}/persist`)).body).toMatchObject({ status: 'sealed', ttl: null })
   expect(await streamOf(stage.world, id)).toEqual(stream)
   expect(stream.at(-1)?.event.type).toBe('vault.sealed')
-  const told = (await toldOf(stage.world, org)).filter(({ payload }) => payload.vaultId === id)
-  expect(told.map(({ type }) => type)).toEqual(['vault.sealed', 'vault.extended', 'vault.expiring', 'vault.persisted'])
+  const reported = (await reportOf(stage.world, org)).filter(({ payload }) => payload.vaultId === id)
+  expect(reported.map(({ type }) => type)).toEqual([
+    'vault.sealed',
+    'vault.extended',
+    'vault.expiring',
+    'vault.persisted',
+  ])
 })
 
 test('the stream’s hashes are those of the events as they are sent, and the head is in the vault', async () => {
@@ -246,7 +251,7 @@ test('the seal of a vault that a payment bought covers its receipt', async () =>
   expect(manifestIn(await stage.call(org, 'GET', `/vaults/${unknown.id}/proof`)).payment).toEqual({ paymentId })
 })
 
-test('sealing again with the same Idempotency-Key answers the first answer and seals once', async () => {
+test('sealing again with the same Idempotency-Key returns the first response and seals once', async () => {
   const { id } = await filled()
   const seal = () => stage.world.call(org.testKey, 'POST', `/vaults/${id}/seal`, {}, { 'idempotency-key': id })
   const [first, second] = [await seal(), await seal()]

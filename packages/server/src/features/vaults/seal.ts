@@ -23,9 +23,9 @@ import { markSealed, type VaultRow } from './store.ts'
 import { lockWritable, shownVault, type VaultId } from './vault.ts'
 
 /**
- * Closes a vault to writes for ever and signs what it holds. The manifest is taken under the vault's row lock, so that it
- * has exactly what was acknowledged before, and nothing can slip in after; the signature is made under it too, since it
- * covers what the lock protects.
+ * Closes a vault to writes forever and signs its contents. The manifest is read under the vault's row lock, so that it contains
+ * exactly what was acknowledged before, and nothing can be added after. The signature is made under the lock too, since it covers
+ * what the lock protects.
  */
 export function sealVault(ctx: Ctx, vaultId: VaultId, request: SealRequest): Promise<Vault> {
   return ctx.db.tx(async (tx) => {
@@ -38,9 +38,9 @@ export function sealVault(ctx: Ctx, vaultId: VaultId, request: SealRequest): Pro
     const statement = statementOf(manifest, { manifestHash: seal.manifestHash, merkleRoot: tree.root })
     await markSealed(tx, ctx.tenant, vaultId, { ...seal, statement: await sign(ctx, statement) })
     await insertSealTree(tx, ctx.tenant, vaultId, tree.nodes)
-    const told = { summary: summary ?? '', sealedAt: sealedAt.toISOString(), manifestHash: seal.manifestHash }
-    const last = await appendVaultEvent(tx, ctx, vault, { type: 'vault.sealed', payload: told })
-    await ctx.publish(tx, 'vault.sealed', { vaultId, ...told })
+    const reported = { summary: summary ?? '', sealedAt: sealedAt.toISOString(), manifestHash: seal.manifestHash }
+    const last = await appendVaultEvent(tx, ctx, vault, { type: 'vault.sealed', payload: reported })
+    await ctx.publish(tx, 'vault.sealed', { vaultId, ...reported })
     return shownVault(ctx.tenant, { ...last.vault, summary, sealedAt, manifestHash: seal.manifestHash })
   })
 }
@@ -63,7 +63,7 @@ async function itemsOf(tx: Tx, { tenant }: Ctx, vaultId: VaultId): Promise<Seale
   return itemsFrom(await listDocuments(tx, tenant, vaultId, 0), await listFiles(tx, tenant, vaultId))
 }
 
-/** What a seal would freeze now, from what was read of the vault. Nothing of it is signed. */
+/** Returns what a seal would freeze now, from what was read of the vault. It is not signed. */
 export async function runningManifest(
   ctx: Ctx,
   vault: VaultRow,
@@ -88,7 +88,7 @@ function itemsFrom(documents: readonly DocumentRow[], files: readonly FileRow[])
   ]
 }
 
-/** What the deployment knows of the payment, or at the least which one it was. */
+/** Returns the deployment's receipt of the payment, or at least its id. */
 async function receiptOf(db: Queryable, ctx: Ctx, { paymentId }: VaultRow): Promise<JsonObject | null> {
   if (paymentId === null) return null
   return (await ctx.receiptForSeal?.(db, ctx.tenant, paymentId)) ?? { paymentId }

@@ -44,7 +44,7 @@ export async function insertVault(tx: Tx, tenant: Tenant, vault: VaultRow): Prom
       ${vault.createdAt})`)
 }
 
-/** The vault if it is not gone at that instant. */
+/** Returns the vault if it has not expired at that instant. */
 export function findVault(db: Queryable, tenant: Tenant, vaultId: VaultId, now: Date): Promise<VaultRow | undefined> {
   return db.maybeOne(
     VaultRow,
@@ -56,10 +56,10 @@ export function findVault(db: Queryable, tenant: Tenant, vaultId: VaultId, now: 
 }
 
 /**
- * Holds the vault's row until the transaction ends, so that a write and a seal cannot pass each other. Whoever wants it queues
- * for an advisory lock first: a row that each holder changes goes to whoever happens to ask next, and of sixteen writers at
- * once the slowest in a hundred were measured to wait three times as long. The queue is the tenant's own: whoever asks for another's
- * vault neither waits for its writers, which would tell that it is there, nor keeps them waiting.
+ * Locks the vault's row until the transaction ends, so that a write and a seal cannot pass each other. Writers queue for an
+ * advisory lock first, because PostgreSQL does not grant a frequently updated row in order: of sixteen writers at once the
+ * slowest in a hundred were measured to wait three times as long. The queue is the tenant's own: a request for another tenant's
+ * vault neither waits for its writers, which would disclose that it exists, nor delays them.
  */
 export async function lockVault(tx: Tx, tenant: Tenant, vaultId: VaultId): Promise<VaultRow | undefined> {
   const queue = `vault:${tenant.organisationId}/${tenant.environment}/${vaultId}`
@@ -75,11 +75,11 @@ export async function lockVault(tx: Tx, tenant: Tenant, vaultId: VaultId): Promi
 
 export interface VaultFilter {
   readonly status: VaultStatus | undefined
-  /** What is gone by then is left out. */
+  /** Vaults that have expired by then are left out. */
   readonly now: Date
 }
 
-/** Vaults that are not gone, newest first, one more than the limit. */
+/** Returns vaults that have not expired, newest first, one more than the limit. */
 export function listVaults(
   db: Queryable,
   tenant: Tenant,
@@ -99,21 +99,21 @@ export function listVaults(
   )
 }
 
-/** Gives the vault another end; the caller holds its row. */
+/** Sets the vault's end; the caller has locked its row. */
 export async function setLifetime(tx: Tx, tenant: Tenant, vaultId: VaultId, lifetime: Lifetime): Promise<void> {
   await tx.run(sql`
     update vaults set expires_at = ${lifetime.expiresAt}, expiring_due = ${lifetime.expiringDue}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
 }
 
-/** Keeps the vault until it is deleted; the caller holds its row and has moved its count. */
+/** Persists the vault until it is deleted; the caller has locked its row and has moved its count. */
 export async function markPersisted(tx: Tx, tenant: Tenant, vaultId: VaultId, persistedAt: Date): Promise<void> {
   await tx.run(sql`
     update vaults set persisted_at = ${persistedAt}, counted_as = 'persisted', expires_at = null, expiring_due = null
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
 }
 
-/** Writes what its owner says of the vault; the caller holds its row. */
+/** Writes the vault's description and metadata; the caller has locked its row. */
 export async function describeVault(
   tx: Tx,
   tenant: Tenant,
@@ -132,7 +132,7 @@ export interface SealRecord {
   readonly statement: string
 }
 
-/** Closes the vault to writes for ever; the caller holds its row. */
+/** Closes the vault to writes forever; the caller has locked its row. */
 export async function markSealed(tx: Tx, tenant: Tenant, vaultId: VaultId, seal: SealRecord): Promise<void> {
   await tx.run(sql`
     update vaults set summary = ${seal.summary}, sealed_at = ${seal.sealedAt}, manifest = ${JSON.stringify(seal.manifest)},
@@ -141,8 +141,8 @@ export async function markSealed(tx: Tx, tenant: Tenant, vaultId: VaultId, seal:
 }
 
 /**
- * Deletes vaults with all that they hold, and queues their files' blobs for deletion in the same transaction. The caller
- * holds the rows and gives their counts back.
+ * Deletes vaults with their contents, and queues their files' blobs for deletion in the same transaction. The caller has locked
+ * the rows and releases their counts.
  */
 export async function deleteVaults(tx: Tx, tenant: Tenant, vaultIds: readonly VaultId[], now: Date): Promise<void> {
   const { organisationId, environment } = tenant

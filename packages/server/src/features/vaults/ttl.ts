@@ -7,19 +7,19 @@ import type { TtlBounds } from './ports.ts'
 /** How long before a vault's end `vault.expiring` is due. */
 const warningMs = 3_600_000
 
-/** When a vault ends, and when that is to be told; null when it is to be told at once, since the end is an hour away or less. */
+/** When a vault ends, and when that is reported; null if it is reported at once, since the end is an hour away or less. */
 export interface Lifetime {
   readonly expiresAt: Date
   readonly expiringDue: Date | null
 }
 
-/** What the configuration says for the plan, or else the plan itself. */
+/** Returns the configured bounds for the plan, otherwise the plan's own. */
 export function ttlBoundsOf(deps: Pick<Deps, 'vaultTtls'>, plan: Plan): TtlBounds {
   const { vaultTtlSecondsDefault: secondsDefault, vaultTtlSecondsMax: secondsMax } = plan
   return deps.vaultTtls?.[plan.name] ?? { secondsDefault, secondsMax }
 }
 
-/** A lifetime from now on, of these seconds or the plan's default. Refuses more than the plan grants. */
+/** Returns a lifetime from now on, of these seconds or the plan's default. Refuses more than the plan grants. */
 export function lifetimeFrom(
   ctx: Pick<Deps, 'vaultTtls' | 'clock'>,
   plan: Plan,

@@ -1,21 +1,24 @@
 import type { Tenant } from '../../platform/ctx.ts'
-import type { Turn } from '../../platform/turns.ts'
+import type { Semaphore } from '../../platform/semaphores.ts'
 
-/** One writes and the next is at the lock already when it has. */
+/** One writes, and the next already waits at the lock. */
 const writersMax = 2
 
-/** For whoever locks the counters of a tenant's vaults: a tenant with many writers leaves half of the connections to the others. */
-export function tenantTurns({ organisationId, environment }: Tenant): readonly Turn[] {
+/**
+ * Limits work that locks the counters of a tenant's vaults: a tenant with many writers leaves half of the connections to the
+ * others.
+ */
+export function tenantTurns({ organisationId, environment }: Tenant): readonly Semaphore[] {
   return [{ name: `vaults:${organisationId}/${environment}`, widthMax: 'half' }]
 }
 
-/** For whoever locks a vault: however many write to one vault at once, two connections wait for its row. */
-export function vaultTurns(tenant: Tenant, vaultId: string | undefined): readonly Turn[] {
+/** Limits work that locks a vault: however many write to one vault at once, two connections wait for its row. */
+export function vaultTurns(tenant: Tenant, vaultId: string | undefined): readonly Semaphore[] {
   const { organisationId, environment } = tenant
   return [{ name: `vault:${organisationId}/${environment}/${vaultId}`, widthMax: writersMax }, ...tenantTurns(tenant)]
 }
 
-/** The same for an operation whose path names the vault as `id`. */
-export function ofVault(tenant: Tenant, { id }: Readonly<Record<string, string>>): readonly Turn[] {
+/** Returns the limits for an operation whose path names the vault as `id`. */
+export function ofVault(tenant: Tenant, { id }: Readonly<Record<string, string>>): readonly Semaphore[] {
   return vaultTurns(tenant, id)
 }

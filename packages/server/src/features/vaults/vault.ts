@@ -7,21 +7,21 @@ import { lockVault, type VaultRow } from './store.ts'
 
 export type VaultId = Id<'vlt'>
 
-/** Sealing is shown before persisting; which of them came first does not matter. */
+/** Returns the status. A vault that is sealed and persisted counts as sealed, whichever came first. */
 export function statusOf(vault: Pick<VaultRow, 'sealedAt' | 'persistedAt'>): VaultStatus {
   if (vault.sealedAt !== null) return 'sealed'
   return vault.persistedAt === null ? 'active' : 'persisted'
 }
 
-/** Whether the vault is gone: from the instant of its end on, swept or not. */
+/** Whether the vault has expired: from the instant of its end on, swept or not. */
 export function isGone(vault: Pick<VaultRow, 'expiresAt'>, now: Date): boolean {
   return vault.expiresAt !== null && vault.expiresAt <= now
 }
 
 /**
- * Holds a vault's row until the transaction ends, whatever its status; refuses one that is gone. The order of locks
- * everywhere in this room: a vault's queue and its row, then the plan's counters in the order of `usageKinds`, then the audit log's head.
- * A transaction that holds a counter asks for no vault that others can hold.
+ * Locks a vault's row until the transaction ends, whatever its status; refuses one that has expired. The order of locks
+ * everywhere in this feature: a vault's queue and its row, then the plan's counters in the order of `usageKinds`, then the audit
+ * log's head. A transaction that has locked a counter must not lock a vault that others can lock.
  */
 export async function lockPresent(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vaultId: VaultId): Promise<VaultRow> {
   const vault = await lockVault(tx, ctx.tenant, vaultId)
@@ -29,7 +29,7 @@ export async function lockPresent(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, va
   return vault
 }
 
-/** The same for a write: a sealed vault takes none. */
+/** Locks a vault for a write: refuses a sealed one too. */
 export async function lockWritable(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vaultId: VaultId): Promise<VaultRow> {
   const vault = await lockPresent(tx, ctx, vaultId)
   if (vault.sealedAt !== null) throw fail('vault-sealed')

@@ -3,8 +3,8 @@ import {
   aVaultStage,
   countersOf,
   hourMs,
+  reportOf,
   streamOf,
-  toldOf,
   type VaultStage,
 } from '../../../test/stories/vaults-stage.ts'
 import { codeOf } from '../../../test/world.ts'
@@ -77,7 +77,7 @@ test.each([
   expect(codeOf(await stage.call(org, 'POST', `/vaults/${vaultId}/extend`, { ttl: more }))).toBe('ttl-exceeds-plan')
 })
 
-test('on enterprise a vault lives thirty days by default and as long as is asked', async () => {
+test('on enterprise a vault lives thirty days by default and as long as requested', async () => {
   const org = await stage.world.organisation('enterprise')
   const inDays = (days: number) => new Date(stage.now().getTime() + days * 24 * hourMs).toISOString()
   expect((await stage.call(org, 'POST', '/vaults', {})).body.ttl).toBe(inDays(30))
@@ -94,7 +94,7 @@ test.each(['', '0h', '-1h', '1.5h', '24', 'h', '1w', '24H', ' 24h', '24h ', '024
   },
 )
 
-test('vaults are listed newest first, by status and page by page, and those that are gone not at all', async () => {
+test('vaults are listed newest first, by status and page by page, without expired ones', async () => {
   const org = await stage.world.organisation('enterprise')
   const made: string[] = []
   for (const name of ['active', 'sealed', 'persisted', 'both', 'short']) {
@@ -119,7 +119,7 @@ test('vaults are listed newest first, by status and page by page, and those that
   expect(second.headers.get('link')).toBeNull()
 })
 
-test('from the instant of its end on, a vault is gone for every call, swept or not', async () => {
+test('from the instant of its end on, a vault does not exist for any call, swept or not', async () => {
   const org = await stage.world.organisation('enterprise')
   const id = await stage.vault(org, { ttl: '2h' })
   const document = await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: {} })
@@ -191,7 +191,7 @@ test('a document of 1 MB of canonical JSON fits, and one byte more is 413', asyn
   expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: 2 ** 20 })
 })
 
-test('what has no canonical text, and a name that is none, is a fault of the request', async () => {
+test('data without a canonical text and an invalid name are faults of the request', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org)
   const post = (path: string, body: string) =>
@@ -215,7 +215,7 @@ test('what has no canonical text, and a name that is none, is a fault of the req
   expect((await streamOf(stage.world, id)).map(({ event }) => event.type)).toEqual(['vault.created'])
 })
 
-test('a vault’s record carries the data of its first documents up to 256 KiB, and the rest has it at its own address', async () => {
+test('a vault’s record has the data of its first documents up to 256 KiB; the rest is at each document’s own address', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org)
   const t = 'x'.repeat(100_000)
@@ -232,7 +232,7 @@ test('a vault’s record carries the data of its first documents up to 256 KiB, 
   expect((await stage.call(org, 'GET', `/vaults/${id}/documents/${documents[2]?.id}`)).body.data).toEqual({ t })
 })
 
-test('an event of the caller’s own is answered as the stream sends it', async () => {
+test('an emitted event is returned as the stream sends it', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org)
   const { status, body } = await stage.call(org, 'POST', `/vaults/${id}/emit`, {
@@ -274,7 +274,7 @@ test.each(['', 'x'.repeat(129), 'vault.sealed', 'vault.anything', 'document.adde
   },
 )
 
-test('a vault takes no more events than a vault may have', async () => {
+test('a vault refuses an event above its limit', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org)
   await stage.world.database.db.run(sql`update vaults set event_count = 1000000 where id = ${id}`)
@@ -286,7 +286,7 @@ test('a vault takes no more events than a vault may have', async () => {
   expect((await stage.call(org, 'POST', `/vaults/${id}/seal`, {})).status).toBe(200)
 })
 
-test('deleting a vault is 204 and takes all of it, sealed or persisted too; again it is 404', async () => {
+test('deleting a vault is 204 and deletes all of it, also if sealed or persisted; again it is 404', async () => {
   const org = await stage.world.organisation('pro')
   for (const acts of [[], ['seal'], ['persist'], ['persist', 'seal']]) {
     const id = await stage.vault(org)
@@ -300,7 +300,7 @@ test('deleting a vault is 204 and takes all of it, sealed or persisted too; agai
     expect(log).toEqual([expect.objectContaining({ action: 'vaults.delete', target: id })])
   }
   expect(await countersOf(stage.world, org)).toEqual({ activeVaults: 0, persistedVaults: 0, storageBytes: 0 })
-  expect((await toldOf(stage.world, org)).filter(({ type }) => type === 'vault.expired')).toEqual([])
+  expect((await reportOf(stage.world, org)).filter(({ type }) => type === 'vault.expired')).toEqual([])
 })
 
 test('the blobs of a deleted vault’s files are queued for deletion with it', async () => {
@@ -315,7 +315,7 @@ test('the blobs of a deleted vault’s files are queued for deletion with it', a
   expect(await db.run(sql`select 1 from blob_deletions where blob_key = 'blob-one'`)).toBe(1)
 })
 
-test('nobody else’s vault is there, in no call', async () => {
+test('no call reaches another organisation’s vault', async () => {
   const [org, other] = [await stage.world.organisation(), await stage.world.organisation()]
   const id = await stage.vault(org)
   const made = await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: {} })

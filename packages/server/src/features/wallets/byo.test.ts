@@ -32,7 +32,7 @@ function register(org: Org, changes: Record<string, unknown> = {}, key = org.tes
   return world.call(key, 'POST', path, { address: anAddress(), chain: 'base', supportedTokens: ['USDC'], ...changes })
 }
 
-test('registering answers the document’s record, pending screening, under the chain name that was sent', async () => {
+test('registering returns the document’s record, pending screening, under the chain name of the request', async () => {
   const org = await world.organisation()
   const address = anAddress()
   const made = await register(org, { address, name: 'Till', metadata: { shop: 7, tags: ['a'] } })
@@ -65,7 +65,7 @@ test.each([
   ['lower case', checksummed.toLowerCase()],
   ['upper case', `0x${checksummed.slice(2).toUpperCase()}`],
   ['a correct checksum', checksummed],
-])('an address in %s is taken and answered with its checksum', async (_case, address) => {
+])('an address in %s is accepted and returned with its checksum', async (_case, address) => {
   const org = await world.organisation()
   expect((await register(org, { address })).body.address).toBe(checksummed)
 })
@@ -97,14 +97,14 @@ test.each([
   [{ metadata: 'x' }, '/metadata'],
   [{ isActive: true }, '/isActive'],
   [{ address: 5 }, '/address'],
-])('a registration with %j is 422 with the faulty field named', async (changes, fault) => {
+])('a registration with %j is 422 and names the invalid field', async (changes, fault) => {
   const org = await world.organisation()
   const refused = await register(org, changes)
   expect([refused.status, codeOf(refused)]).toEqual([422, 'validation-error'])
   expect(refused.body.errors).toEqual(expect.arrayContaining([expect.objectContaining({ path: fault })]))
 })
 
-test('every fault of a registration is named at once', async () => {
+test('every fault of a registration is reported in one response', async () => {
   const org = await world.organisation()
   const refused = await world.call(org.testKey, 'POST', path, { address: 'x', chain: 'y', extra: 1 })
   expect(codeOf(refused)).toBe('validation-error')
@@ -112,7 +112,7 @@ test('every fault of a registration is named at once', async () => {
   expect(paths.map((fault) => fault.path).sort()).toEqual(['/address', '/chain', '/extra', '/supportedTokens'])
 })
 
-test('a token that the chain does not have is 422 token-not-supported and names which', async () => {
+test('a token that the chain does not have is 422 token-not-supported and is named', async () => {
   const org = await world.organisation()
   const refused = await register(org, { chain: 'base', supportedTokens: ['USDC', 'DOGE', 'usdc'] })
   expect([refused.status, codeOf(refused)]).toEqual([422, 'token-not-supported'])
@@ -182,7 +182,7 @@ test('twenty parallel registrations at a quota of five are exactly five wallets'
   expect(usage.body.byoWallets).toEqual({ used: 5, limit: 5 })
 })
 
-test('over the plan the answer is the document’s limit error, and deleting makes room again', async () => {
+test('over the plan the response is the document’s limit error, and deleting a wallet frees its place', async () => {
   const org = await world.organisation('hobby')
   const first = await register(org)
   const refused = await register(org)
@@ -215,7 +215,7 @@ test('a deleted wallet is gone: 404 to GET and to a second DELETE, in no list, a
   expect((await world.call(org.testKey, 'GET', '/billing/usage')).body.byoWallets).toEqual({ used: 0, limit: 5 })
 })
 
-test('another organisation’s or environment’s wallet answers like one that never existed', async () => {
+test('another organisation’s or environment’s wallet gets the response of one that never existed', async () => {
   const [org, other] = [await world.organisation(), await world.organisation()]
   const { id } = (await register(org)).body
   const say = ({ status, body: { requestId: _, ...record } }: Answer) => ({ status, record })
@@ -246,7 +246,7 @@ test('wallets are listed newest first, a page at a time', async () => {
   }
 })
 
-test('an Idempotency-Key makes one wallet, and its place in the plan is taken once', async () => {
+test('an Idempotency-Key creates one wallet, which counts once against the plan', async () => {
   const org = await world.organisation('pro')
   const body = { address: anAddress(), chain: 'base', supportedTokens: ['USDC'] }
   const send = () => world.call(org.testKey, 'POST', path, body, { 'idempotency-key': 'w1' })
@@ -258,7 +258,7 @@ test('an Idempotency-Key makes one wallet, and its place in the plan is taken on
 })
 
 test.each(['/wallet-infra/byo-wallets', '/wallet-infra/master-wallets'])(
-  '%s refuses a live wallet on a network without a node, and makes one for stubs in the test environment',
+  '%s refuses a live wallet on a network without a node, and creates one for stubs in the test environment',
   async (path) => {
     const org = await world.organisation()
     const own = path.includes('byo') ? { address: privateKeyToAddress(generatePrivateKey()) } : {}

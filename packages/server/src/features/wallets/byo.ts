@@ -22,9 +22,9 @@ import {
 } from './store.ts'
 
 /**
- * Registers a wallet that the customer holds. The counter is taken first and the row decides under it, so that of any
- * number of parallel requests as many succeed as the plan grants, and one per address. An address that is there already
- * is said to be so even when the plan is full.
+ * Registers a wallet of the customer. The counter is incremented first and the row is inserted under it, so that of any number of
+ * concurrent requests as many succeed as the plan permits, and one per address. A duplicate address is reported as such even if the plan is
+ * full.
  */
 export async function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promise<ByoWallet> {
   const { environment } = ctx.tenant
@@ -58,14 +58,14 @@ export async function registerByoWallet(ctx: Ctx, request: NewByoWallet): Promis
 }
 
 /**
- * A live wallet on a network that this deployment has no node for would take money of which nobody is told. In the test environment
- * stubs pay without a chain, so that a wallet there needs none.
+ * Refuses a live wallet on a network without a node, since its payments would never be detected. In the test environment stubs pay without
+ * a chain, so a wallet there needs none.
  */
 export function refuseUnwatchable({ tenant, chains }: Pick<Ctx, 'tenant' | 'chains'>, network: Network): void {
   if (tenant.environment === 'live') chains.on(network)
 }
 
-/** 422 that names every symbol which the network has no token for. */
+/** Throws a 422 that names every symbol without a token on the network. */
 export function refuseUnknownTokens(network: Network, symbols: readonly string[]): void {
   const known = network.tokens.map((token) => token.symbol).join(', ')
   const errors = symbols.flatMap((symbol, index) =>
@@ -100,7 +100,7 @@ export function changeByoWallet(ctx: Ctx, walletId: ByoWalletId, change: WalletC
   })
 }
 
-/** Stops watching the address and gives its place in the plan back; the address may be registered again. */
+/** Stops watching the address and frees its place in the plan; the address may be registered again. */
 export async function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<void> {
   const headBlock = await headBlockOf(ctx, await findByoWallet(ctx.db, ctx.tenant, walletId))
   return ctx.db.tx(async (tx) => {
@@ -114,7 +114,7 @@ export async function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<
   })
 }
 
-/** The newest block of the wallet's network; undefined where no node says so, which keeps nobody from deleting a wallet. */
+/** The newest block of the wallet's network; undefined if no node responds, which does not prevent deletion. */
 async function headBlockOf(ctx: Ctx, wallet: ByoWalletRow | undefined): Promise<bigint | undefined> {
   const network = ctx.chains.configured.find(({ name }) => name === wallet?.network)
   if (network === undefined) return undefined

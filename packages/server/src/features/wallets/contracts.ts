@@ -15,7 +15,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { feeManager, policyGuard } from './deposits/booking.ts'
 
-/** Tokens of every network, and the contracts that payments call: what is sent to one of them is lost. */
+/** Tokens of every network, and the contracts that payments call: money sent to one of them is lost. */
 const contracts: ReadonlySet<string> = new Set(
   [
     ...networks.flatMap(({ tokens }) => tokens.map(({ address }) => address)),
@@ -29,14 +29,17 @@ const contracts: ReadonlySet<string> = new Set(
 )
 
 /**
- * Addresses that a network keeps for itself: precompiles (below 0x10000, the burn address 0xdead among them), predeploys of the OP Stack,
- * and every TIP-20 token of Tempo.
+ * Addresses that a network reserves: precompiles (below 0x10000, the burn address 0xdead among them), predeploys of the OP Stack, and every
+ * TIP-20 token of Tempo.
  */
 const reserved = /^0x(?:0{36}|420{35}|20c0{21})/i
 
 type Known = Pick<Ctx, 'settlerAddress' | 'routingPartners'>
 
-/** Whether an address is a token, a contract that this service or a partner calls, or the account that sends settlements, so that nobody there can use money. */
+/**
+ * Whether an address is a token, a contract that this service or a partner calls, or the settler's account, so that nobody there can spend
+ * money.
+ */
 export function isServiceAddress({ settlerAddress, routingPartners }: Known, address: Address): boolean {
   if (contracts.has(address.toLowerCase()) || reserved.test(address) || sameAddress(address, settlerAddress))
     return true
@@ -44,7 +47,7 @@ export function isServiceAddress({ settlerAddress, routingPartners }: Known, add
   return partners.some((partner) => partner.contracts.some((contract) => sameAddress(contract, address)))
 }
 
-/** 422 for an address that can receive money and never spend it; `path` names the member of the body. */
+/** Throws a 422 for an address that can receive money and never spend it; `path` is the pointer to the field in the body. */
 export function refuseServiceAddress(ctx: Known, address: Address, path: string): void {
   if (isServiceAddress(ctx, address)) throw lostAt(path)
 }
@@ -53,8 +56,8 @@ const decimalsCall = selectorOf('decimals()')
 const supplyCall = selectorOf('totalSupply()')
 
 /**
- * 422 for an address that is a token's contract on its network, whether the service knows the token or not. Other contracts are accounts
- * as people have them. A node that does not answer refuses nothing, and neither does a network without one.
+ * Throws a 422 for an address that is a token's contract on its network, whether the service knows the token or not. Other contracts are
+ * accepted as smart accounts. Nothing is refused if the node does not respond or the network has none.
  */
 export async function refuseToken(ctx: Ctx, network: Network, address: Address): Promise<void> {
   if (!ctx.chains.configured.some(({ name }) => name === network.name)) return
@@ -73,7 +76,7 @@ function isWord(answer: Hex): boolean {
   return answer.length === 66
 }
 
-/** A call that the contract refuses is answered like a node that fails: such a contract is no token. */
+/** A call that the contract refuses looks like a node fault: such a contract is not a token. */
 function isNodeFault(error: unknown): false {
   if (isProblem(error, 'chain-unavailable')) return false
   throw error

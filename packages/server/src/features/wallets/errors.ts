@@ -13,12 +13,13 @@ export const fail = defineErrors({
   'child-addresses-exhausted': {
     status: 409,
     title: 'Child Addresses Exhausted',
-    detail: 'The wallet has derived every address that it can. Make another master wallet.',
+    detail: 'The wallet has no remaining addresses to derive. Create another master wallet.',
   },
   'wallet-not-empty': {
     status: 409,
     title: 'Wallet Not Empty',
-    detail: 'The wallet or a child address of it holds money; holdings names some of it. Move it first.',
+    detail:
+      'The wallet or a child address of it has a balance, of which holdings lists some, or a transfer or sweep that is not final. Move the balance first, or wait.',
   },
   'wallet-retired': {
     status: 409,
@@ -33,11 +34,11 @@ export const fail = defineErrors({
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'supportedTokens names a token that the service does not know on this chain.',
+    detail: 'supportedTokens contains a token that the service does not know on this chain.',
   },
 })
 
-/** Refusals of a wallet that the body names: 422 where the same in a path would be 404. */
+/** Refusals of a wallet that the body names: 422, where a wallet in the path would be 404. */
 export const failNamed = defineErrors({
   'wallet-not-found': { status: 422, ...notFound },
   'wallet-flagged': {
@@ -52,8 +53,8 @@ export const failNamed = defineErrors({
   },
 })
 
-/** What using a wallet as the receiver of a payment may answer, for the tables of the operations that do. */
+/** Errors of using a wallet as the receiver of a payment, for the tables of operations that do. */
 export const walletErrors = failNamed.table
 
-/** What using the legacy wallet may answer; the path means it, so that it is 404 while there is none. */
+/** Errors of using the legacy wallet; the path implies it, so that it is 404 while there is none. */
 export const legacyErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...failLegacy.table }

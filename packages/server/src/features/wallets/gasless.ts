@@ -15,10 +15,10 @@ import type { OrganisationId } from '../../platform/ids.ts'
 import { dayOf, type GasChange } from '../plans/index.ts'
 import { type AuthorizationPayload, authorizationOf } from '../relayer/index.ts'
 
-/** Gas that one gasless transfer reserves of the day's budget; at its end it is charged with what it really used. */
+/** Gas that one gasless transfer reserves of the day's budget; when it ends, the actual gas is charged. */
 export const gasOfGasless = 100_000n
 
-/** Money that an account lets anybody move to one place, once (EIP-3009). All of it is stored before anybody is asked to sign. */
+/** Authorization to move an account's money to one recipient, once (EIP-3009). It is stored completely before it is signed. */
 export interface GaslessMove {
   readonly asset: Address
   readonly fromAddress: Address
@@ -35,7 +35,7 @@ export function isGasless(network: Network, token: TokenInfo): boolean {
   return network.settlesEip3009 && token.eip3009 && token.eip712 !== null
 }
 
-/** Has the account's key sign, for the relayer. Signing twice gives away nothing: the nonce is stored, and a token takes it once. */
+/** Signs with the account's key, for the relayer. Signing twice is harmless: the nonce is stored, and a token accepts it once. */
 export async function signGasless(
   signer: Pick<WalletSigner, 'signTransferWithAuthorization'>,
   network: Network,
@@ -63,7 +63,7 @@ function domainOf(network: Network, asset: Address): Eip712Domain {
   return { ...eip712, chainId: network.chainId, verifyingContract: asset }
 }
 
-/** From 65 bytes: r, s and v. */
+/** Splits 65 bytes into r, s and v. */
 function signatureOf(text: Hex): TransferSignature & { readonly kind: 'ecdsa' } {
   const bytes = hexToBytes(text)
   const v = bytes[64]
@@ -71,7 +71,7 @@ function signatureOf(text: Hex): TransferSignature & { readonly kind: 'ecdsa' } 
   return { kind: 'ecdsa', v, r: bytesToHex(bytes.subarray(0, 32)), s: bytesToHex(bytes.subarray(32, 64)) }
 }
 
-/** What a budget is charged for, as it was stored. */
+/** The budget share of a move, as it was stored. */
 export interface BudgetedMove {
   readonly organisationId: OrganisationId
   readonly environment: 'test' | 'live'
@@ -79,7 +79,7 @@ export interface BudgetedMove {
   readonly createdAt: Date
 }
 
-/** The change of the budget of the day on which it was stored, in which what it reserved is as well. */
+/** The change of the budget of the day on which it was stored, which contains its reservation. */
 export function budgetChange(
   { organisationId, environment, network, createdAt }: BudgetedMove,
   nanoUsd: bigint,

@@ -10,7 +10,7 @@ export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
 export { requireLegacyWallet } from './legacy/legacy.ts'
 export { createAccountSigners } from './managed/signing.ts'
 export { findSource, isManagedAddress, type SourceWallet } from './managed/source-store.ts'
-export { PolicyDocument, type PolicyOperation } from './policy/document.ts'
+export { PolicyDocument, type PolicyOperation, policyOperations } from './policy/document.ts'
 export { policyErrors } from './policy/errors.ts'
 export { overridePolicy } from './policy/policies.ts'
 export {
@@ -20,11 +20,15 @@ export {
   type OutgoingMovement,
   policyWouldDeny,
   releasePolicy,
+  replaceGas,
   reservePolicies,
   reservePolicy,
+  reservePolicyAgain,
   settleGas,
   underPolicy,
 } from './policy/reserve.ts'
+export { type PolicyStanding, policyStandings } from './policy/standing.ts'
+export { lockPolicy } from './policy/store.ts'
 export { createWalletPorts } from './real-ports.ts'
 export {
   createWalletDirectory,

@@ -57,7 +57,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-/** What a store would send. */
+/** The statement that a store would send. */
 function statementOf(ask: (recorder: Queryable) => Promise<unknown>): Sql {
   let sent: Sql | undefined
   const record = (_: unknown, statement: Sql) => {
@@ -76,7 +76,7 @@ const Explained = z.object({
   ),
 })
 
-/** Blocks of tables and indices that the statement looks at; what an index passes over on its way counts too. */
+/** Blocks of tables and indices that the statement reads, including index entries that it skips. */
 async function blocksRead(ask: (recorder: Queryable) => Promise<unknown>): Promise<number> {
   const { text, values } = statementOf(ask)
   const statement = { text: `explain (analyze, buffers, format json) ${text}`, values }
@@ -89,7 +89,7 @@ const tenant = { organisationId: 'org_1', environment: 'test' } as const
 
 test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
   ['the key of an address', (on) => findKeyOfAddress(on, `0x${'0'.repeat(36)}1234`)],
-  ['a batch of deposits that all came due at one instant', (on) => listDueDeposits(on, new Date(), 100)],
+  ['a batch of deposits that all became due at one instant', (on) => listDueDeposits(on, new Date(), 100)],
   [
     'what is on hold at twenty children',
     (on) => {
@@ -101,14 +101,14 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
     },
   ],
   [
-    'what is held of a wallet’s token',
+    'the amount on hold of a wallet’s token',
     (on) => {
-      const asked = { network: 'base-sepolia', token: '0xtoken', upTo: 1_000_000n } as const
-      return amountsOnHold(on, [{ tenant, walletId: 'cad_1', ...asked }])
+      const requested = { network: 'base-sepolia', token: '0xtoken', upTo: 1_000_000n } as const
+      return amountsOnHold(on, [{ tenant, walletId: 'cad_1', ...requested }])
     },
   ],
   [
-    'the next few of many transfers that wait to be tried on Tempo',
+    'the next few of many transfers that wait for an attempt on Tempo',
     (on) => listPlanned(on, 'tempo-moderato', { most: 20 }),
   ],
   ['a page of a wallet’s sweeps', (on) => listSweeps(on, tenant, 'mwt_1', { limit: 20, after: undefined })],

@@ -1,7 +1,7 @@
 import type { Address } from '@purser/protocol'
 import type { ReadHolding } from './balances/read.ts'
 
-/** A public node of BIP-32: what its children are derived from without any secret. */
+/** A public BIP-32 node, from which children are derived without any secret. */
 export interface PublicNode {
   /** The compressed point, 33 bytes. */
   readonly publicKey: Uint8Array
@@ -10,8 +10,8 @@ export interface PublicNode {
 }
 
 /**
- * The account of a node's child, EIP-55 checksummed. Undefined for the one index in 2^127 that BIP-32 says has no key: the next
- * one is taken instead.
+ * The account of a node's child, EIP-55 checksummed. Undefined for an index without a valid BIP-32 key (one in 2^127): the next one is used
+ * instead.
  */
 export type DeriveAddress = (node: PublicNode, index: number) => Address | undefined
 

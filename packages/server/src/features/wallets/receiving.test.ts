@@ -16,7 +16,7 @@ function walletId(text: string): WalletId {
   return text
 }
 
-test('many look-ups at once are one statement, and a wallet is found by its own tenant alone', async () => {
+test('concurrent look-ups are one statement, and a wallet is found only by its own tenant', async () => {
   const [org, other] = [await world.organisation(), await world.organisation()]
   const wallets = [await world.wallet(org), await world.wallet(other)].map(({ id }) => walletId(id))
   let statements = 0

@@ -1,25 +1,31 @@
 import type { Address, Chain, Network } from '@purser/protocol'
 import type { Ctx, Deps, Tenant } from '../../platform/ctx.ts'
-import { gather } from '../../platform/db/gather.ts'
+import { batch } from '../../platform/db/batch.ts'
 import { type Id, isId } from '../../platform/ids.ts'
 import { failNamed } from './errors.ts'
 import { networkOf } from './managed/managed.ts'
-import { listAskedManaged, listManagedAt, type ManagedReceiver } from './managed/receiving-store.ts'
-import { type ByoWalletRow, listAskedWallets, listWalletsAt, type PlaceQuestion, type WalletQuestion } from './store.ts'
+import { listManagedAt, listRequestedManaged, type ManagedReceiver } from './managed/receiving-store.ts'
+import {
+  type ByoWalletRow,
+  listRequestedWallets,
+  listWalletsAt,
+  type PlaceQuestion,
+  type WalletQuestion,
+} from './store.ts'
 
 export type WalletId = Id<'byw'> | Id<'mwt'> | Id<'cad'>
 
-/** What a payment needs to know of the wallet that it goes to. */
+/** A receiving wallet, with the fields that a payment needs. */
 export interface ReceivingWallet {
   readonly id: WalletId
   /** EIP-55 checksummed. */
   readonly address: Address
-  /** The name that the owner gave, and the network that it means in the wallet's environment. */
+  /** The chain name that the owner sent, and the network that it means in the wallet's environment. */
   readonly chain: Chain
   readonly network: Network
   readonly supportedTokens: readonly string[]
   readonly isActive: boolean
-  /** Managed wallets alone are retired; such a one is not active either. */
+  /** Only managed wallets can be retired; a retired wallet is not active either. */
   readonly isRetired: boolean
   readonly amlStatus: 'pending' | 'clear' | 'flagged'
 }
@@ -31,22 +37,22 @@ export interface WalletDirectory {
   findByAddress(tenant: Tenant, network: Network, address: Address): Promise<ReceivingWallet | undefined>
 }
 
-/** Looks wallets up for payments, those of concurrent requests in one statement; nothing is remembered in between. */
+/** Looks wallets up for payments, those of concurrent requests in one statement; nothing is cached. */
 export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {
-  const find = gather<WalletQuestion, ReceivingWallet | undefined>(
-    { itemsMax: 256, roundsMax: 1 },
+  const find = batch<WalletQuestion, ReceivingWallet | undefined>(
+    { itemsMax: 256, batchesMax: 1 },
     async (questions) => {
       const [own, managed] = [questions.filter(asksForByo), questions.filter((question) => !asksForByo(question))]
       const found = new Map([
-        ...(own.length === 0 ? [] : await listAskedWallets(deps.db, own)).map(namedByo),
-        ...(managed.length === 0 ? [] : await listAskedManaged(deps.db, managed)).map(namedManaged),
+        ...(own.length === 0 ? [] : await listRequestedWallets(deps.db, own)).map(namedByo),
+        ...(managed.length === 0 ? [] : await listRequestedManaged(deps.db, managed)).map(namedManaged),
       ])
       return questions.map((question) => found.get(nameOf(question)))
     },
   )
-  const findAt = gather<PlaceQuestion, ReceivingWallet | undefined>({ itemsMax: 256, roundsMax: 1 }, async (places) => {
+  const findAt = batch<PlaceQuestion, ReceivingWallet | undefined>({ itemsMax: 256, batchesMax: 1 }, async (places) => {
     const [own, managed] = await Promise.all([listWalletsAt(deps.db, places), listManagedAt(deps.db, places)])
-    // An address that is registered as the customer's own and is ours all the same is ours.
+    // A managed address takes precedence over the same address registered by a customer.
     const found = new Map([
       ...own.map((row) => [placeOf({ tenant: row, ...row }), receiving(row)] as const),
       ...managed.map((row) => [placeOf({ tenant: row, ...row }), managedReceiving(row)] as const),
@@ -59,7 +65,7 @@ export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {
   }
 }
 
-/** The wallet that a payment names, if it can take one: 422 for one that is not there, is retired or was flagged by screening. */
+/** The wallet that a payment names, if it can receive: 422 for one that is missing, retired or flagged by screening. */
 export async function getPayableWallet(
   ctx: Pick<Ctx, 'tenant'> & { readonly receivingWallets: WalletDirectory },
   walletId: WalletId,
@@ -75,7 +81,7 @@ function asksForByo({ walletId }: WalletQuestion): boolean {
   return isId('byw', walletId)
 }
 
-type Owned = Awaited<ReturnType<typeof listAskedWallets>>[number]
+type Owned = Awaited<ReturnType<typeof listRequestedWallets>>[number]
 
 function namedByo(row: Owned): [string, ReceivingWallet] {
   return [nameOf({ tenant: row, walletId: row.id }), receiving(row)]
@@ -99,7 +105,7 @@ function receiving(row: ByoWalletRow): ReceivingWallet {
   return { id, address, chain, network: networkOf(row), supportedTokens, amlStatus, isActive, isRetired: false }
 }
 
-/** The service's own address: nobody screens it, and what came from a flagged sender is frozen where it lies. */
+/** A managed wallet's own address is not screened; money from a flagged sender is frozen in it. */
 function managedReceiving(row: ManagedReceiver): ReceivingWallet {
   const { id, address, chain, supportedTokens, retiredAt } = row
   const isRetired = retiredAt !== null

@@ -1,18 +1,18 @@
 import { sql, type Tx } from '../../platform/db/db.ts'
 
 export interface IndexGaps {
-  /** Accounts of each organisation's seed that are passed over. */
+  /** Accounts of each organisation's seed to skip. */
   readonly accounts: number
-  /** Children of each master wallet that are passed over. */
+  /** Children of each master wallet to skip. */
   readonly children: number
 }
 
-/** The last index that BIP-32 derives without the private parent, and one more. */
+/** One more than the last index that BIP-32 derives without the private parent. */
 const indexEnd = 2 ** 31
 
 /**
- * Moves what is derived next, of every tenant, beyond what a lost part of the database may have derived: no address is ever given to two
- * customers. Returns how many master wallets there are.
+ * Moves the next indices of every tenant beyond those that a lost part of the database may have derived, so that no address is assigned to
+ * two customers. Returns the number of master wallets.
  */
 export async function moveIndices(tx: Tx, { accounts, children }: IndexGaps): Promise<number> {
   await tx.run(sql`

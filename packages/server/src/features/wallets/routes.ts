@@ -20,9 +20,10 @@ const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 export const walletOperations: readonly Operation[] = [
   operation({
     id: 'wallets.byo.create',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/byo-wallets',
-    summary: 'Register a wallet that you hold.',
+    summary: 'Register a wallet that you own.',
     input: NewByoWallet,
     output: ByoWallet,
     status: 201,
@@ -34,17 +35,18 @@ export const walletOperations: readonly Operation[] = [
       'chain-not-configured': chainErrors['chain-not-configured'],
       'byo-wallet-limit-reached': planErrors['byo-wallet-limit-reached'],
     },
-    // A node is asked whether the address is a token, which no transaction waits for.
+    // A node is queried whether the address is a token, which no database transaction waits for.
     idempotency: 'intent',
     resume: (ctx, walletId) => getByoWallet(ctx, id('byw').parse(walletId)),
     run: (ctx, { body }) => registerByoWallet(ctx, body),
   }),
   operation({
     id: 'wallets.byo.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/byo-wallets',
-    summary: 'List the wallets that you hold, newest first.',
+    summary: 'List the wallets that you own, newest first.',
     query: PageQuery,
     output: ByoWallet,
     list: true,
@@ -52,9 +54,10 @@ export const walletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.byo.get',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallet-infra/byo-wallets/{id}',
-    summary: 'Get one wallet that you hold.',
+    summary: 'Get one wallet that you own.',
     params: ByoWalletParams,
     output: ByoWallet,
     errors: notFound,
@@ -62,9 +65,10 @@ export const walletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.byo.update',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'PATCH',
     path: '/wallet-infra/byo-wallets/{id}',
-    summary: 'Change the name and metadata of a wallet that you hold.',
+    summary: 'Change the name and metadata of a wallet that you own.',
     params: ByoWalletParams,
     input: WalletChange,
     output: ByoWallet,
@@ -73,9 +77,10 @@ export const walletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.byo.delete',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'DELETE',
     path: '/wallet-infra/byo-wallets/{id}',
-    summary: 'Stop watching a wallet that you hold.',
+    summary: 'Stop watching a wallet that you own.',
     params: ByoWalletParams,
     errors: notFound,
     run: (ctx, { params }) => deleteByoWallet(ctx, params.id),

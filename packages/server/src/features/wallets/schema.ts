@@ -5,8 +5,8 @@ import { Instant, Metadata, text } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
 
 /**
- * An EVM address as a person writes it, answered EIP-55 checksummed. A wrong checksum is refused, since it is how a
- * mistyped address shows itself, and so is the zero address: money sent to either is gone.
+ * An EVM address in a request, returned EIP-55 checksummed. A wrong checksum is refused, since it indicates a mistyped address, and so is
+ * the zero address: money sent to either is lost.
  */
 export const EvmAddress = z
   .string()
@@ -39,14 +39,14 @@ export const amlStatuses = ['pending', 'clear', 'flagged'] as const
 export const AmlStatus = z.enum(amlStatuses)
 
 /**
- * A wallet that the customer holds, as the document has it, with the metadata that was given. `isActive` is false exactly while the
- * address is flagged; `chain` is the name that the caller sent.
+ * A wallet of the customer, as in the document, with its metadata. `isActive` is false exactly while the address is flagged; `chain` is the
+ * name that the caller sent.
  */
 export const ByoWallet = z.strictObject({
   id: id('byw'),
   address: z.string(),
   chain: ChainName,
-  name: z.string().nullable().meta({ description: 'Null when none was given.' }),
+  name: z.string().nullable().meta({ description: 'Null if none was given.' }),
   isActive: z.boolean(),
   amlStatus: AmlStatus,
   supportedTokens: z.array(z.string()),
@@ -55,10 +55,10 @@ export const ByoWallet = z.strictObject({
 })
 export type ByoWallet = z.input<typeof ByoWallet>
 
-/** What is left out stays as it is. */
+/** Omitted fields stay as they are. */
 export const WalletChange = z.strictObject({
-  name: text(200).nullable().optional().meta({ description: 'null takes it away.' }),
-  metadata: Metadata.optional().meta({ description: 'Takes the place of all that was there.' }),
+  name: text(200).nullable().optional().meta({ description: 'null removes it.' }),
+  metadata: Metadata.optional().meta({ description: 'Replaces all existing metadata.' }),
 })
 export type WalletChange = z.output<typeof WalletChange>
 

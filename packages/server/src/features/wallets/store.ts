@@ -23,7 +23,7 @@ export type ByoWalletRow = z.output<typeof ByoWalletRow>
 
 const columns = sql`id, address, chain, network, name, supported_tokens, metadata, aml_status, created_at`
 
-/** Registers the wallet; false when the address is registered on that network already, as the unique index decides. */
+/** Inserts the wallet; false if the address is already registered on that network, according to the unique index. */
 export async function insertByoWallet(tx: Tx, tenant: Tenant, wallet: ByoWalletRow): Promise<boolean> {
   const { id, address, chain, network, name, supportedTokens, metadata, amlStatus, createdAt } = wallet
   const inserted = await tx.run(sql`
@@ -59,7 +59,7 @@ export function listByoWallets(
   )
 }
 
-/** Holds the wallet's row until the transaction ends. */
+/** Locks the wallet's row until the transaction ends. */
 export function lockByoWallet(tx: Tx, tenant: Tenant, walletId: ByoWalletId): Promise<ByoWalletRow | undefined> {
   return tx.maybeOne(
     ByoWalletRow,
@@ -70,7 +70,7 @@ export function lockByoWallet(tx: Tx, tenant: Tenant, walletId: ByoWalletId): Pr
   )
 }
 
-/** Writes what its owner changes; the caller holds the wallet. */
+/** Updates the fields that its owner may change; the caller has locked the wallet. */
 export async function updateByoWallet(
   tx: Tx,
   tenant: Tenant,
@@ -81,7 +81,7 @@ export async function updateByoWallet(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
 }
 
-/** Takes the wallet out of use; false when there is none. The row stays, since payments name it. */
+/** Deletes the wallet logically; false if there is none. The row stays, since payments refer to it. */
 export async function markDeleted(tx: Tx, tenant: Tenant, walletId: ByoWalletId, deletedAt: Date): Promise<boolean> {
   const deleted = await tx.run(sql`
     update byo_wallets set deleted_at = ${deletedAt}
@@ -89,7 +89,7 @@ export async function markDeleted(tx: Tx, tenant: Tenant, walletId: ByoWalletId,
   return deleted === 1
 }
 
-/** How many wallets are registered, counted from the records. */
+/** Number of registered wallets, counted from the records. */
 export async function countByoWallets(db: Queryable, tenant: Tenant): Promise<number> {
   const row = await db.one(
     z.object({ count: z.bigint() }),
@@ -100,7 +100,7 @@ export async function countByoWallets(db: Queryable, tenant: Tenant): Promise<nu
   return Number(row.count)
 }
 
-/** A wallet as one tenant asked for it. */
+/** A tenant's query for a wallet. */
 export interface WalletQuestion {
   readonly tenant: Tenant
   readonly walletId: string
@@ -108,8 +108,8 @@ export interface WalletQuestion {
 
 const OwnedRow = ByoWalletRow.extend({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
-/** The wallets of several questions in one statement; each is found only for the tenant that it belongs to. */
-export function listAskedWallets(
+/** The wallets of several queries in one statement; each is found only for its own tenant. */
+export function listRequestedWallets(
   db: Queryable,
   questions: readonly WalletQuestion[],
 ): Promise<z.output<typeof OwnedRow>[]> {
@@ -125,14 +125,14 @@ export function listAskedWallets(
   )
 }
 
-/** An account on a network as one tenant asked for it; the address is EIP-55 checksummed. */
+/** A tenant's query for an account on a network; the address is EIP-55 checksummed. */
 export interface PlaceQuestion {
   readonly tenant: Tenant
   readonly network: string
   readonly address: string
 }
 
-/** The wallets at several accounts in one statement; each is found only for the tenant that it belongs to. */
+/** The wallets at several accounts in one statement; each is found only for its own tenant. */
 export function listWalletsAt(
   db: Queryable,
   questions: readonly PlaceQuestion[],

@@ -14,7 +14,7 @@ export const DeliveryRow = z.object({
 })
 export type DeliveryRow = z.output<typeof DeliveryRow>
 
-/** Writes a delivery that is due at once, and has the endpoint looked at. The caller holds the webhook's queue. */
+/** Writes a delivery that is due at once, and makes the endpoint's queue due. The caller has locked the webhook's queue. */
 export async function insertDelivery(
   tx: Tx,
   tenant: Tenant,
@@ -25,17 +25,17 @@ export async function insertDelivery(
   await tx.run(sql`
     insert into webhook_deliveries (id, organisation_id, environment, webhook_id, event_id, type, status, due_at, created_at)
     values (${deliveryId}, ${tenant.organisationId}, ${tenant.environment}, ${webhookId}, ${eventId}, ${type}, 'pending', ${createdAt}, ${createdAt})`)
-  await wakeQueue(tx, webhookId, createdAt)
+  await makeQueueDue(tx, webhookId, createdAt)
 }
 
-/** Has the endpoint looked at now, unless a process is at it: that one looks again before it goes. */
-async function wakeQueue(tx: Tx, webhookId: WebhookId, now: Date): Promise<void> {
+/** Makes the endpoint's queue due now. A process that already serves it reads it again before it releases the lease. */
+async function makeQueueDue(tx: Tx, webhookId: WebhookId, now: Date): Promise<void> {
   await tx.run(sql`
     update webhook_queues set look_at = ${now}
     where webhook_id = ${webhookId} and lease is null and (look_at is null or look_at > ${now})`)
 }
 
-/** A delivery of the webhook, held until the transaction ends. */
+/** Locks a delivery of the webhook until the transaction ends. */
 export function lockDelivery(
   tx: Tx,
   tenant: Tenant,
@@ -52,7 +52,7 @@ export function lockDelivery(
   )
 }
 
-/** Those that died since then and that nothing took the place of, the oldest first, held until the transaction ends. */
+/** Locks deliveries that died since then and have no replacement, oldest first, until the transaction ends. */
 export function lockDead(
   tx: Tx,
   tenant: Tenant,
@@ -69,7 +69,7 @@ export function lockDead(
   )
 }
 
-/** Puts a new delivery in the place of each, due at once. The caller holds the webhook's queue and the old deliveries. */
+/** Replaces each delivery by a new one that is due at once. The caller has locked the webhook's queue and the old deliveries. */
 export async function replaceDeliveries(
   tx: Tx,
   tenant: Tenant,
@@ -90,12 +90,12 @@ export async function replaceDeliveries(
     from unnest(${[...oldIds]}::text[], ${[...newIds]}::text[]) as given (old_id, new_id)
     where d.organisation_id = ${tenant.organisationId} and d.environment = ${tenant.environment} and d.webhook_id = ${webhookId}
       and d.id = given.old_id`)
-  await wakeQueue(tx, webhookId, now)
+  await makeQueueDue(tx, webhookId, now)
 }
 
 /**
- * Ends what still waits. The caller holds the webhook's queue, so that nothing comes after. Held in the order of ids, as those who keep
- * what became of deliveries hold them: neither waits for the other for ever.
+ * Ends what is pending. The caller has locked the webhook's queue, so that no delivery follows. Rows are locked in the order of
+ * ids, as where outcomes are stored, so that the two cannot deadlock.
  */
 export function endPending(tx: Tx, tenant: Tenant, webhookId: WebhookId, endedAt: Date): Promise<number> {
   return tx.run(sql`
@@ -123,7 +123,7 @@ export const AttemptRow = z.object({
 })
 export type AttemptRow = z.output<typeof AttemptRow>
 
-/** The webhook's attempts, newest first, one more than the limit. */
+/** Returns the webhook's attempts, newest first, one more than the limit. */
 export function listAttempts(
   db: Queryable,
   tenant: Tenant,

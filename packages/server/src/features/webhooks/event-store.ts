@@ -27,7 +27,7 @@ export function findEvent(
   )
 }
 
-/** Events of a type or of all, newest first, one more than the limit. */
+/** Returns events of a type or of all types, newest first, one more than the limit. */
 export function listEvents(
   db: Queryable,
   tenant: Tenant,
@@ -45,14 +45,14 @@ export function listEvents(
   )
 }
 
-/** Keeps an event from being told to anybody but whom the caller writes a delivery for. */
+/** Marks an event as fanned out, so that it gets no deliveries besides those that the caller writes. */
 export async function markFannedOut(tx: Tx, tenant: Tenant, eventId: EventId): Promise<void> {
   await tx.run(sql`
     update events set fan_out_due = false
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${eventId}`)
 }
 
-/** Forgets events, with their deliveries, that are older than the bound and that nothing waits to deliver. */
+/** Deletes events older than the bound, with their deliveries, unless a delivery is pending. */
 export function deleteOldEvents(db: Queryable, oldest: Date, most: number): Promise<number> {
   return db.run(sql`
     delete from events where id in (
@@ -62,12 +62,12 @@ export function deleteOldEvents(db: Queryable, oldest: Date, most: number): Prom
       order by e.created_at limit ${most} for update skip locked)`)
 }
 
-/** Forgets attempts that are older than the bound. */
+/** Deletes attempts older than the bound. */
 export function deleteOldAttempts(db: Queryable, oldest: Date): Promise<number> {
   return db.run(sql`delete from webhook_attempts where created_at < ${oldest}`)
 }
 
-/** Forgets webhooks that were deleted before the bound. */
+/** Deletes rows of webhooks that were deleted before the bound. */
 export function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<number> {
   return db.run(sql`delete from webhooks where deleted_at < ${oldest}`)
 }

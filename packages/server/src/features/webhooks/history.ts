@@ -10,10 +10,10 @@ import { findEvent, listEvents } from './event-store.ts'
 import type { Attempt, Event, EventQuery } from './schema.ts'
 import { findWebhook, type WebhookId } from './store.ts'
 
-/** How long events, and how they were delivered, are kept. */
+/** How long events and their deliveries are kept. */
 export const keptMs = 30 * 86_400_000
 
-/** The oldest instant of which something is still told. */
+/** Returns the oldest instant of which events are kept. */
 export function oldestKept({ clock }: Pick<Ctx, 'clock'>): Date {
   return instantOf(clock.now().getTime() - keptMs)
 }
@@ -34,7 +34,7 @@ export async function getEvent(ctx: Ctx, eventId: EventId): Promise<Event> {
   return event
 }
 
-/** The organisation's events of the last 30 days, newest first. */
+/** Returns a page of the organization's events of the last 30 days, newest first. */
 export async function pageOfEvents(ctx: Ctx, query: z.output<typeof EventQuery>): Promise<Page<Event>> {
   const filter = { type: query.type, oldest: oldestKept(ctx) }
   const rows = await listEvents(ctx.db, ctx.tenant, filter, { limit: query.limit, after: openCursor(query.cursor) })

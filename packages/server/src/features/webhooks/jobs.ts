@@ -4,7 +4,7 @@ import { oldestKept } from './history.ts'
 
 const most = 1_000
 
-/** Forgets events after 30 days, and how they were delivered. Deleting what is deleted changes nothing. */
+/** Deletes events after 30 days, with their deliveries. Running it again is harmless. */
 export const sweepEvents: Recurring = {
   name: 'webhooks.sweep-events',
   everyMs: 600_000,

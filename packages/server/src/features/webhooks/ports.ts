@@ -3,11 +3,11 @@ import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
 
 declare module '../../platform/ctx.ts' {
   interface Ports {
-    /** The door to URLs that customers gave. */
+    /** Fetches URLs that customers gave. */
     readonly guardedFetch: GuardedFetch
-    /** How far such a URL may lead on this deployment. */
+    /** Which addresses such a URL may reach on this deployment. */
     readonly customerReach: Reach
-    /** Told after a commit that deliveries wait, where this process delivers. Must not throw. */
+    /** Notified after a commit that deliveries are pending, where this process delivers. Must not throw. */
     readonly deliveriesWaiting?: () => void
   }
 }

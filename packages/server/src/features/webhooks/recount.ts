@@ -1,5 +1,5 @@
 import type { Recount } from '../plans/index.ts'
 import { countWebhooks } from './store.ts'
 
-/** How many webhooks a tenant has, for rebuilding the counter. */
+/** Recounts a tenant's webhooks, to rebuild the counter. */
 export const webhookRecount: Recount = { kind: 'webhooks', count: (db, tenant) => countWebhooks(db, tenant) }

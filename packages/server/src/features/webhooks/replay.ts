@@ -7,12 +7,12 @@ import { markFannedOut } from './event-store.ts'
 import type { Delivery, ReplayRequest } from './schema.ts'
 import { lockWebhook, type WebhookId } from './store.ts'
 
-/** How many one request replays; the next takes those that are left. */
+/** Most deliveries that one request replays; the next request continues. */
 const replaysMax = 10_000
 
 /**
- * Sends again what was sent, or died, as new deliveries with the same `eventId`: the one that is named, or the oldest 10,000 that
- * died since a time. Each takes the place of the old one, so that a second request finds it no more.
+ * Sends deliveries again, as new deliveries with the same `eventId`: the named one, or the oldest 10,000 that died since a time.
+ * Each replaces the old one, so that a second request does not find it.
  */
 export function replayDeliveries(
   ctx: Ctx,
@@ -33,7 +33,7 @@ export function replayDeliveries(
   })
 }
 
-/** Sends `webhook.test` to the one webhook, whatever it subscribes to. */
+/** Sends `webhook.test` to this webhook, whatever it subscribes to. */
 export function testWebhook(ctx: Ctx, webhookId: WebhookId): Promise<Delivery> {
   return ctx.db.tx(async (tx) => {
     await lockActive(tx, ctx, webhookId)

@@ -29,9 +29,10 @@ const disabled = { 'webhook-disabled': fail.table['webhook-disabled'] }
 export const webhookOperations: readonly Operation[] = [
   operation({
     id: 'webhooks.create',
+    needs: { role: 'admin', scope: 'webhooks' },
     method: 'POST',
     path: '/webhooks',
-    summary: 'Have events sent to an address of yours.',
+    summary: 'Register an address for events.',
     input: NewWebhook,
     output: WebhookWithSecret,
     status: 201,
@@ -41,6 +42,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/webhooks',
@@ -52,6 +54,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.get',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/webhooks/{webhookId}',
     summary: 'Get one webhook.',
@@ -62,6 +65,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.update',
+    needs: { role: 'admin', scope: 'webhooks' },
     method: 'PATCH',
     path: '/webhooks/{webhookId}',
     summary: 'Change where events go, which ones, or whether any do.',
@@ -73,6 +77,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.delete',
+    needs: { role: 'admin', scope: 'webhooks' },
     method: 'DELETE',
     path: '/webhooks/{webhookId}',
     summary: 'Send no more events to an address.',
@@ -82,6 +87,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.attempts.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/webhooks/{webhookId}/attempts',
@@ -95,6 +101,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.replay',
+    needs: { role: 'member', scope: 'webhooks' },
     method: 'POST',
     path: '/webhooks/{webhookId}/replay',
     summary: 'Deliver again: one delivery, or all that died since a time.',
@@ -107,6 +114,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.test',
+    needs: { role: 'member', scope: 'webhooks' },
     method: 'POST',
     path: '/webhooks/{webhookId}/test',
     summary: 'Send the event webhook.test to this webhook.',
@@ -117,6 +125,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
   operation({
     id: 'webhooks.rotateSecret',
+    needs: { role: 'admin', scope: 'webhooks' },
     method: 'POST',
     path: '/webhooks/{webhookId}/rotate-secret',
     summary: 'Make a new secret; the old one signs beside it for 24 hours.',
@@ -131,6 +140,7 @@ export const webhookOperations: readonly Operation[] = [
 export const eventOperations: readonly Operation[] = [
   operation({
     id: 'events.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/events',
@@ -142,6 +152,7 @@ export const eventOperations: readonly Operation[] = [
   }),
   operation({
     id: 'events.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/events/{eventId}',

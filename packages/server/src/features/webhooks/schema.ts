@@ -4,7 +4,7 @@ import { id } from '../../platform/ids.ts'
 import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
 import { allEvents } from './event-types.ts'
 
-/** What a webhook subscribes to. A type that does not exist is refused, since a mistyped one would stay silent for ever. */
+/** What a webhook subscribes to. An unknown type is refused, since a mistyped one would never match. */
 const Subscriptions = z
   .array(z.enum([allEvents, ...eventTypes]))
   .min(1)
@@ -23,7 +23,7 @@ export const WebhookChange = z.strictObject({
 })
 export type WebhookChange = z.output<typeof WebhookChange>
 
-/** A webhook as the document has it, without its secret. `isActive` is false once it was turned off, by its owner or by the service. */
+/** A webhook as the document defines it, without its secret. `isActive` is false once its owner or the service turned it off. */
 export const Webhook = z.strictObject({
   id: id('wh'),
   url: z.string(),
@@ -33,7 +33,7 @@ export const Webhook = z.strictObject({
 })
 export type Webhook = z.input<typeof Webhook>
 
-/** The same with the secret, in the answers that make one and in no other. */
+/** A webhook with its secret, only in the responses that create one. */
 export const WebhookWithSecret = Webhook.extend({
   secret: z.string().meta({ description: 'whsec_… Shown this once.' }),
 })
@@ -43,7 +43,7 @@ export const WebhookParams = z.strictObject({ webhookId: id('wh') })
 
 export const deliveryStatuses = ['pending', 'succeeded', 'dead'] as const
 
-/** One event on its way to one webhook. */
+/** The delivery of one event to one webhook. */
 export const Delivery = z.strictObject({
   id: id('del'),
   eventId: id('evt'),
@@ -69,7 +69,7 @@ export const Attempt = z.strictObject({
 })
 export type Attempt = z.input<typeof Attempt>
 
-/** Which deliveries are made anew: the one that is named, or all that died since then. */
+/** Which deliveries are replayed: the named one, or all that died since then. */
 export const ReplayRequest = z
   .strictObject({ deliveryId: id('del').optional(), since: InstantInput.optional() })
   .refine(({ deliveryId, since }) => (deliveryId === undefined) !== (since === undefined), {

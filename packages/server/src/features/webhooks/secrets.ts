@@ -9,10 +9,10 @@ import { insertSecret, lockWebhook, retireSecrets, type WebhookId } from './stor
 
 const secretBytes = 32
 const overlapMs = 86_400_000
-/** Secrets that sign at once; a receiver looks at a bounded number of signatures. */
+/** Most secrets that sign at once; a receiver checks a bounded number of signatures. */
 const secretsMax = 5
 
-/** Makes a secret that signs from now on and answers it; nothing else ever shows it. The caller holds the webhook. */
+/** Creates a secret that signs from now on and returns it; no other response shows it. The caller has locked the webhook. */
 export async function makeSecret(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<string> {
   const secret = composeWebhookSecret(ctx.random.bytes(secretBytes))
   const sealed = ctx.sealer.seal(Buffer.from(secret), placeOf(webhookId, ctx.tenant.organisationId))
@@ -20,7 +20,7 @@ export async function makeSecret(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promis
   return secret
 }
 
-/** The secret's text, to sign with. Throws where the sealed bytes are another webhook's. */
+/** Returns the secret's text for signing. Throws if the sealed bytes belong to another webhook. */
 export function openSecret(
   { sealer }: Pick<Deps, 'sealer'>,
   sealed: Uint8Array,
@@ -30,8 +30,8 @@ export function openSecret(
 }
 
 /**
- * Makes a new secret. The old one signs beside it for 24 hours, so that a receiver changes over without missing anything; of many
- * rotations in a day the newest few do.
+ * Creates a new secret. The old one also signs for 24 hours, so that a receiver can switch without missing anything; of many
+ * rotations in a day the newest few sign.
  */
 export function rotateSecret(ctx: Ctx, webhookId: WebhookId): Promise<WebhookWithSecret> {
   return ctx.db.tx(async (tx) => {

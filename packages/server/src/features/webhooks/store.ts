@@ -35,8 +35,8 @@ export function findWebhook(db: Queryable, tenant: Tenant, webhookId: WebhookId)
 }
 
 /**
- * Holds the webhook's queue and then its row until the transaction ends: nobody writes deliveries for it meanwhile, so that those
- * which are ended with it are all there are. Everybody who takes both takes them in this order.
+ * Locks the webhook's queue and then its row until the transaction ends: nobody writes deliveries for it meanwhile, so that
+ * ending its pending deliveries ends all of them. Everybody who locks both uses this order.
  */
 export async function lockWebhook(tx: Tx, tenant: Tenant, webhookId: WebhookId): Promise<WebhookRow | undefined> {
   await tx.run(sql`
@@ -52,7 +52,7 @@ export async function lockWebhook(tx: Tx, tenant: Tenant, webhookId: WebhookId):
   )
 }
 
-/** Webhooks, newest first, one more than the limit. */
+/** Returns webhooks, newest first, one more than the limit. */
 export function listWebhooks(
   db: Queryable,
   tenant: Tenant,
@@ -68,7 +68,7 @@ export function listWebhooks(
   )
 }
 
-/** Writes what may change. One that is turned on again starts without a history of failures. */
+/** Writes the fields that may change. A webhook that is turned on again starts without a history of failures. */
 export async function updateWebhook(tx: Tx, tenant: Tenant, webhook: WebhookRow): Promise<void> {
   const { id: webhookId, url, events, isActive } = webhook
   await tx.run(sql`
@@ -77,7 +77,7 @@ export async function updateWebhook(tx: Tx, tenant: Tenant, webhook: WebhookRow)
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${webhookId}`)
 }
 
-/** Turns it off; false when it was off already. */
+/** Turns it off; false if it was already off. */
 export async function markDisabled(tx: Tx, tenant: Tenant, webhookId: WebhookId): Promise<boolean> {
   const disabled = await tx.run(sql`
     update webhooks set is_active = false
@@ -86,7 +86,7 @@ export async function markDisabled(tx: Tx, tenant: Tenant, webhookId: WebhookId)
   return disabled === 1
 }
 
-/** Takes it out of use, with its secrets; the row stays until its deliveries are forgotten. */
+/** Marks it as deleted and deletes its secrets; the row stays until its deliveries are deleted. */
 export async function markDeleted(tx: Tx, tenant: Tenant, webhookId: WebhookId, deletedAt: Date): Promise<void> {
   await tx.run(sql`
     update webhooks set deleted_at = ${deletedAt}, is_active = false
@@ -94,7 +94,7 @@ export async function markDeleted(tx: Tx, tenant: Tenant, webhookId: WebhookId, 
   await tx.run(sql`delete from webhook_secrets where webhook_id = ${webhookId}`)
 }
 
-/** How many webhooks there are, counted from the records. */
+/** Counts the webhooks from their rows. */
 export async function countWebhooks(db: Queryable, tenant: Tenant): Promise<number> {
   const row = await db.one(
     z.object({ count: z.bigint() }),
@@ -105,12 +105,12 @@ export async function countWebhooks(db: Queryable, tenant: Tenant): Promise<numb
   return Number(row.count)
 }
 
-/** Keeps a new secret as the one that signs first. The caller holds the webhook. */
+/** Stores a new secret as the first to sign. The caller has locked the webhook. */
 export async function insertSecret(tx: Tx, webhookId: WebhookId, sealed: Uint8Array): Promise<void> {
   await tx.run(sql`insert into webhook_secrets (webhook_id, secret) values (${webhookId}, ${sealed})`)
 }
 
-/** Lets the current secret sign until `retiresAt` and forgets those that no longer do, and all but the newest few. */
+/** Lets the current secret sign until `retiresAt`, and deletes those that no longer sign and all but the newest few. */
 export async function retireSecrets(
   tx: Tx,
   webhookId: WebhookId,

@@ -35,7 +35,7 @@ async function countOf(statement: ReturnType<typeof sql>): Promise<number> {
   return Number((await world.database.db.one(z.object({ count: z.bigint() }), statement)).count)
 }
 
-test('a webhook is the document’s record, and its secret is shown when it is made and never again', async () => {
+test('a webhook is the document’s record, and its secret is shown once, at creation', async () => {
   const made = await create({ url, events: ['payment.received', 'vault.sealed'] })
   expect(made.status).toBe(201)
   const { secret, ...record } = made.body
@@ -82,7 +82,7 @@ test.each([
   ['https://user:word@hooks.example.com/', 'credentials-refused'],
   ['https://hooks.example.com:22/', 'port-refused'],
   ['not a url', 'url-malformed'],
-])('%s is refused as an address for webhooks, when it is made and when it is changed', async (bad, reason) => {
+])('%s is refused as a webhook’s address, at creation and at a change', async (bad, reason) => {
   const made = await create({ url: bad, events: ['*'] })
   expect([made.status, codeOf(made), made.body.reason]).toEqual([422, 'webhook-url-not-allowed', reason])
   const good = await create({ url, events: ['*'] })
@@ -91,7 +91,7 @@ test.each([
   expect((await world.call(org.testKey, 'GET', `/webhooks/${good.body.id}`)).body.url).toBe(url)
 })
 
-test('an event type that does not exist, one named twice, and none are refused; every known one is taken', async () => {
+test('an unknown event type, a repeated one, and none are refused; every known one is accepted', async () => {
   for (const events of [['vault.sealled'], ['*', '*'], [], ['']]) {
     const answer = await create({ url, events })
     expect([answer.status, codeOf(answer)]).toEqual([422, 'validation-error'])
@@ -99,7 +99,7 @@ test('an event type that does not exist, one named twice, and none are refused; 
   expect((await create({ url, events: eventTypes })).status).toBe(201)
 })
 
-test('of any number of parallel requests as many succeed as the plan grants, and a deleted webhook gives its place back', async () => {
+test('of parallel requests as many succeed as the plan grants, and a deleted webhook frees its place', async () => {
   const own = await world.organisation('hobby')
   const answers = await Promise.all(Array.from({ length: 20 }, () => create({ url, events: ['*'] }, {}, own.testKey)))
   expect(countByStatus(answers)).toEqual({ 201: 1, 429: 19 })
@@ -148,7 +148,7 @@ test('events are listed newest first, by type and in pages, and one alone', asyn
   expect(Object.keys(one.body).sort()).toEqual(['createdAt', 'id', 'payload', 'type'])
 })
 
-test('events, and how they were delivered, are kept for 30 days, and longer while a delivery waits', async () => {
+test('events and their deliveries are kept for 30 days, and longer while a delivery is pending', async () => {
   const own = await world.organisation()
   const hook = await create({ url, events: ['*'] }, {}, own.testKey)
   const [plain = ''] = await publish(own, 1)

@@ -21,8 +21,8 @@ import {
 } from './store.ts'
 
 /**
- * Registers an address that events are sent to, and answers the secret this once. The plan's counter is held until the webhook is
- * there, so that parallel requests together never go over.
+ * Registers an address for events, and returns the secret this once. The plan's counter is locked until the webhook is stored, so
+ * that parallel requests together never exceed the limit.
  */
 export function createWebhook(ctx: Ctx, { url, events }: NewWebhook): Promise<WebhookWithSecret> {
   refuseUrl(ctx, url)
@@ -48,8 +48,8 @@ export async function pageOfWebhooks(ctx: Ctx, query: z.output<typeof PageQuery>
 }
 
 /**
- * Changes where events go, which ones, and whether any do. What waits for one that is turned off ends there and then; it can be
- * replayed once the webhook is on again.
+ * Changes the address, the event types, or whether events are sent. Turning a webhook off ends its pending deliveries; they can
+ * be replayed once it is on again.
  */
 export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookChange): Promise<Webhook> {
   if (change.url !== undefined) refuseUrl(ctx, change.url)
@@ -66,7 +66,7 @@ export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookCha
   })
 }
 
-/** Takes the webhook out of use: what waits for it is sent no more, and its place in the plan is free. */
+/** Deletes the webhook: its pending deliveries are not sent, and its place in the plan is free. */
 export function deleteWebhook(ctx: Ctx, webhookId: WebhookId): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
@@ -81,13 +81,13 @@ export function deleteWebhook(ctx: Ctx, webhookId: WebhookId): Promise<void> {
   })
 }
 
-/** What a name leads to is known only at a delivery, which checks it; this refuses what no look-up could mend. */
+/** Refuses a URL that no address could make valid. What its name resolves to is checked at each delivery. */
 function refuseUrl({ customerReach }: Ctx, url: string): void {
   const parsed = parseCustomerUrl(url, customerReach)
   if (typeof parsed === 'string') throw fail('webhook-url-not-allowed', { reason: parsed })
 }
 
-/** For the audit log: paths and queries may hold what a receiver keeps secret. */
+/** Returns the host for the audit log: paths and queries may contain a receiver's secrets. */
 function hostIn(url: string): string {
   return new URL(url).host
 }

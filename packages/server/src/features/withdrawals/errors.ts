@@ -5,6 +5,6 @@ export const fail = defineErrors({
   'unsupported-currency': {
     status: 422,
     title: 'Unsupported Currency',
-    detail: 'Money is paid out in the currencies that supported names, and in no other.',
+    detail: 'Payouts are available only in the currencies in supported.',
   },
 })

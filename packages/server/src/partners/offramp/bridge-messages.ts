@@ -8,7 +8,7 @@ const short = z.string().min(1).max(256)
 /** POST /customers/{id}/external_accounts. */
 export const ExternalAccount = z.object({ id: short, active: z.boolean().optional() })
 
-/** POST /transfers and GET /transfers/{id}; what is not read here is not relied on. */
+/** POST /transfers and GET /transfers/{id}; fields that are not parsed here are not used. */
 export const Transfer = z.object({
   id: short,
   state: short,
@@ -39,10 +39,11 @@ const ErrorBody = z.object({
   source: z.object({ key: z.unknown() }).optional(),
 })
 
-/** Bridge's code, and which field it is about. Its message is left out: it may repeat what was sent. */
+/** Bridge's error code and the field that it is about. The message is omitted, because it may repeat the request. */
 export function refusalOf(status: number, json: unknown): Refusal {
   const parsed = ErrorBody.safeParse(json)
-  if (!parsed.success) return { code: `http-${status}`, message: 'The partner refused the request without a reason.' }
+  if (!parsed.success)
+    return { code: `http-${status}`, message: 'The partner refused the request without giving a reason.' }
   const { key } = parsed.data.source ?? {}
   const fields =
     typeof key === 'string' ? key : typeof key === 'object' && key !== null ? Object.keys(key).join(', ') : ''
@@ -54,7 +55,7 @@ export function accountOf(account: z.output<typeof ExternalAccount>): PayoutAcco
   return { accountId: account.id, isActive: account.active !== false }
 }
 
-/** The body of a new external account, or why it cannot be made. */
+/** The request body for a new external account, or the reason why it cannot be created. */
 export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<string, unknown>> | Refusal {
   const { owner, destination } = request
   const names =
@@ -74,7 +75,7 @@ export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<
   if (destination.currency === 'EUR') {
     const country = alpha3OfIban(destination.iban)
     if (country === undefined)
-      return { code: 'country-not-supported', message: 'The partner pays no IBAN of that country.' }
+      return { code: 'country-not-supported', message: 'The partner does not support IBANs of that country.' }
     return {
       ...common,
       account_type: 'iban',
@@ -82,7 +83,7 @@ export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<
     }
   }
   if (request.address === undefined)
-    return { code: 'address-required', message: 'The partner pays dollars only to an owner whose address it knows.' }
+    return { code: 'address-required', message: 'The partner needs the owner’s address for payouts in dollars.' }
   const { street, city, state, postalCode, country } = request.address
   return {
     ...common,
@@ -102,28 +103,31 @@ export function externalAccountBody(request: NewPayoutAccount): Readonly<Record<
   }
 }
 
-/** Rails by currency, and under which name and within which form a reference travels on each. */
+/** Payment rails by currency, with the reference's field name and format on each. */
 export const bankRails = {
   USD: { rail: 'ach', reference: 'ach_reference', form: /^[A-Za-z0-9 ]{1,10}$/ },
   EUR: { rail: 'sepa', reference: 'sepa_reference', form: /^[A-Za-z0-9 &\-/]{6,140}$/ },
   GBP: { rail: 'faster_payments', reference: 'reference', form: /^[A-Za-z0-9 &\-./]{1,18}$/ },
 } as const
 
-/** The deposit that Bridge asks for, or undefined when it is not the one that was agreed on: tokens sent elsewhere do not come back. */
+/** The deposit that Bridge requests, or undefined when it differs from the agreed one: tokens sent elsewhere cannot be recovered. */
 export function depositOf(
   transfer: Transfer,
-  asked: NewPayout,
+  requested: NewPayout,
 ): { address: `0x${string}`; rawAmount: bigint } | undefined {
   const instructions = transfer.source_deposit_instructions
   const address = parseAddress(instructions?.to_address ?? '')
-  const rawAmount = parseAmount(trimZeros(instructions?.amount ?? ''), asked.token.decimals)
-  if (address === undefined || rawAmount !== asked.rawAmount) return undefined
-  if (instructions?.currency !== asked.token.symbol.toLowerCase() || instructions.payment_rail !== asked.network)
+  const rawAmount = parseAmount(trimZeros(instructions?.amount ?? ''), requested.token.decimals)
+  if (address === undefined || rawAmount !== requested.rawAmount) return undefined
+  if (
+    instructions?.currency !== requested.token.symbol.toLowerCase() ||
+    instructions.payment_rail !== requested.network
+  )
     return undefined
   return { address, rawAmount }
 }
 
-/** Bridge writes `10.0`, and may write more zeros than the token has digits. */
+/** Removes trailing zeros. Bridge writes `10.0`, and may write more zeros than the token has decimals. */
 export function trimZeros(amount: string): string {
   return amount.includes('.') ? amount.replace(/0+$/, '').replace(/\.$/, '') : amount
 }

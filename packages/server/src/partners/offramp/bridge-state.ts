@@ -4,9 +4,9 @@ export interface BridgeState {
   readonly state: PayoutState
   readonly awaitsDeposit: boolean
   readonly failure?: PayoutFailure
-  /** Whether nobody has documented it: it is waited for, and somebody should look. */
+  /** Set for an undocumented state. The payout stays pending, and an operator should check it. */
   readonly isUnknown?: true
-  /** Whether somebody of the operator must act at the partner. */
+  /** Set when the operator must act at the partner. */
   readonly wantsOperator?: true
 }
 
@@ -16,7 +16,7 @@ const failed = (reason: string, refund: PayoutFailure['refund']): BridgeState =>
   return { state: 'failed', awaitsDeposit: false, failure: { reason, refund } }
 }
 
-/** Every state of a transfer at Bridge (apidocs.bridge.xyz, "Transfer states") in the service's words. */
+/** Maps every state of a Bridge transfer (apidocs.bridge.xyz, "Transfer states") to the service's states. */
 const states = new Map<string, BridgeState>([
   ['awaiting_funds', waiting],
   ['in_review', converting],
@@ -27,16 +27,16 @@ const states = new Map<string, BridgeState>([
   ['returned', failed('The bank sent the money back.', 'expected')],
   [
     'missing_return_policy',
-    { ...failed('The bank account could not be paid, and nobody said where refunds go.', 'held'), wantsOperator: true },
+    { ...failed('The bank account could not be paid, and no refund destination is set.', 'held'), wantsOperator: true },
   ],
   ['refunded', failed('The money was sent back.', 'done')],
-  ['canceled', failed('The payout was cancelled.', 'none')],
+  ['canceled', failed('The payout was canceled.', 'none')],
   ['error', { ...failed('The partner could not carry out the payout.', 'held'), wantsOperator: true }],
 ])
 
 export const bridgeStates: readonly string[] = [...states.keys()]
 
-/** An unknown state is waited for: to call it failed could pay twice, to call it done could lose the money. */
+/** An unknown state counts as pending: treating it as failed could pay twice, and treating it as done could lose the money. */
 export function stateOfBridge(word: string): BridgeState {
   return states.get(word) ?? { ...converting, isUnknown: true }
 }

@@ -8,11 +8,11 @@ const [, time = '', signature = ''] = /^t=(\d+),v0=(.+)$/.exec(vector.header) ??
 const publishedKey = createPublicKey(vector.publicKey)
 const publishedBody = Buffer.from(vector.body)
 
-test('Bridge’s own example is signed by its key', () => {
+test('Bridge’s published example verifies with its published key', () => {
   expect(isSigned(publishedKey, { time, signature, body: publishedBody })).toBe(true)
 })
 
-test('Bridge’s own example hashes twice: once is not enough', () => {
+test('Bridge’s published example needs the hash applied twice', () => {
   const data = Buffer.from(`${time}.${vector.body}`)
   expect(verify('RSA-SHA256', data, publishedKey, Buffer.from(signature, 'base64'))).toBe(false)
 })
@@ -36,7 +36,7 @@ function headerFor(body: string, at = now): string {
 const read = (header: string | undefined, body: string) =>
   readBridgeDelivery(publicKey, { header, body: Buffer.from(body), now })
 
-test('a delivery names what it is about', () => {
+test('a delivery returns its event id, category and object id', () => {
   expect(read(headerFor(event), event)).toEqual({
     ok: true,
     eventId: 'wh_t8TAhPPYrRV2v8Asi9ed3sw',
@@ -45,7 +45,7 @@ test('a delivery names what it is about', () => {
   })
 })
 
-test('the bytes are what is signed: the same JSON written otherwise is another message', () => {
+test('the signature covers the bytes: equal JSON in another format does not verify', () => {
   const spaced = event.replace('50', '50.00')
   expect(JSON.parse(spaced)).toEqual(JSON.parse(event))
   expect(read(headerFor(event), spaced)).toEqual({ ok: false, fault: 'wrong-signature' })
@@ -57,18 +57,18 @@ test.each([
   [bridgeWebhookMsMax + 1, false],
   [-bridgeWebhookMsMax, true],
   [-bridgeWebhookMsMax - 1, false],
-])('a delivery that is %d ms old is taken: %s', (ageMs, taken) => {
+])('a delivery that is %d ms old is accepted: %s', (ageMs, taken) => {
   const header = headerFor(event, new Date(now.getTime() - ageMs))
   expect(read(header, event)).toEqual(taken ? expect.objectContaining({ ok: true }) : { ok: false, fault: 'too-old' })
 })
 
-test('an old delivery cannot be made new by another time beside its signature', () => {
+test('an old delivery cannot be renewed by changing the time in its header', () => {
   const old = headerFor(event, new Date(now.getTime() - 86_400_000))
   const renewed = old.replace(/t=\d+/, `t=${now.getTime()}`)
   expect(read(renewed, event)).toEqual({ ok: false, fault: 'wrong-signature' })
 })
 
-test('no header, however made, and no body gets in unsigned or falls over', () => {
+test('arbitrary headers and bodies are never accepted unsigned and never throw', () => {
   fc.assert(
     fc.property(fc.option(fc.string(), { nil: undefined }), fc.string(), (header, body) => {
       expect(read(header, body).ok).toBe(false)
@@ -81,7 +81,7 @@ test('no header, however made, and no body gets in unsigned or falls over', () =
   )
 })
 
-test('a signed message that is no event is malformed', () => {
+test('a signed message that is not an event is malformed', () => {
   for (const body of ['', '7', 'null', '{"event_id":"x"}'])
     expect(read(headerFor(body), body)).toEqual({ ok: false, fault: 'malformed' })
 })

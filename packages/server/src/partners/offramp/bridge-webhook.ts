@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 
-/** Age at which a delivery is refused; Bridge sends it again with a new signature. */
+/** Age above which a delivery is refused; Bridge sends it again with a new signature. */
 export const bridgeWebhookMsMax = 600_000
 
 export type BridgeDelivery =
@@ -14,9 +14,9 @@ const Event = z.object({
   event_object_id: z.string().min(1).max(128),
 })
 
-/** Reads Bridge's deliveries. */
+/** Verifies and parses Bridge's deliveries. */
 export interface BridgeWebhooks {
-  /** `header` is `X-Webhook-Signature`; `body` is what came, byte for byte. */
+  /** `header` is `X-Webhook-Signature`; `body` is the raw body. */
   read(header: string | undefined, body: Uint8Array, now: Date): BridgeDelivery
 }
 
@@ -32,9 +32,8 @@ export function createBridgeWebhooks(publicKeyPem: string): BridgeWebhooks {
 }
 
 /**
- * Checks who sent a delivery before anything in it is read: `t=<milliseconds>,v0=<base64>`, RSA with SHA-256 over the SHA-256 digest of
- * `<t>.<body>`, so that the hash is taken twice (apidocs.bridge.xyz, "Webhook Event Signature Verification"). A delivery from the future
- * is as wrong as an old one.
+ * Verifies a delivery's signature before parsing it: `t=<milliseconds>,v0=<base64>`, RSA with SHA-256 over the SHA-256 digest of `<t>.<body>`, so
+ * that the hash is taken twice (apidocs.bridge.xyz, "Webhook Event Signature Verification"). A delivery from the future is refused like an old one.
  */
 export function readBridgeDelivery(
   key: KeyObject,
@@ -54,7 +53,7 @@ export function readBridgeDelivery(
   }
 }
 
-/** Whether the key's holder signed these bytes at that time. */
+/** Whether the key signed these bytes with that time. */
 export function isSigned(
   key: KeyObject,
   { time, signature, body }: { readonly time: string; readonly signature: string; readonly body: Uint8Array },

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
+import { aPartner, type PartnerDouble, type PartnerResponse } from '../../../test/partner-double.ts'
 import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { createBridge } from './bridge.ts'
@@ -12,12 +12,12 @@ import published from './vectors/bridge-transfer.json' with { type: 'json' }
 let outbound: Outbound
 let double: PartnerDouble
 let bridge: OffRamp
-let told: Told
+let reported: PartnerResponse
 let lines: string[]
 
 beforeEach(async () => {
   outbound = createOutbound()
-  double = await aPartner(() => told)
+  double = await aPartner(() => reported)
   lines = []
   const destination = new PassThrough()
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
@@ -51,12 +51,12 @@ const account: NewPayoutAccount = {
   destination: { currency: 'GBP', sortCode: '202959', accountNumber: '63748472' },
 }
 
-const transferIn = (state: string, changes: object = {}): Told => {
+const transferIn = (state: string, changes: object = {}): PartnerResponse => {
   return { json: { ...published.transfer, state, ...changes } }
 }
 
-test('the published answer of a payout is read as where its tokens go and what reaches the bank', async () => {
-  told = { status: 201, json: published.transfer }
+test('the published payout example is parsed into its deposit and receipt', async () => {
+  reported = { status: 201, json: published.transfer }
   expect(await bridge.createPayout(payout)).toEqual({
     ok: true,
     value: {
@@ -68,7 +68,7 @@ test('the published answer of a payout is read as where its tokens go and what r
       receipt: { initialAmount: '10', feeAmount: '0.5', finalAmount: '9.5' },
     },
   })
-  expect(double.asked).toEqual([
+  expect(double.requested).toEqual([
     expect.objectContaining({
       method: 'POST',
       path: '/transfers',
@@ -93,11 +93,11 @@ test('the published answer of a payout is read as where its tokens go and what r
   ])
 })
 
-test('a payout asked for again is the same request, byte for byte', async () => {
-  told = { json: published.transfer }
+test('a repeated payout is a byte-identical request', async () => {
+  reported = { json: published.transfer }
   await bridge.createPayout(payout)
   await bridge.createPayout({ ...payout })
-  expect(double.asked[1]).toEqual(double.asked[0])
+  expect(double.requested[1]).toEqual(double.requested[0])
 })
 
 test.each([
@@ -114,35 +114,35 @@ test.each([
   ['error', 'failed', 'held'],
 ] as const)('%s is %s', async (state, expected, refund) => {
   expect(bridgeStates).toContain(state)
-  told = transferIn(state)
+  reported = transferIn(state)
   const read = await bridge.readPayout('transfer/123')
   expect([read?.state, read?.partnerState, read?.failure?.refund]).toEqual([expected, state, refund])
   expect(read?.awaitsDeposit).toBe(state === 'awaiting_funds')
-  expect(double.asked[0]).toMatchObject({ method: 'GET', path: '/transfers/transfer%2F123' })
-  expect(double.asked[0]?.headers['idempotency-key']).toBeUndefined()
+  expect(double.requested[0]).toMatchObject({ method: 'GET', path: '/transfers/transfer%2F123' })
+  expect(double.requested[0]?.headers['idempotency-key']).toBeUndefined()
 })
 
-test('there is no documented state that is not mapped here', () => {
+test('every documented state is mapped', () => {
   expect(bridgeStates).toHaveLength(11)
 })
 
-test('a state that nobody documented is waited for, and somebody is told', async () => {
-  told = transferIn('funds_teleported')
+test('an undocumented state stays pending and is logged', async () => {
+  reported = transferIn('funds_teleported')
   expect((await bridge.readPayout('transfer_123'))?.state).toBe('pending_conversion')
   expect(lines.join('')).toContain('funds_teleported')
 })
 
 test.each([
-  ['another address that is none', { to_address: '0xc0ffee' }],
+  ['an invalid address', { to_address: '0xc0ffee' }],
   ['no address', { to_address: undefined }],
   ['a mistyped address', { to_address: '0x28B5a0e9C621a5BadaA536219b3a228C8168cf5d' }],
-  ['more than was agreed on', { amount: '11.0' }],
-  ['less than was agreed on', { amount: '9.999999' }],
+  ['more than the agreed amount', { amount: '11.0' }],
+  ['less than the agreed amount', { amount: '9.999999' }],
   ['another token', { currency: 'usdt' }],
   ['another chain', { payment_rail: 'polygon' }],
-])('a deposit to %s is never asked of a wallet', async (_, changes) => {
+])('a deposit to %s is never requested from a wallet', async (_, changes) => {
   const instructions = { ...published.transfer.source_deposit_instructions, ...changes }
-  told = transferIn('awaiting_funds', { source_deposit_instructions: instructions })
+  reported = transferIn('awaiting_funds', { source_deposit_instructions: instructions })
   await expect(bridge.createPayout(payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
@@ -151,22 +151,22 @@ test.each([
   ['half an answer', 'cut'],
   ['no JSON', { text: '<html>' }],
   ['another shape', { json: { ok: true } }],
-  ['a fault of its own', { status: 500, json: {} }],
+  ['a server error', { status: 500, json: {} }],
   ['overload', { status: 429, json: {} }],
   ['a refused key', { status: 401, json: {} }],
-] as const)('%s is no answer: the payout is as unknown as before', async (_, answer) => {
-  told = answer
+] as const)('%s is not an answer: the payout stays unknown', async (_, answer) => {
+  reported = answer
   await expect(bridge.createPayout(payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
   await expect(bridge.readPayout('transfer_123')).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
-test('a transfer that the partner does not know is not there', async () => {
-  told = { status: 404, json: { code: 'not_found', message: 'no' } }
+test('a transfer that the partner does not have is undefined', async () => {
+  reported = { status: 404, json: { code: 'not_found', message: 'no' } }
   expect(await bridge.readPayout('transfer_123')).toBeUndefined()
 })
 
-test('what the partner refuses comes back as its code and the field, never as its words', async () => {
-  told = {
+test('a refusal is returned with the partner’s code and field, without its message', async () => {
+  reported = {
     status: 400,
     json: { code: 'invalid_parameters', message: 'bad 63748472', source: { key: { 'account.sort_code': '63748472' } } },
   }
@@ -178,7 +178,7 @@ test('what the partner refuses comes back as its code and the field, never as it
       message: 'The partner refused the request: invalid_parameters (account.sort_code).',
     },
   })
-  told = { status: 422, text: 'nothing of use' }
+  reported = { status: 422, text: 'nothing of use' }
   expect(await bridge.createAccount(account)).toMatchObject({ ok: false, refusal: { code: 'http-422' } })
 })
 
@@ -210,13 +210,13 @@ test.each([
       },
     },
   ],
-])('an account in %o is told as Bridge wants it', async (destination, expected) => {
-  told = { status: 201, json: { id: 'ext_1', active: true } }
+])('an account in %o is sent in Bridge’s format', async (destination, expected) => {
+  reported = { status: 201, json: { id: 'ext_1', active: true } }
   expect(await bridge.createAccount({ ...account, destination, address })).toEqual({
     ok: true,
     value: { accountId: 'ext_1', isActive: true },
   })
-  const { method, path, body, headers } = double.asked[0] ?? {}
+  const { method, path, body, headers } = double.requested[0] ?? {}
   expect([method, path, headers?.['idempotency-key']]).toEqual([
     'POST',
     '/customers/cust_alice/external_accounts',
@@ -236,24 +236,24 @@ test.each([
   [{ token: { ...payout.token, symbol: 'USDT' } }, 'token-not-supported'],
   [{ reference: 'much too long for ACH' }, 'reference-not-possible'],
   [{ currency: 'EUR' as const, reference: 'short' }, 'reference-not-possible'],
-])('a payout with %o is refused before anybody is asked', async (changes, code) => {
+])('a payout with %o is refused without a request', async (changes, code) => {
   expect(await bridge.createPayout({ ...payout, ...changes })).toMatchObject({ ok: false, refusal: { code } })
-  expect(double.asked).toEqual([])
+  expect(double.requested).toEqual([])
 })
 
 test.each([
-  [{ json: { deleted: true } }, 'forgotten'],
-  [{ status: 404, json: { code: 'not_found' } }, 'forgotten'],
+  [{ json: { deleted: true } }, 'deleted'],
+  [{ status: 404, json: { code: 'not_found' } }, 'deleted'],
   [{ status: 500, json: {} }, 'kept'],
   [{ status: 422, json: { code: 'in_use' } }, 'kept'],
-])('an account of which Bridge says %o is %s', async (says, end) => {
-  told = says
+])('an account for which Bridge returns %o is %s', async (says, end) => {
+  reported = says
   const forgetting = bridge.deleteAccount({ customerId: 'cust_bob', accountId: 'ext_1' }).then(
-    () => 'forgotten',
+    () => 'deleted',
     () => 'kept',
   )
   expect(await forgetting).toBe(end)
-  const { method, path } = double.asked[0] ?? {}
+  const { method, path } = double.requested[0] ?? {}
   expect([method, path]).toEqual(['DELETE', '/customers/cust_bob/external_accounts/ext_1'])
 })
 
@@ -269,7 +269,7 @@ test('dollars need the owner’s address, and an IBAN a country that SEPA reache
 })
 
 test('neither the key nor an account’s number reaches a log line or an error', async () => {
-  told = { status: 500, json: { message: '63748472' } }
+  reported = { status: 500, json: { message: '63748472' } }
   const error = await bridge.createAccount(account).catch((thrown: unknown) => thrown)
   expect(inspect(error, { depth: 10 })).not.toMatch(/63748472|202959|sk-bridge/)
   expect(lines.join('')).not.toMatch(/63748472|202959|sk-bridge/)

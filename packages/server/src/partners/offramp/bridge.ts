@@ -2,7 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import { z } from 'zod'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { askPartner, type PartnerApi, type PartnerRequest } from '../ask.ts'
+import { type PartnerApi, type PartnerRequest, requestPartner } from '../ask.ts'
 import { fail } from '../errors.ts'
 import {
   accountOf,
@@ -21,11 +21,11 @@ export interface BridgeSettings {
   /** Such as `https://api.bridge.xyz/v0`. */
   readonly baseUrl: string
   readonly apiKey: string
-  /** For each request; 15 s when left out. */
+  /** Per request; 15 s by default. */
   readonly timeoutMs?: number
 }
 
-const timeoutMsUsual = 15_000
+const timeoutMsDefault = 15_000
 const answerBytesMax = 262_144
 const chains: readonly string[] = ['arbitrum', 'base', 'ethereum', 'optimism', 'polygon']
 
@@ -39,7 +39,7 @@ export function createBridge(
     name: 'bridge',
     baseUrl: settings.baseUrl,
     headers: { 'api-key': settings.apiKey },
-    limits: { timeoutMs: settings.timeoutMs ?? timeoutMsUsual, bytesMax: answerBytesMax },
+    limits: { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax },
   }
   return {
     name: 'bridge',
@@ -52,12 +52,12 @@ export function createBridge(
     },
     async deleteAccount({ customerId, accountId }) {
       const path = `${accountsOf(customerId)}/${encodeURIComponent(accountId)}`
-      const answer = await askPartner(api, { method: 'DELETE', path }, z.unknown())
+      const answer = await requestPartner(api, { method: 'DELETE', path }, z.unknown())
       if (answer.ok || answer.declined.status === 404) return
-      throw fail('partner-unavailable', {}, new Error(`bridge keeps an account: ${answer.declined.status}`))
+      throw fail('partner-unavailable', {}, new Error(`bridge did not delete an account: ${answer.declined.status}`))
     },
     async createPayout(request) {
-      const refusal = whyNotPayable(request)
+      const refusal = refusalBeforeRequest(request)
       if (refusal !== undefined) return { ok: false, refusal }
       const body = transferBody(request)
       const answer = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
@@ -66,7 +66,7 @@ export function createBridge(
     },
     async readPayout(payoutId) {
       const request: PartnerRequest = { method: 'GET', path: `/transfers/${encodeURIComponent(payoutId)}` }
-      const answer = await askPartner(api, request, Transfer)
+      const answer = await requestPartner(api, request, Transfer)
       if (answer.ok) return payoutOf(log, answer.value)
       if (answer.declined.status === 404) return undefined
       throw fail('partner-unavailable', {}, new Error(`bridge refused to read a transfer: ${answer.declined.status}`))
@@ -84,16 +84,16 @@ async function post<T>(
   schema: z.ZodType<T>,
 ): Promise<Agreed<T>> {
   const request: PartnerRequest = { method: 'POST', path, headers: { 'idempotency-key': key }, body }
-  const answer = await askPartner(api, request, schema)
+  const answer = await requestPartner(api, request, schema)
   if (answer.ok) return answer
   return { ok: false, refusal: refusalOf(answer.declined.status, answer.declined.json) }
 }
 
-/** What is refused here costs no request, and no name of the receiver's leaves for nothing. */
-function whyNotPayable({ network, token, currency, reference }: NewPayout): Refusal | undefined {
+/** Refuses what Bridge would refuse, without sending the recipient's data. */
+function refusalBeforeRequest({ network, token, currency, reference }: NewPayout): Refusal | undefined {
   if (!chains.includes(network))
-    return { code: 'chain-not-supported', message: `The partner takes no tokens on ${network}.` }
-  if (token.symbol !== 'USDC') return { code: 'token-not-supported', message: 'The partner takes USDC alone.' }
+    return { code: 'chain-not-supported', message: `The partner does not support ${network}.` }
+  if (token.symbol !== 'USDC') return { code: 'token-not-supported', message: 'The partner supports only USDC.' }
   if (reference === undefined || bankRails[currency].form.test(reference)) return undefined
   return { code: 'reference-not-possible', message: `The reference does not fit a payment in ${currency}.` }
 }
@@ -118,15 +118,15 @@ function transferBody(request: NewPayout): Readonly<Record<string, unknown>> {
   }
 }
 
-/** `asked` is given for a new payout, whose deposit must be the one that was agreed on. */
-function payoutOf(log: Log, transfer: Transfer, asked?: NewPayout): Payout {
+/** `requested` is given for a new payout, whose deposit must be the agreed one. */
+function payoutOf(log: Log, transfer: Transfer, requested?: NewPayout): Payout {
   const { isUnknown, wantsOperator, ...state } = stateOfBridge(transfer.state)
   const about = { partner: 'bridge', payoutId: transfer.id, partnerState: transfer.state }
-  if (isUnknown) log.warn(about, 'the partner answered a state that nobody documented; it is waited for')
+  if (isUnknown) log.warn(about, 'the partner returned an undocumented state; the payout stays pending')
   if (wantsOperator) log.warn(about, 'a payout waits for the operator at the partner')
-  const deposit = asked === undefined ? undefined : depositOf(transfer, asked)
-  if (asked !== undefined && state.awaitsDeposit && deposit === undefined)
-    throw fail('partner-unavailable', {}, new Error('bridge asks for another deposit than was agreed on'))
+  const deposit = requested === undefined ? undefined : depositOf(transfer, requested)
+  if (requested !== undefined && state.awaitsDeposit && deposit === undefined)
+    throw fail('partner-unavailable', {}, new Error('bridge requests a different deposit than agreed'))
   const receipt = receiptOf(transfer)
   return {
     payoutId: transfer.id,
@@ -150,7 +150,7 @@ function receiptOf({ receipt }: Transfer): PayoutReceipt | undefined {
 
 const feeDecimals = 18
 
-/** Decimal texts, added exactly; one that is none counts nothing. */
+/** Adds decimal texts exactly; an invalid one counts as zero. */
 function sumOf(amounts: readonly string[]): string {
   const raw = amounts.map((amount) => {
     const [whole = '', fraction = ''] = trimZeros(amount).split('.')

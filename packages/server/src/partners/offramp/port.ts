@@ -1,25 +1,25 @@
 import type { Address, NetworkName } from '@purser/protocol'
 import type { Environment } from '../../platform/ctx.ts'
 
-/** Who turns tokens into money at a bank, and the states of it in the service's own words. */
+/** A partner that pays out tokens to a bank account. States are mapped to the service's own. */
 export interface OffRamp {
   readonly name: string
-  /** Whether accounts belong to a customer at the partner, of which each organisation has its own. */
+  /** Whether accounts belong to a customer at the partner, one per organisation. */
   readonly hasCustomers: boolean
-  /** Tells the partner of the account. Asked again with the same key within a day, it answers the same account. */
+  /** Registers the account at the partner. A repeat with the same key within a day returns the same account. */
   createAccount(request: NewPayoutAccount): Promise<Agreed<PayoutAccount>>
-  /** Makes the partner forget an account; one that it does not know is forgotten. Throws where the partner does not do it now. */
+  /** Deletes an account at the partner; an unknown account counts as deleted. Throws when the partner does not delete it now. */
   deleteAccount(account: { readonly customerId: string; readonly accountId: string }): Promise<void>
   /**
-   * Agrees on a payout and where its tokens go. Asked again with the same key within a day, it answers the same payout; no money moves
-   * until the tokens are there.
+   * Creates a payout and returns where its tokens must be sent. A repeat with the same key within a day returns the same payout. No money moves
+   * until the tokens arrive.
    */
   createPayout(request: NewPayout): Promise<Agreed<Payout>>
-  /** The payout as it stands. `undefined` when the partner knows none. */
+  /** The payout's current state; `undefined` when the partner does not have it. */
   readPayout(payoutId: string): Promise<Payout | undefined>
 }
 
-/** The deployment's partners by environment; `undefined` where none is configured. */
+/** The deployment's partners by environment; `undefined` when none is configured. */
 export type OffRamps = Readonly<Record<Environment, OffRamp | undefined>>
 
 declare module '../../platform/ctx.ts' {
@@ -28,7 +28,7 @@ declare module '../../platform/ctx.ts' {
   }
 }
 
-/** What a partner refused for good, in its own code and words; they hold nothing of the account. */
+/** A permanent refusal, with the partner's code and a message without account data. */
 export interface Refusal {
   readonly code: string
   readonly message: string
@@ -55,14 +55,14 @@ export type AccountOwner =
   | { readonly kind: 'individual'; readonly firstName: string; readonly lastName: string }
 
 export interface NewPayoutAccount {
-  /** Names the request at the partner; the bank account's own id. */
+  /** Idempotency key at the partner: the bank account's id. */
   readonly key: string
-  /** The organisation's own customer at the partner; empty where the partner has none. */
+  /** The organisation's customer at the partner; empty when the partner has no customers. */
   readonly customerId: string
   readonly owner: AccountOwner
   readonly accountName: string
   readonly destination: PayoutDestination
-  /** A partner that pays dollars wants it. */
+  /** Required for payouts in dollars. */
   readonly address?: PostalAddress
 }
 
@@ -72,11 +72,11 @@ export interface PayoutAccount {
 }
 
 export interface NewPayout {
-  /** Names the request at the partner; the withdrawal's own id. */
+  /** Idempotency key at the partner: the withdrawal's id. */
   readonly key: string
-  /** Of the account; empty where the partner has none. */
+  /** The account's customer; empty when the partner has no customers. */
   readonly customerId: string
-  /** When the withdrawal was stored. With the key it makes a repeat the same request. */
+  /** When the withdrawal was stored. Together with the key it makes a repeat identical. */
   readonly requestedAt: Date
   readonly accountId: string
   readonly currency: PayoutDestination['currency']
@@ -84,7 +84,7 @@ export interface NewPayout {
   readonly token: { readonly symbol: string; readonly address: Address; readonly decimals: number }
   readonly rawAmount: bigint
   readonly fromAddress: Address
-  /** What the receiver reads on the statement. */
+  /** Shown on the recipient's bank statement. */
   readonly reference?: string
 }
 
@@ -94,15 +94,15 @@ export type PayoutState = 'pending_conversion' | 'conversion_complete' | 'comple
 export interface Payout {
   readonly payoutId: string
   readonly state: PayoutState
-  /** The partner's own word, for support. */
+  /** The partner's own state, for support. */
   readonly partnerState: string
-  /** Whether the tokens are still to be sent. */
+  /** Whether the tokens still have to be sent. */
   readonly awaitsDeposit: boolean
-  /** Where, and exactly how much; absent where the partner shows it no more. */
+  /** Deposit address and exact amount; absent when the partner no longer returns it. */
   readonly deposit?: { readonly address: Address; readonly rawAmount: bigint }
-  /** What reaches the bank and what the partner keeps, in the payout's currency and token, as the partner writes them. */
+  /** Amounts paid out and fees, in the payout's currency and token, as the partner returns them. */
   readonly receipt?: PayoutReceipt
-  /** Of a failed one: why, and whether the tokens come back. */
+  /** Only for a failed payout: the reason, and whether the tokens are refunded. */
   readonly failure?: PayoutFailure
 }
 
@@ -113,7 +113,10 @@ export interface PayoutReceipt {
   readonly exchangeRate?: string
 }
 
-/** `done`: the partner has sent the tokens back. `expected`: it will. `held`: it will not by itself; the operator must act. `none`: nothing was taken. */
+/**
+ * `done`: the partner has refunded the tokens. `expected`: it will refund them. `held`: it keeps them until the operator acts. `none`: it took
+ * nothing.
+ */
 export interface PayoutFailure {
   readonly reason: string
   readonly refund: 'none' | 'expected' | 'done' | 'held'

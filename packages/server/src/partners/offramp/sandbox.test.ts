@@ -43,7 +43,7 @@ async function begun(rawAmount: bigint) {
   return { ...stage, request, payoutId, address: deposit?.address ?? '' }
 }
 
-test('nothing goes on before every unit of the tokens is there', async () => {
+test('a payout stays pending until the full amount has arrived', async () => {
   const { ramp, deposit, request, payoutId, address, after } = await begun(60_000_000n)
   after(sandboxMs.returned)
   deposit(request, address, 59_999_999n)
@@ -75,7 +75,7 @@ test('an amount that ends in .04 is refused', async () => {
   })
 })
 
-test('asked for again, and by another process, it is the same payout at the same address', async () => {
+test('a repeat, also by another process, returns the same payout and address', async () => {
   const { ramp, other, request, payoutId } = await begun(60_000_000n)
   for (const one of [ramp, other]) expect(await one.createPayout(request)).toMatchObject({ value: { payoutId } })
   expect(await other.readPayout(payoutId)).toEqual(await ramp.readPayout(payoutId))
@@ -83,7 +83,7 @@ test('asked for again, and by another process, it is the same payout at the same
   expect(another.payoutId).not.toBe(payoutId)
 })
 
-test('a payout that it never agreed on is not there', async () => {
+test('an unknown payout is undefined', async () => {
   const { ramp } = aSandbox()
   for (const id of ['', 'sandbox_', 'sandbox_e30', 'transfer_123']) expect(await ramp.readPayout(id)).toBeUndefined()
 })

@@ -4,10 +4,10 @@ import { z } from 'zod'
 import type { Clock } from '../../platform/clock.ts'
 import type { Agreed, NewPayout, OffRamp, Payout } from './port.ts'
 
-/** Milliseconds after the request, once the tokens are there. */
+/** Milliseconds from the request to each state, once the tokens have arrived. */
 export const sandboxMs = { converted: 2_000, ended: 4_000, returned: 10_000 } as const
 
-/** What the two digits behind the point of an amount make of it; all others complete. */
+/** Scenarios by the first two decimals of the amount; all other amounts complete. */
 const scenarios = new Map([
   ['01', 'undeliverable'],
   ['02', 'returned'],
@@ -18,7 +18,7 @@ const scenarios = new Map([
 const Scenario = z.enum(['completes', 'undeliverable', 'returned', 'in-review'])
 type Scenario = z.output<typeof Scenario>
 
-/** A payout is all in its id, so that any number of processes agree on it without a place to keep it. */
+/** The whole payout is encoded in its id, so that all processes agree on it without storage. */
 const Ticket = z.strictObject({
   key: z.string(),
   at: z.int(),
@@ -34,14 +34,14 @@ const prefix = 'sandbox_'
 
 export interface SandboxDeps {
   readonly clock: Clock
-  /** What an address holds of a token on a network. */
+  /** An account's token balance on a network. */
   balanceOf(network: string, token: Address, account: Address): Promise<bigint>
 }
 
 /**
- * The partner of the test environment: it takes real test tokens at an address of each payout, pays no bank, and goes through the states
- * by the clock. The two digits behind the amount's point choose how it ends (docs/partners.md). Nobody has the key of those addresses,
- * so what fails here is not sent back.
+ * The partner of the test environment: it receives real test tokens at one address per payout, pays no bank, and advances through the states by the
+ * clock. The first two decimals of the amount select the outcome (docs/partners.md). The addresses have no known key, so failed payouts are not
+ * refunded.
  */
 export function createSandboxOffRamp(deps: SandboxDeps): OffRamp {
   return {
@@ -66,7 +66,7 @@ function ticketOf(request: NewPayout): Ticket | Agreed<never> {
   const cents = formatAmount(request.rawAmount, decimals).split('.')[1]?.padEnd(2, '0').slice(0, 2)
   const scenario = [...scenarios].find(([digits]) => digits === cents)?.[1] ?? 'completes'
   if (scenario === 'refused')
-    return { ok: false, refusal: { code: 'account-closed', message: 'The sandbox was asked to refuse this amount.' } }
+    return { ok: false, refusal: { code: 'account-closed', message: 'The sandbox refuses this amount by design.' } }
   return {
     key: request.key,
     at: request.requestedAt.getTime(),
@@ -82,8 +82,8 @@ async function payoutAt(deps: SandboxDeps, payoutId: string, ticket: Ticket): Pr
   const address = addressOf(payoutId)
   const rawAmount = BigInt(ticket.raw)
   const base = { payoutId, deposit: { address, rawAmount } }
-  const held = await deps.balanceOf(ticket.network, checksumAddress(ticket.token), address)
-  if (held < rawAmount)
+  const rawBalance = await deps.balanceOf(ticket.network, checksumAddress(ticket.token), address)
+  if (rawBalance < rawAmount)
     return { ...base, state: 'pending_conversion', partnerState: 'awaiting-deposit', awaitsDeposit: true }
   const amount = formatAmount(rawAmount, ticket.decimals)
   const receipt = { initialAmount: amount, feeAmount: '0', finalAmount: amount, exchangeRate: '1' }
@@ -93,15 +93,15 @@ async function payoutAt(deps: SandboxDeps, payoutId: string, ticket: Ticket): Pr
 
 type Step = Pick<Payout, 'state' | 'partnerState' | 'failure'>
 
-/** Where a payout stands so long after it was asked for. */
+/** A payout's state after this time since its request. */
 export function stepAt(scenario: Scenario, elapsedMs: number): Step {
   if (scenario === 'in-review') return { state: 'pending_conversion', partnerState: 'in-review' }
   if (elapsedMs < sandboxMs.converted) return { state: 'pending_conversion', partnerState: 'converting' }
   if (elapsedMs < sandboxMs.ended) return { state: 'conversion_complete', partnerState: 'paying' }
   if (scenario === 'undeliverable')
-    return failedStep('undeliverable', 'The sandbox was asked not to deliver this amount.')
+    return failedStep('undeliverable', 'The sandbox does not deliver this amount by design.')
   if (scenario === 'returned' && elapsedMs >= sandboxMs.returned)
-    return failedStep('returned', 'The sandbox was asked to return this amount after it had arrived.')
+    return failedStep('returned', 'The sandbox returns this amount after its arrival by design.')
   return { state: 'completed', partnerState: 'paid' }
 }
 

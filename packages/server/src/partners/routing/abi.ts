@@ -2,14 +2,14 @@ import type { Address, Hex } from '@purser/protocol'
 import { selectorIn } from './words.ts'
 
 /**
- * A type of the Solidity ABI, read in its one canonical form: what the compiler's own encoder writes, with each part where that encoder
- * puts it. No two byte strings mean the same value, so that what is read is all that there is.
+ * A Solidity ABI type that accepts only the canonical encoding, as the compiler's encoder writes it. Each value has exactly one encoding, so that
+ * no data can be hidden.
  */
 export interface AbiType<T> {
   readonly isDynamic: boolean
-  /** Words that it takes in the head of what contains it: one, the offset, for a dynamic type. */
+  /** Words that it takes in the head of its container: one, the offset, for a dynamic type. */
   readonly headWords: number
-  /** The value that begins at word `at`, and the word behind it. Throws `NotCanonical`. */
+  /** Reads the value that begins at word `at`; `end` is the word after it. Throws `NotCanonical`. */
   read(digits: string, at: number): Read<T>
 }
 
@@ -23,8 +23,8 @@ class NotCanonical extends Error {}
 const wordDigits = 64
 
 /**
- * The arguments of a call of the function with this selector; undefined for another function, for an encoding that is not the canonical
- * one, and for bytes behind the last argument (Solidity ABI, "Formal Specification of the Encoding").
+ * Decodes the arguments of a call to the function with this selector; undefined for another function, a non-canonical encoding, or bytes after the
+ * last argument (Solidity ABI, "Formal Specification of the Encoding").
  */
 export function decodeCall<T>(data: Hex, selector: Hex, type: AbiType<T>): T | undefined {
   if (selectorIn(data) !== selector) return undefined
@@ -49,7 +49,7 @@ function numberAt(digits: string, at: number): bigint {
   return BigInt(`0x${wordAt(digits, at)}`)
 }
 
-/** A length that is a part of what is there; anything more could not be read anyway. */
+/** Reads a length of at most `most`. */
 function lengthAt(digits: string, at: number, most: number): number {
   const length = numberAt(digits, at)
   if (length > BigInt(most)) throw new NotCanonical()
@@ -60,7 +60,7 @@ function oneWord<T>(parse: (word: string) => T): AbiType<T> {
   return { isDynamic: false, headWords: 1, read: (digits, at) => ({ value: parse(wordAt(digits, at)), end: at + 1 }) }
 }
 
-/** An unsigned number of so many bits. */
+/** An unsigned integer with this number of bits. */
 export function uint(bits: number): AbiType<bigint> {
   return oneWord((word) => {
     const value = BigInt(`0x${word}`)
@@ -99,7 +99,7 @@ export const bytes: AbiType<Hex> = {
 type Shape = Readonly<Record<string, AbiType<unknown>>>
 type Fields<S extends Shape> = { readonly [K in keyof S]: S[K] extends AbiType<infer T> ? T : never }
 
-/** A struct, and the arguments of a function: the fields in the order in which they stand. */
+/** A struct, and the arguments of a function: the fields in order. */
 export function tuple<S extends Shape>(shape: S): AbiType<Fields<S>> {
   const names = Object.keys(shape)
   const types = Object.values(shape)
@@ -116,7 +116,7 @@ export function tuple<S extends Shape>(shape: S): AbiType<Fields<S>> {
   }
 }
 
-/** So many of one type at most. */
+/** An array of at most `most` elements. */
 export function arrayOf<T>(type: AbiType<T>, most: number): AbiType<readonly T[]> {
   return {
     isDynamic: true,
@@ -136,7 +136,7 @@ function wordsOf(types: readonly AbiType<unknown>[]): number {
   return types.reduce((sum, { headWords }) => sum + headWords, 0)
 }
 
-/** Heads, then the dynamic parts in the same order, one right behind the other: each offset has one value that it may have. */
+/** Reads the heads and then the dynamic parts, which must follow in order without gaps, so that each offset has only one valid value. */
 function readInOrder<T>(digits: string, at: number, types: readonly AbiType<T>[]): Read<readonly T[]> {
   let head = at
   let tail = at + wordsOf(types)

@@ -24,13 +24,13 @@ export interface Burn {
   readonly destinationDomain: number
   readonly recipient: Address
   readonly burnToken: Address
-  /** Most that Circle may keep, in the token's smallest unit. */
+  /** Maximum fee for Circle, in the token's smallest unit. */
   readonly rawFeeMax: bigint
-  /** 1000: attested as soon as Circle dares; 2000: once final. */
+  /** 1000: attested early (fast transfer); 2000: attested once final. */
   readonly finalityThreshold: 1_000 | 2_000
 }
 
-/** Arguments of TokenMessengerV2's `depositForBurn` (circlefin/evm-cctp-contracts, v2). The recipient stands in 32 bytes. */
+/** Arguments of TokenMessengerV2's `depositForBurn` (circlefin/evm-cctp-contracts, v2). The recipient is padded to 32 bytes. */
 const burnArguments = tuple({
   rawAmount: uint(256),
   destinationDomain: uint(32),
@@ -41,7 +41,7 @@ const burnArguments = tuple({
   finalityThreshold: uint(32),
 })
 
-/** TokenMessengerV2's `depositForBurn`. Anybody may deliver the message: it pays the recipient whoever does. */
+/** TokenMessengerV2's `depositForBurn`. Anyone may deliver the message; it always pays the recipient. */
 export function encodeDepositForBurn(burn: Burn): Hex {
   return encodeCall(depositForBurn, [
     burn.rawAmount,
@@ -59,14 +59,14 @@ export function encodeReceiveMessage(message: Hex, attestation: Hex): Hex {
   return encodeBytesCall(receiveMessage, [message, attestation])
 }
 
-/** Whether a message was delivered: not zero when it was. */
+/** Call that returns a nonzero word when the message with this nonce was delivered. */
 export function encodeUsedNonces(nonce: Hex): Hex {
   return encodeCall(usedNonces, [nonce])
 }
 
 /**
- * What a burn does, by its bytes; undefined for one that only a named account could deliver, or that may cost all. `endOf` names the chain
- * and the USDC of a domain: what is burnt of the one is minted of the other.
+ * Decodes the effect of a burn call; undefined when only a specific account could deliver it or the fee could take everything. `endOf` returns the
+ * chain and USDC address of a domain.
  */
 export function readDepositForBurn(
   data: Hex,
@@ -85,7 +85,7 @@ export function readDepositForBurn(
   }
 }
 
-/** The messages that a transaction sent, as MessageTransmitterV2 tells of them (`MessageSent(bytes)`), in their order. */
+/** The messages that a transaction sent, from MessageTransmitterV2's `MessageSent(bytes)` logs, in order. */
 export function readMessagesSent(logs: readonly ChainLog[], messageTransmitter: Address): readonly Hex[] {
   const sent = logs.filter(
     ({ address, topics }) => sameAddress(address, messageTransmitter) && topics[0] === messageSent,
@@ -98,8 +98,7 @@ export function readMessagesSent(logs: readonly ChainLog[], messageTransmitter: 
 }
 
 /**
- * Whether an attested message is the one that was sent, but for what Circle fills in: its nonce, the finality that it waited for, its fee
- * and the block at which it lapses.
+ * Whether an attested message equals the sent one, ignoring the fields that Circle fills in: nonce, executed finality, fee and expiration block.
  */
 export function isSentMessage(attested: Hex, sent: Hex): boolean {
   return unfilled(attested) === unfilled(sent)
@@ -111,21 +110,21 @@ function unfilled(message: Hex): Hex {
   return bytesToHex(bytes)
 }
 
-/** A burn's message as the source chain sent it. */
+/** A parsed burn message. */
 export interface BurnMessage {
   readonly sourceDomain: number
   readonly destinationDomain: number
   readonly nonce: Hex
-  /** Whose tokens were burnt. */
+  /** The account whose tokens were burned. */
   readonly sender: Address
   readonly recipient: Address
   readonly rawAmount: bigint
   readonly rawFee: bigint
-  /** Block of the destination chain from which the attestation holds no more; 0 for never. */
+  /** Block of the destination chain at which the attestation expires; 0 for never. */
   readonly expirationBlock: bigint
 }
 
-/** Where things stand in a v2 message (circlefin/evm-cctp-contracts, MessageV2 and BurnMessageV2). */
+/** Byte offsets in a v2 message (circlefin/evm-cctp-contracts, MessageV2 and BurnMessageV2). */
 const at = { sourceDomain: 4, destinationDomain: 8, nonce: 12, finalityExecuted: 144, body: 148 } as const
 const inBody = { mintRecipient: 36, amount: 68, messageSender: 100, feeExecuted: 164, expirationBlock: 196 } as const
 const filledIn = [
@@ -135,7 +134,7 @@ const filledIn = [
   [at.body + inBody.expirationBlock, 32],
 ] as const
 
-/** Reads a message; undefined for one that is no burn of version 2. */
+/** Parses a message; undefined when it is not a version 2 burn. */
 export function readBurnMessage(message: Hex): BurnMessage | undefined {
   const bytes = hexToBytes(message)
   const uint = (offset: number, length: number) => uintAt(bytes, offset, length)

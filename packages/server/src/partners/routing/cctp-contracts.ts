@@ -17,7 +17,7 @@ const chains = new Map<string, CctpChain>([
   ['arbitrum', { domain: 3, fast: true, fastSeconds: 15, standardSeconds: 1_140 }],
   ['base', { domain: 6, fast: true, fastSeconds: 15, standardSeconds: 1_140 }],
   ['base-sepolia', { domain: 6, fast: true, fastSeconds: 15, standardSeconds: 1_140 }],
-  // Final within seconds: nothing is won by going faster.
+  // Final within seconds, so a fast transfer gains nothing.
   ['polygon', { domain: 7, fast: false, fastSeconds: 15, standardSeconds: 30 }],
 ])
 

@@ -2,7 +2,12 @@ import { PassThrough } from 'node:stream'
 import { type Address, type Hex, networkByName } from '@purser/protocol'
 import { concat, decodeFunctionData, encodeAbiParameters, encodePacked, keccak256, pad, parseAbi, toHex } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Asked, aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
+import {
+  aPartner,
+  type PartnerDouble,
+  type PartnerRequest,
+  type PartnerResponse,
+} from '../../../test/partner-double.ts'
 import { endOn, receiver, requestFor, stranger } from '../../../test/routes.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { createLog } from '../../platform/log.ts'
@@ -22,18 +27,18 @@ const abi = parseAbi([
 let outbound: Outbound
 let iris: PartnerDouble
 let cctp: RoutingPartner
-let answer: (asked: Asked) => Told
+let answer: (requested: PartnerRequest) => PartnerResponse
 let used: boolean
 let isFinal: boolean
 let block: bigint
-/** What the burn's transaction told; undefined where no block has it. */
+/** Logs of the burn's transaction; undefined when it is not mined. */
 let sent: readonly ChainLog[] | undefined
 let called: { readonly network: string; readonly to: Address; readonly data: Hex }[]
 const lines: string[] = []
 
 beforeEach(async () => {
   outbound = createOutbound()
-  iris = await aPartner((asked) => answer(asked))
+  iris = await aPartner((requested) => answer(requested))
   answer = () => ({ json: fees })
   ;[used, isFinal, block, called] = [false, true, 100n, []]
   sent = [messageSent(messageWith({ nonce: pad('0x'), rawFee: 0n, finalityExecuted: 0 }))]
@@ -63,10 +68,10 @@ const fees = [
 ]
 const request = requestFor(endOn('base', 'USDC'), endOn('ethereum', 'USDC'))
 
-test('a quote burns the exact amount for the receiver, at Circle’s fee and a fifth of it to spare', async () => {
+test('a quote burns the exact amount for the receiver, with a maximum fee a fifth above Circle’s fee', async () => {
   const quoted = await cctp.quote(request)
   if (!quoted.ok) throw new Error(quoted.words)
-  expect(iris.asked).toMatchObject([{ method: 'GET', path: '/v2/burn/USDC/fees/6/0', query: {} }])
+  expect(iris.requested).toMatchObject([{ method: 'GET', path: '/v2/burn/USDC/fees/6/0', query: {} }])
   const { quote } = quoted
   expect(quote).toMatchObject({ rawOut: 9_998_700n, rawOutMin: 9_998_440n, reference: '6', etaSeconds: 15 })
   expect(quote.fees).toEqual([{ name: 'Circle', symbol: 'USDC', rawAmount: 1_300n }])
@@ -83,7 +88,7 @@ test('a quote burns the exact amount for the receiver, at Circle’s fee and a f
   })
 })
 
-test('less slippage leaves the fee less to rise, and none leaves it nothing', async () => {
+test('the margin on the fee is limited by the slippage', async () => {
   const minimums = [1, 0].map(async (slippageBps) => cctp.quote({ ...request, slippageBps }))
   expect(await Promise.all(minimums)).toMatchObject([
     { quote: { rawOut: 9_998_700n, rawOutMin: 9_998_440n } },
@@ -91,7 +96,7 @@ test('less slippage leaves the fee less to rise, and none leaves it nothing', as
   ])
 })
 
-test('where a chain is final at once, or Circle names no early fee, the burn is the ordinary one and free', async () => {
+test('on a chain with fast finality, or without an early fee from Circle, the burn is standard and free', async () => {
   const slow = async (from: Parameters<typeof endOn>[0]) =>
     cctp.quote(requestFor(endOn(from, 'USDC'), endOn('ethereum', 'USDC')))
   expect(await slow('polygon')).toMatchObject({ quote: { rawOutMin: 10_000_000n, fees: [{ rawAmount: 0n }] } })
@@ -99,10 +104,10 @@ test('where a chain is final at once, or Circle names no early fee, the burn is 
   expect(await slow('base')).toMatchObject({ quote: { rawOutMin: 10_000_000n, etaSeconds: 1_140 } })
 })
 
-test('there is no quote where Circle does not go, has no fee, or would keep everything', async () => {
+test('there is no quote for unsupported chains, without a fee, or when the fee takes everything', async () => {
   const tempo = requestFor(endOn('base', 'USDC'), endOn('tempo', 'USDC_E'))
   expect(await cctp.quote(tempo)).toMatchObject({ ok: false, reason: 'no-route' })
-  expect(iris.asked).toEqual([])
+  expect(iris.requested).toEqual([])
   answer = () => ({ json: [] })
   expect(await cctp.quote(request)).toMatchObject({ ok: false, reason: 'no-route' })
   answer = () => ({ json: [{ finalityThreshold: 1_000, minimumFee: 10_000 }] })
@@ -160,40 +165,40 @@ function messageWith(
   return concat([header, body])
 }
 
-/** As MessageTransmitterV2 tells of a message. */
+/** A log of MessageTransmitterV2. */
 function messageSent(message: Hex, address = cctpContracts(request.from.network).messageTransmitter): ChainLog {
   const topics = [keccak256(toHex('MessageSent(bytes)'))]
   return { address, topics, data: encodeAbiParameters([{ type: 'bytes' }], [message]) }
 }
 
-const toldOf = (changes: object) => {
+const reportOf = (changes: object) => {
   const message = { message: messageWith(), attestation, eventNonce: nonce, cctpVersion: 2, status: 'complete' }
   return { ...message, ...changes }
 }
-const told = (changes: object): Told => ({ json: { messages: [toldOf(changes)] } })
+const reported = (changes: object): PartnerResponse => ({ json: { messages: [reportOf(changes)] } })
 
-test('what Circle has not seen yet, or waits for, is pending', async () => {
+test('a burn that Circle has not seen or not attested yet is pending', async () => {
   answer = () => ({ status: 404, json: { error: 'Message not found' } })
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'not-seen' })
-  expect(iris.asked).toMatchObject([{ path: '/v2/messages/6', query: { transactionHash: route.txHash } }])
+  expect(iris.requested).toMatchObject([{ path: '/v2/messages/6', query: { transactionHash: route.txHash } }])
   answer = () => ({ json: { messages: [] } })
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'not-seen' })
   answer = () => ({ json: recorded.pending })
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'pending_confirmations' })
-  answer = () => told({ status: 'pending_confirmations', delayReason: 'insufficient_fee' })
+  answer = () => reported({ status: 'pending_confirmations', delayReason: 'insufficient_fee' })
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'insufficient_fee' })
-  answer = () => told({ attestation: 'PENDING' })
+  answer = () => reported({ attestation: 'PENDING' })
   expect(await cctp.status(route)).toMatchObject({ state: 'pending' })
 })
 
-test('a status that nobody documented is waited for, and somebody is told', async () => {
-  answer = () => told({ status: 'evaporated' })
+test('an undocumented status stays pending and is logged', async () => {
+  answer = () => reported({ status: 'evaporated' })
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'evaporated', isUnknown: true })
   expect(lines.join('')).toContain('evaporated')
 })
 
-test('an attested message is one call on the other chain, which anybody may send', async () => {
-  answer = () => told({})
+test('an attested message becomes one call on the destination chain, which anyone may send', async () => {
+  answer = () => reported({})
   const status = await cctp.status(route)
   if (status.state !== 'claimable') throw new Error(status.state)
   expect(status.message).toBe(nonce)
@@ -210,8 +215,8 @@ test('an attested message is one call on the other chain, which anybody may send
   })
 })
 
-test('once delivered, by whomever, it is complete, less the fee that was kept', async () => {
-  answer = () => told({})
+test('once delivered by anyone it is completed, less the fee', async () => {
+  answer = () => reported({})
   used = true
   expect(await cctp.status(route)).toEqual({
     state: 'completed',
@@ -221,41 +226,41 @@ test('once delivered, by whomever, it is complete, less the fee that was kept', 
   })
 })
 
-test('a delivery that a reorganisation may still undo is waited for', async () => {
-  answer = () => told({})
+test('a delivery that may still be reorganized away is pending', async () => {
+  answer = () => reported({})
   ;[used, isFinal] = [true, false]
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'delivered-not-final' })
 })
 
-test('an attestation that lapsed is asked for again, and one delivered before it lapsed is not', async () => {
+test('an expired attestation is requested again, and one delivered before it expired is not', async () => {
   const expired = messageWith({ expirationBlock: 100n })
-  answer = ({ method }) => (method === 'POST' ? { json: { nonce } } : told({ message: expired }))
+  answer = ({ method }) => (method === 'POST' ? { json: { nonce } } : reported({ message: expired }))
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'attestation-expired' })
-  expect(iris.asked.at(-1)).toMatchObject({ method: 'POST', path: `/v2/reattest/${nonce}` })
+  expect(iris.requested.at(-1)).toMatchObject({ method: 'POST', path: `/v2/reattest/${nonce}` })
   block = 98n
   expect(await cctp.status(route)).toMatchObject({ state: 'claimable' })
   block = 99n
-  expect(await cctp.status(route), 'no block to come takes it').toMatchObject({ state: 'pending' })
+  expect(await cctp.status(route), 'no future block accepts it').toMatchObject({ state: 'pending' })
   ;[block, used] = [100n, true]
   expect(await cctp.status(route)).toMatchObject({ state: 'completed' })
-  expect(iris.asked.filter(({ method }) => method === 'POST')).toHaveLength(2)
+  expect(iris.requested.filter(({ method }) => method === 'POST')).toHaveLength(2)
 })
 
 test.each([
   ['another recipient', { recipient: stranger }],
   ['somebody else’s tokens', { sender: stranger }],
-  ['no number of its own', { nonce: pad('0x') }, { eventNonce: null }],
+  ['no nonce', { nonce: pad('0x') }, { eventNonce: null }],
   ['another amount', { rawAmount: 9_999_999n }],
   ['another chain', { destination: 3 }],
   ['a fee of everything', { rawFee: 10_000_000n }],
-  ['another greatest fee than was burnt under', { rawFeeMax: 1_561n }],
-  ['another number than it is told under', { nonce: pad('0x77') }],
-])('a message with %s costs no gas of ours', async (_, changes, beside: object = {}) => {
-  answer = () => told({ message: messageWith(changes), ...beside })
+  ['a different maximum fee than in the burn', { rawFeeMax: 1_561n }],
+  ['a different nonce than Circle reports', { nonce: pad('0x77') }],
+])('a message with %s is never delivered by us', async (_, changes, beside: object = {}) => {
+  answer = () => reported({ message: messageWith(changes), ...beside })
   await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
-test('of the messages of one transaction, the one at the place of our burn is taken', async () => {
+test('of several messages in one transaction, the one at our burn’s position is used', async () => {
   const [own] = sent ?? []
   if (own === undefined) throw new Error('nothing was sent')
   const { tokenMessenger } = cctpContracts(request.from.network)
@@ -264,41 +269,44 @@ test('of the messages of one transaction, the one at the place of our burn is ta
     messageSent(messageWith({ nonce: pad('0x') }), tokenMessenger),
     own,
   ]
-  const others = toldOf({ message: messageWith({ sender: stranger, nonce: pad('0x01') }), eventNonce: pad('0x01') })
+  const others = reportOf({ message: messageWith({ sender: stranger, nonce: pad('0x01') }), eventNonce: pad('0x01') })
   answer = () => ({ json: { messages: [others] } })
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'not-seen' })
-  answer = () => ({ json: { messages: [others, toldOf({})] } })
+  answer = () => ({ json: { messages: [others, reportOf({})] } })
   expect(await cctp.status(route)).toMatchObject({ state: 'claimable', message: nonce })
-  answer = () => ({ json: { messages: [toldOf({}), others] } })
+  answer = () => ({ json: { messages: [reportOf({}), others] } })
   await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
-test('a burn that the node cannot show is waited for', async () => {
-  answer = () => told({})
+test('a burn that the node does not have is pending', async () => {
+  answer = () => reported({})
   sent = undefined
   expect(await cctp.status(route)).toEqual({ state: 'pending', partnerStatus: 'burn-not-seen' })
   expect(called).toEqual([])
 })
 
-test('bytes that are no burn are not sent anywhere', async () => {
+test('a message that is not a burn is never delivered', async () => {
   for (const message of [
     '0x',
     '0x00',
     encodeAbiParameters([{ type: 'uint256' }], [1n]),
     `${messageWith().slice(0, -80)}`,
   ]) {
-    answer = () => told({ message })
+    answer = () => reported({ message })
     await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
   }
 })
 
-test.each(['silence', 'cut', { text: 'no' }, { status: 503, json: {} }] as const)('%o is no answer', async (said) => {
-  answer = () => said
-  await expect(cctp.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
-  await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
-})
+test.each(['silence', 'cut', { text: 'no' }, { status: 503, json: {} }] as const)(
+  '%o is not an answer',
+  async (said) => {
+    answer = () => said
+    await expect(cctp.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
+    await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
+  },
+)
 
-test('every chain of Circle’s is a network of ours, and Tempo is none of them', () => {
+test('Circle’s chains are our networks except Tempo', () => {
   const domains = ['ethereum', 'optimism', 'arbitrum', 'base', 'polygon'] as const
   expect(domains.map((name) => cctpDomainOf(endOn(name, 'USDC').network))).toEqual([0, 2, 3, 6, 7])
   const tempo = networkByName('tempo')

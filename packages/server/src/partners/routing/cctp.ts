@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { askPartner, type PartnerApi } from '../ask.ts'
+import { type PartnerApi, requestPartner } from '../ask.ts'
 import { fail } from '../errors.ts'
 import {
   type BurnMessage,
@@ -33,7 +33,7 @@ export interface CctpSettings {
   readonly timeoutMs?: number
 }
 
-const timeoutMsUsual = 10_000
+const timeoutMsDefault = 10_000
 const answerBytesMax = 262_144
 const quoteMs = 300_000
 const hexText = z.string().max(65_536).refine(isHex)
@@ -58,9 +58,9 @@ const Messages = z.object({
 })
 type Message = z.output<typeof Messages>['messages'][number]
 
-/** Circle's Cross-Chain Transfer Protocol, version 2: USDC is burnt on the one chain and minted on the other, with no pool between. */
+/** Circle's Cross-Chain Transfer Protocol, version 2: USDC is burned on one chain and minted on the other, without a pool. */
 export function createCctp(deps: CctpDeps, settings: CctpSettings): RoutingPartner {
-  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsUsual, bytesMax: answerBytesMax }
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
   const api: PartnerApi = { outbound: deps.outbound, name: 'cctp', baseUrl: settings.baseUrl, headers: {}, limits }
   return {
     name: 'cctp',
@@ -75,18 +75,22 @@ async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: Rout
   const [source, destination] = [cctpChainOf(request.from.network), cctpChainOf(request.to.network)]
   const isUsdc = request.from.token.symbol === 'USDC' && request.to.token.symbol === 'USDC'
   if (source === undefined || destination === undefined || source.domain === destination.domain || !isUsdc)
-    return { ok: false, reason: 'no-route', words: 'CCTP moves USDC between chains that it serves, and nothing else.' }
-  // What is burnt has to be claimed over there: without a node it would be out of reach.
+    return {
+      ok: false,
+      reason: 'no-route',
+      words: 'CCTP moves only USDC, and only between the chains that it supports.',
+    }
+  // The burned amount must be claimed on the destination chain, which needs a node there.
   await reader.blockNumber(request.to.network)
-  const fees = await askPartner(
+  const fees = await requestPartner(
     api,
     { method: 'GET', path: `/v2/burn/USDC/fees/${source.domain}/${destination.domain}` },
     Fees,
   )
-  if (!fees.ok) return { ok: false, reason: 'no-route', words: 'Circle names no fee between these chains.' }
+  if (!fees.ok) return { ok: false, reason: 'no-route', words: 'Circle has no fee for these chains.' }
   const fast = source.fast ? fees.value.find(({ finalityThreshold }) => finalityThreshold === 1_000) : undefined
   const chosen = fast ?? fees.value.find(({ finalityThreshold }) => finalityThreshold === 2_000)
-  if (chosen === undefined) return { ok: false, reason: 'no-route', words: 'Circle names no fee between these chains.' }
+  if (chosen === undefined) return { ok: false, reason: 'no-route', words: 'Circle has no fee for these chains.' }
   const rawFee = feeOf(request.rawAmount, chosen.minimumFee)
   const rawFeeMax = feeMaxOf(request, rawFee)
   if (rawFeeMax >= request.rawAmount)
@@ -112,14 +116,14 @@ async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: Rout
 
 const feeParts = 10_000
 
-/** Rounded up: a fee that is a unit short makes the burn a slow one. */
+/** Rounded up, because a fee that is one unit short makes the transfer slow. */
 function feeOf(rawAmount: bigint, bps: number): bigint {
   const parts = BigInt(Math.ceil(bps * feeParts))
   const whole = 10_000n * BigInt(feeParts)
   return (rawAmount * parts + whole - 1n) / whole
 }
 
-/** A fee that rises between quote and burn makes the burn a slow one, so that it may rise by a fifth where the slippage leaves as much. */
+/** Maximum fee: up to a fifth above the quoted fee, within the slippage. A fee that rises above it before the burn makes the transfer slow. */
 function feeMaxOf({ rawAmount, slippageBps }: RouteRequest, rawFee: bigint): bigint {
   const rawOut = rawAmount - rawFee
   if (rawOut <= 0n) return rawFee
@@ -145,7 +149,7 @@ function callsOf({ from, to, rawAmount, toAddress }: RouteRequest, rawFeeMax: bi
   ]
 }
 
-/** Our own calls pass the same guard as a stranger's. */
+/** Guard rules for our own calls, which are checked like a partner's. */
 function cctpRules({ from }: RouteRequest): GuardRules {
   const endOf = (domain: number) => {
     const network = networks.find((one) => one.isTestnet === from.network.isTestnet && cctpDomainOf(one) === domain)
@@ -157,24 +161,27 @@ function cctpRules({ from }: RouteRequest): GuardRules {
 
 async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Promise<RouteStatus> {
   const path = `/v2/messages/${cctpDomainOf(route.request.from.network)}?transactionHash=${route.txHash}`
-  const answer = await askPartner(api, { method: 'GET', path }, Messages)
+  const answer = await requestPartner(api, { method: 'GET', path }, Messages)
   if (!answer.ok) {
     if (answer.declined.status === 404) return { state: 'pending', partnerStatus: 'not-seen' }
-    throw fail('partner-unavailable', {}, new Error(`cctp refused to tell of a message: ${answer.declined.status}`))
+    throw fail('partner-unavailable', {}, new Error(`cctp refused to return a message: ${answer.declined.status}`))
   }
   const { network } = route.request.from
   const logs = await deps.reader.logs(network, route.txHash)
   if (logs === undefined) return { state: 'pending', partnerStatus: 'burn-not-seen' }
-  // Circle answers a transaction's messages in the order of its logs.
+  // Circle returns a transaction's messages in the order of its logs.
   const all = readMessagesSent(logs, cctpContracts(network).messageTransmitter)
   const index = all.findIndex((one) => isOurs(readBurnMessage(one), route.request))
   const [sent, message] = [all[index], answer.value.messages[index]]
-  if (sent === undefined) throw new Error('a burn that sent no message')
+  if (sent === undefined) throw new Error('the burn sent no message')
   if (message === undefined) return { state: 'pending', partnerStatus: 'not-seen' }
   if (message.status === 'pending_confirmations')
     return { state: 'pending', partnerStatus: message.delayReason ?? message.status }
   if (message.status !== 'complete') {
-    deps.log.warn({ partner: 'cctp', partnerStatus: message.status }, 'a status that nobody documented is waited for')
+    deps.log.warn(
+      { partner: 'cctp', partnerStatus: message.status },
+      'the partner returned an undocumented status; the route stays pending',
+    )
     return { state: 'pending', partnerStatus: message.status, isUnknown: true }
   }
   return attested(api, deps, route, { ...message, sent })
@@ -192,12 +199,12 @@ async function attested(
   if (!message.success || !attestation.success) return { state: 'pending', partnerStatus: 'attestation-not-there' }
   const burn = readBurnMessage(message.data)
   if (burn === undefined || !isAttested(burn, said) || !isSentMessage(message.data, said.sent))
-    throw fail('partner-unavailable', {}, new Error('cctp attests another message than was sent'))
+    throw fail('partner-unavailable', {}, new Error('cctp attested a different message than was sent'))
   const { network } = request.to
   const { messageTransmitter } = cctpContracts(network)
   const usedNonces = encodeUsedNonces(burn.nonce)
   if (isUsed(await reader.call(network, messageTransmitter, usedNonces))) {
-    // Whoever delivered it, that block may still be undone, and then it has to be delivered again.
+    // The delivery may still be reorganized away, and then it must be repeated.
     if (!isUsed(await reader.callAtDepth(network, messageTransmitter, usedNonces)))
       return { state: 'pending', partnerStatus: 'delivered-not-final' }
     const rawAmount = burn.rawAmount - burn.rawFee
@@ -209,10 +216,10 @@ async function attested(
       received: { chainId: network.chainId, token, rawAmount, isOther: false },
     }
   }
-  // The contract takes it in blocks before that one, and the next is the first that could have a claim.
+  // The contract accepts it only in earlier blocks, and a claim is mined in the next block at the earliest.
   if (burn.expirationBlock !== 0n && (await reader.blockNumber(network)) + 1n >= burn.expirationBlock) {
     await reattest(api, burn)
-    log.warn({ partner: 'cctp', txHash: route.txHash }, 'an attestation expired and was asked for again')
+    log.warn({ partner: 'cctp', txHash: route.txHash }, 'an attestation expired and was requested again')
     return { state: 'pending', partnerStatus: 'attestation-expired' }
   }
   const data = encodeReceiveMessage(message.data, attestation.data)
@@ -229,15 +236,15 @@ function isUsed(answer: Hex): boolean {
 }
 
 /**
- * Whether it has the number that Circle says, and a fee that leaves something. Number 0 is what a message has before it is attested, and
- * Circle's contracts call it delivered from their first day.
+ * Whether it has the nonce that Circle reports and a fee below the amount. A message has nonce 0 before it is attested, and Circle's contracts
+ * report nonce 0 as delivered.
  */
 function isAttested({ nonce, rawFee, rawAmount }: BurnMessage, { eventNonce }: Message): boolean {
   const isNamed = typeof eventNonce !== 'string' || eventNonce.toLowerCase() === nonce
   return BigInt(nonce) !== 0n && isNamed && rawFee < rawAmount
 }
 
-/** Of the messages that a transaction of ours sent, the one that is this burn. */
+/** Whether the message is the burn of this request. */
 function isOurs(burn: BurnMessage | undefined, { from, to, rawAmount, fromAddress, toAddress }: RouteRequest): boolean {
   return (
     burn !== undefined &&
@@ -249,7 +256,7 @@ function isOurs(burn: BurnMessage | undefined, { from, to, rawAmount, fromAddres
   )
 }
 
-/** Asks for a new attestation of an early one that lapsed. Asked twice, it is the same request to Circle. */
+/** Requests a new attestation for an expired one. Idempotent at Circle. */
 async function reattest(api: PartnerApi, { nonce }: BurnMessage): Promise<void> {
-  await askPartner(api, { method: 'POST', path: `/v2/reattest/${nonce}` }, z.unknown())
+  await requestPartner(api, { method: 'POST', path: `/v2/reattest/${nonce}` }, z.unknown())
 }

@@ -23,7 +23,7 @@ test.each([
   expect(choice.why).toContain(fromName)
 })
 
-test('a test key’s money never reaches a real partner', () => {
+test('a test key never uses a real partner', () => {
   const names: NetworkName[] = networks.filter(({ isTestnet }) => isTestnet).map(({ name }) => name)
   for (const fromName of names)
     for (const toName of names) {

@@ -4,9 +4,9 @@ import { cctpDomainOf } from './cctp-contracts.ts'
 import type { PartnerName, RouteChoice, RouteEnd } from './port.ts'
 
 /**
- * The whole rule. One token on one chain moves without anybody's help; another token on the same chain is a swap; another chain is a
- * bridge. In the test environment the partner is the sandbox. Otherwise Relay where Tempo is at either end, Circle's CCTP for USDC between
- * chains that it serves, and LI.FI for the rest. It asks nobody whether the partner is there.
+ * Chooses the route and the partner. The same token on the same chain needs no partner; another token on the same chain is a swap; another chain is
+ * a bridge. The test environment uses the sandbox. Otherwise Relay serves routes from or to Tempo, Circle's CCTP serves USDC between its chains,
+ * and LI.FI serves the rest. Does not check that the partner is configured.
  */
 export function chooseRoute(
   ends: { readonly from: RouteEnd; readonly to: RouteEnd },
@@ -28,12 +28,12 @@ function partnerFor(
   { from, to }: { readonly from: RouteEnd; readonly to: RouteEnd },
   environment: Environment,
 ): readonly [PartnerName, string] {
-  if (environment === 'test') return ['sandbox', 'in the test environment the sandbox does it']
+  if (environment === 'test') return ['sandbox', 'the test environment uses the sandbox']
   if (isTempo(from) || isTempo(to)) return ['relay', 'Relay serves Tempo']
   const isUsdc = from.token.symbol === 'USDC' && to.token.symbol === 'USDC'
   if (isUsdc && cctpDomainOf(from.network) !== undefined && cctpDomainOf(to.network) !== undefined)
-    return ['cctp', 'Circle burns USDC on the one chain and mints it on the other']
-  return ['lifi', 'LI.FI finds the way']
+    return ['cctp', 'Circle burns USDC on one chain and mints it on the other']
+  return ['lifi', 'LI.FI finds the route']
 }
 
 function isTempo({ network }: RouteEnd): boolean {

@@ -27,12 +27,12 @@ function verdict(
   return whyNotSigned(calls, changes.request ?? request, rules)
 }
 
-test('an exact approval and one understood call are signed; so is the call alone, where an approval is left over', () => {
+test('an exact approval and one decoded call are signed; so is the call without an approval', () => {
   expect(verdict([approval, send])).toBeUndefined()
   expect(verdict([send])).toBeUndefined()
 })
 
-test('the approval is the token’s own, byte for byte', () => {
+test('the approval is encoded exactly as by viem', () => {
   expect(approval.data).toBe(encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [lifiDiamond, 100n] }))
 })
 
@@ -101,7 +101,7 @@ test.each<readonly [CallMeaning | undefined, GuardReason]>([
   expect(verdict([approval, send], { meaning })).toBe(reason)
 })
 
-test('of the network’s own coin exactly the amount goes along', () => {
+test('for the native coin the call value is exactly the amount', () => {
   const native = requestFor(endOn('base', 'native'), request.to, 100n)
   const meaning = { ...meant, spends: { token: zeroAddress, rawAmount: 100n } }
   for (const value of [0n, 99n, 101n])
@@ -109,7 +109,7 @@ test('of the network’s own coin exactly the amount goes along', () => {
   expect(verdict([{ ...send, value: 100n }], { meaning, request: native })).toBeUndefined()
 })
 
-test('whatever a partner asks for, what is signed gives it no more than the amount', () => {
+test('for any calls from a partner, signed calls never spend more than the amount', () => {
   const addresses = fc.constantFrom(token.address, lifiDiamond, stranger, receiver)
   const calls = fc.array(
     fc.record({
@@ -140,7 +140,7 @@ test('whatever a partner asks for, what is signed gives it no more than the amou
   )
 })
 
-test('the least that may arrive is rounded against the partner', () => {
+test('the minimum amount is rounded up', () => {
   expect(leastOf(1_000_000n, 50)).toBe(995_000n)
   expect(leastOf(999n, 50)).toBe(995n)
   expect(leastOf(1n, 50)).toBe(1n)

@@ -6,31 +6,31 @@ import { encodeCall, selectorIn } from './words.ts'
 const approve = selectorOf('approve(address,uint256)')
 const approveArguments = tuple({ spender: address, rawAmount: uint(256) })
 
-/** Call data that lets an account spend exactly so much of a token. */
+/** Call data of an ERC-20 approval of exactly this amount. */
 export function encodeApprove(spender: Address, rawAmount: bigint): Hex {
   return encodeCall(approve, [spender, rawAmount])
 }
 
-/** What a call does, by its own bytes: nothing in it is the partner's word. */
+/** The effect of a call, decoded only from its bytes, never from the partner's statements. */
 export interface CallMeaning {
   readonly spends: { readonly token: Address; readonly rawAmount: bigint }
   readonly arrives: {
     readonly chainId: number
     readonly token: Address
     readonly recipient: Address
-    /** The partner's contracts refuse less, or give the money back. */
+    /** The partner's contracts revert or refund when less would arrive. */
     readonly rawMin: bigint
   }
-  /** To whom the money goes back where the other side cannot be paid; undefined where it cannot come back. */
+  /** Recipient of a refund when the destination cannot be paid; undefined when there is no refund. */
   readonly refundTo?: Address | undefined
-  /** Balances that it changes, beside that of its sender. */
+  /** Balance changes other than the sender's. */
   readonly changes: readonly ExpectedChange[]
 }
 
 export interface GuardRules {
-  /** Contracts of the partner's that may be called on this network, and approved. */
+  /** The partner's contracts that may be called and approved on this network. */
   readonly targets: readonly Address[]
-  /** Reads the partner's call exactly; undefined for one that it does not know. */
+  /** Decodes the partner's call completely; undefined for an unknown call. */
   readonly read: (data: Hex) => CallMeaning | undefined
 }
 
@@ -51,9 +51,9 @@ export type GuardReason =
   | 'minimum-too-low'
 
 /**
- * Why calls that a partner wants signed are not: undefined when all is as it must be. At most one approval, of exactly the amount and to a
- * listed contract; then exactly one call, to a listed contract, that the adapter reads whole, and whose bytes spend what was requested and
- * pay the recipient, on the right network, in the right token, no less than was quoted. Whoever takes over a partner gets nothing by it.
+ * Why a partner's calls must not be signed; undefined when they are safe. Allowed are at most one approval, of exactly the amount and to a listed
+ * contract, and exactly one call, to a listed contract, which the adapter decodes completely. The call must spend the requested amount and pay the
+ * recipient on the right network, in the right token, at least the quoted minimum. A compromised partner therefore cannot steal funds.
  */
 export function whyNotSigned(
   calls: readonly PlannedCall[],
@@ -87,7 +87,7 @@ function whyNotApproved(
   return isListed(targets, approval.spender) ? undefined : 'approval-to-stranger'
 }
 
-/** What the partner's call does, or why it is not the one that was requested. */
+/** The effect of the partner's call, or why it differs from the request. */
 function readCall(
   { to, value, data }: PlannedCall,
   { from, to: end, rawAmount, fromAddress, toAddress }: RouteRequest,
@@ -106,8 +106,8 @@ function readCall(
 }
 
 /**
- * The balances that a call must change where it is tried before it is signed: undefined where its bytes are not those of the request. Of a
- * bridge exactly the amount leaves the sender; a swap on one chain may give back what the market did not take.
+ * The balance changes that the trial of a call must show before it is signed; undefined when the call does not match the request. A bridge takes
+ * exactly the amount from the sender; a swap may return an unused part.
  */
 export function changesOf(
   call: PlannedCall,
@@ -121,7 +121,7 @@ export function changesOf(
   return [{ token: from.token.address, account, least: -rawAmount, most }, ...meaning.changes]
 }
 
-/** A refusal in the words of the port: what nobody here can read is no route, and what is read and differs is unsafe. */
+/** Maps a guard failure to a refusal: an unknown call is `no-route`, and a decoded call that differs is `unsafe`. */
 export function refusedFor(fault: GuardReason, calls: readonly PlannedCall[]): Quoted {
   if (fault !== 'call-not-understood') return { ok: false, reason: 'unsafe', words: fault }
   const data = calls.at(-1)?.data ?? '0x'
@@ -129,7 +129,7 @@ export function refusedFor(fault: GuardReason, calls: readonly PlannedCall[]): Q
   return {
     ok: false,
     reason: 'no-route',
-    words: 'The partner’s way is one that is not understood here.',
+    words: 'The partner’s route uses a call that is not supported.',
     notUnderstood,
   }
 }
@@ -138,7 +138,7 @@ function isListed(list: readonly Address[], one: Address): boolean {
   return list.some((listed) => sameAddress(listed, one))
 }
 
-/** The least that may arrive of what was quoted, rounded up against the partner. */
+/** The minimum amount after slippage, rounded up. */
 export function leastOf(rawOut: bigint, slippageBps: number): bigint {
   const kept = 10_000n - BigInt(slippageBps)
   return (rawOut * kept + 9_999n) / 10_000n

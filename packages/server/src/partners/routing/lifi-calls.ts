@@ -3,7 +3,7 @@ import { type AbiType, address, arrayOf, bool, bytes, bytes32, decodeCall, tuple
 import type { CallMeaning } from './guard.ts'
 import { spokePoolOn } from './lifi-contracts.ts'
 
-/** LI.FI takes no more than two or three; each costs a word of attention and a hundred thousand gas. */
+/** LI.FI uses at most two or three swaps; each costs about 100,000 gas. */
 const swapsMax = 8
 
 /** `LibSwap.SwapData` (lifinance/contracts, LibSwap 1.1.0). */
@@ -35,7 +35,7 @@ const BridgeData = tuple({
 type Bridge = typeof BridgeData extends AbiType<infer T> ? T : never
 const bridgeText = '(bytes32,string,string,address,address,address,uint256,uint256,bool,bool)'
 
-/** `AcrossFacetV4.AcrossV4Data` (AcrossFacetV4 1.0.0); accounts stand in 32 bytes. */
+/** `AcrossFacetV4.AcrossV4Data` (AcrossFacetV4 1.0.0); accounts are padded to 32 bytes. */
 const AcrossData = tuple({
   receiverAddress: address,
   refundAddress: address,
@@ -54,20 +54,20 @@ const acrossText = '(bytes32,bytes32,bytes32,bytes32,uint256,uint128,bytes32,uin
 
 type Side = 'ERC20' | 'Native'
 
-/** Where a call is made, which its bytes do not say. */
+/** The chain of a call, which its bytes do not contain. */
 interface Place {
   readonly chainId: number
 }
 
-/** One function of the diamond that is understood. */
+/** A supported function of the diamond. */
 interface Known {
   readonly selector: Hex
   read(data: Hex, place: Place): CallMeaning | undefined
 }
 
 /**
- * The functions of LI.FI's diamond that are signed: the six swaps of GenericSwapFacetV3 (1.0.0 to 2.0.0 have the same) and the two bridges
- * of AcrossFacetV4. No other has a decoder, and none without one is signed.
+ * The functions of LI.FI's diamond that may be signed: the six swaps of GenericSwapFacetV3 (identical in 1.0.0 to 2.0.0) and the two bridges of
+ * AcrossFacetV4. Calls without a decoder are never signed.
  */
 export const lifiFunctions: readonly Known[] = [
   ...swapsOf('ERC20', 'ERC20'),
@@ -85,7 +85,7 @@ export const lifiFunctions: readonly Known[] = [
   ),
 ]
 
-/** What a call of LI.FI's diamond does, by its bytes; undefined for one that is not on the list, or not of its canonical form. */
+/** Decodes the effect of a call to LI.FI's diamond; undefined for an unsupported function or a non-canonical encoding. */
 export function readLifiCall(data: Hex, place: Place): CallMeaning | undefined {
   for (const known of lifiFunctions) {
     const meaning = known.read(data, place)
@@ -133,7 +133,7 @@ function swapsOf(from: Side, to: Side): readonly Known[] {
   ]
 }
 
-/** The contract pays all that it has of the last token to the receiver, and reverts where that is less than the minimum. */
+/** The contract pays its whole balance of the last token to the receiver and reverts below the minimum. */
 function swapMeaning(
   swaps: readonly Swap[],
   { from, to }: { readonly from: Side; readonly to: Side },
@@ -154,8 +154,8 @@ function isOf(asset: Address, side: Side): boolean {
 }
 
 /**
- * What a row of swaps begins with and ends in. Each takes what the one before gave, and only the first takes anything from the sender (coin
- * goes along with the call, whatever its flag says); undefined otherwise.
+ * The first spent and the last received token of a chain of swaps; undefined when it is not a valid chain. Each swap must take the output of the
+ * previous one, and only the first may take from the sender (native coin is sent with the call, whatever its flag).
  */
 function endsOf(
   swaps: readonly Swap[],
@@ -170,9 +170,9 @@ function endsOf(
 }
 
 /**
- * A deposit at Across by AcrossFacetV4, after swaps where there are any: these must leave `minAmount` at least, of which Across pays out
- * the multiplier's part. Only of tokens: Across delivers a chain's coin as the coin or as its wrapped token, as the recipient is an account
- * or a contract by then.
+ * A deposit at Across by AcrossFacetV4, after swaps where there are any: these must leave at least `minAmount`, of which Across pays out the share
+ * given by the multiplier. Only for tokens: Across delivers native coin as coin or as wrapped token, depending on whether the recipient is then an
+ * account or a contract.
  */
 function bridgeMeaning(
   bridge: Bridge,

@@ -1,7 +1,7 @@
 import type { Address } from '@purser/protocol'
 
 /**
- * LI.FI's diamond: the one contract of theirs that is called and approved, at this address on each chain here (lifinance/contracts,
+ * LI.FI's diamond, the only LI.FI contract that is called and approved, with one address on all supported chains (lifinance/contracts,
  * deployments/{mainnet,base,optimism,arbitrum,polygon}.json, `LiFiDiamond`).
  */
 export const lifiDiamond: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE'
@@ -19,5 +19,5 @@ export function spokePoolOn(chainId: number): Address | undefined {
   return spokePools.get(chainId)
 }
 
-/** All of them. */
+/** All contracts that LI.FI routes use. */
 export const lifiContracts: readonly Address[] = [lifiDiamond, ...spokePools.values()]

@@ -1,12 +1,12 @@
 import { type Address, type Hex, sameAddress } from '@purser/protocol'
 import type { RouteRequest, RouteStatus } from './port.ts'
 
-/** LI.FI's `GET /status`, as far as it is relied on. */
+/** The used fields of LI.FI's `GET /status`. */
 export interface LifiStatus {
   readonly status: string
   readonly substatus?: string | null | undefined
   readonly receiving?: LifiReceiving | null | undefined
-  /** Whom it paid, where it says. */
+  /** The paid account, if given. */
   readonly toAddress?: Address | undefined
 }
 
@@ -20,18 +20,17 @@ export interface LifiReceiving {
 }
 
 /**
- * Of a failure: what it means, and whether LI.FI says that the money comes back. Those asked about have left their chain by a call that
- * went through, so that no cause, not even one that speaks of that call, means that nothing is owed.
+ * Meaning of each failure, and whether LI.FI announces a refund. The source call has already succeeded, so no failure means that nothing is owed.
  */
 const failures = new Map<string, { readonly reason: string; readonly refund: 'unknown' | 'pending' }>([
-  ['INSUFFICIENT_ALLOWANCE', { reason: 'The partner was not allowed to take the tokens.', refund: 'unknown' }],
-  ['INSUFFICIENT_BALANCE', { reason: 'The wallet held too little when the call ran.', refund: 'unknown' }],
+  ['INSUFFICIENT_ALLOWANCE', { reason: 'The partner had no allowance for the tokens.', refund: 'unknown' }],
+  ['INSUFFICIENT_BALANCE', { reason: 'The wallet’s balance was too low when the call ran.', refund: 'unknown' }],
   ['OUT_OF_GAS', { reason: 'The call ran out of gas.', refund: 'unknown' }],
-  ['EXPIRED', { reason: 'The quote had lapsed when the call ran.', refund: 'unknown' }],
-  ['SLIPPAGE_EXCEEDED', { reason: 'The price moved more than was allowed.', refund: 'unknown' }],
-  ['NOT_PROCESSABLE_REFUND_NEEDED', { reason: 'The other side could not be paid.', refund: 'pending' }],
-  // Seen in the wild beside FAILED: the money is on its way back.
-  ['REFUND_IN_PROGRESS', { reason: 'The other side could not be paid.', refund: 'pending' }],
+  ['EXPIRED', { reason: 'The quote had expired when the call ran.', refund: 'unknown' }],
+  ['SLIPPAGE_EXCEEDED', { reason: 'The price moved more than the allowed slippage.', refund: 'unknown' }],
+  ['NOT_PROCESSABLE_REFUND_NEEDED', { reason: 'The destination could not be paid.', refund: 'pending' }],
+  // Observed in practice with FAILED: a refund is in progress.
+  ['REFUND_IN_PROGRESS', { reason: 'The destination could not be paid.', refund: 'pending' }],
 ])
 
 const pendingSubstatuses = [
@@ -47,12 +46,12 @@ const pendingSubstatuses = [
   'INTENT_SIMULATION_FAILURE',
 ]
 
-/** Of these what follows is `DONE`/`REFUNDED` (help.li.fi, "Can a transfer result in stuck or lost funds?"). */
+/** These end in `DONE`/`REFUNDED` (help.li.fi, "Can a transfer result in stuck or lost funds?"). */
 const refunding = ['REFUND_IN_PROGRESS', 'NOT_PROCESSABLE_REFUND_NEEDED']
 
 /**
- * A status of LI.FI's in our words (docs.li.fi, "Checking the status of a transaction"). `DONE` alone is no success: with `REFUNDED` the
- * money came back. What nobody documented is waited for.
+ * Maps a LI.FI status to ours (docs.li.fi, "Checking the status of a transaction"). `DONE` with `REFUNDED` is a refund, not a success. An
+ * undocumented status stays pending.
  */
 export function lifiStatusOf(said: LifiStatus, request: LifiRequest): RouteStatus {
   const substatus = said.substatus ?? ''
@@ -66,19 +65,18 @@ export function lifiStatusOf(said: LifiStatus, request: LifiRequest): RouteStatu
     return { state: 'failed', partnerStatus, ...(failures.get(substatus) ?? unexplained) }
   }
   if (said.status === 'PENDING' && refunding.includes(substatus))
-    return { state: 'failed', partnerStatus, reason: 'The other side could not be paid.', refund: 'pending' }
+    return { state: 'failed', partnerStatus, reason: 'The destination could not be paid.', refund: 'pending' }
   if (said.status === 'NOT_FOUND') return pending(true)
-  // The hash is not the tool's: a fault of ours or theirs that somebody should see, and no proof of anything.
+  // The hash does not belong to the tool. This is an error that an operator should check, but it proves nothing.
   if (said.status === 'INVALID') return pending(false)
   return pending(said.status === 'PENDING' && (substatus === '' || pendingSubstatuses.includes(substatus)))
 }
 
-const unexplained = { reason: 'The partner does not say why.', refund: 'unknown' } as const
+const unexplained = { reason: 'The partner gave no reason.', refund: 'unknown' } as const
 
 /**
- * A delivery is of what was requested: on that chain, in that token, to that account, no less than the least. Of anything else it is none,
- * though LI.FI calls it done: it is waited for, and somebody looks. The one bridge that is taken delivers in one piece, so that `PARTIAL` is
- * no other.
+ * Maps `DONE`. Completed only when the requested token arrived on the requested chain, at the recipient, with at least the minimum. Anything else
+ * stays pending for an operator to check. The only supported bridge delivers in one piece, so `PARTIAL` is checked like `COMPLETED`.
  */
 function doneOf(said: LifiStatus, partnerStatus: string, request: LifiRequest): RouteStatus | undefined {
   const { to, toAddress, rawOutMin } = request
@@ -93,7 +91,7 @@ function doneOf(said: LifiStatus, partnerStatus: string, request: LifiRequest): 
 }
 
 function refundedOf({ receiving }: LifiStatus, partnerStatus: string): RouteStatus {
-  const reason = 'The other side could not be paid, and the money came back.'
+  const reason = 'The destination could not be paid, and the money was refunded.'
   const hash = receiving?.txHash
   return {
     state: 'failed',

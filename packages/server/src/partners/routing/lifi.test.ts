@@ -3,7 +3,7 @@ import { type Hex, zeroAddress } from '@purser/protocol'
 import { encodeFunctionData, erc20Abi } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { aSwap, bridging, multipleSwaps, singleSwap, swappingAndBridging } from '../../../test/partner-calls.ts'
-import { aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
+import { aPartner, type PartnerDouble, type PartnerResponse } from '../../../test/partner-double.ts'
 import { endOn, receiver, requestFor, sender, stranger } from '../../../test/routes.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { createLog } from '../../platform/log.ts'
@@ -16,12 +16,12 @@ import type { RouteRequest, RoutingPartner } from './port.ts'
 let outbound: Outbound
 let double: PartnerDouble
 let lifi: RoutingPartner
-let told: Told
+let reported: PartnerResponse
 let lines: string[]
 
 beforeEach(async () => {
   outbound = createOutbound()
-  double = await aPartner(() => told)
+  double = await aPartner(() => reported)
   lines = []
   const destination = new PassThrough()
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
@@ -39,7 +39,7 @@ const swap = requestFor(endOn('ethereum', 'USDC'), endOn('ethereum', 'USDT'))
 const ofCoin = requestFor(endOn('base', 'native'), endOn('base', 'USDC'), 10n ** 18n)
 
 /** In the shape of `GET /quote`. */
-function stepOf(request: RouteRequest, data: Hex, changes: Record<string, object> = {}): Told {
+function stepOf(request: RouteRequest, data: Hex, changes: Record<string, object> = {}): PartnerResponse {
   const { from, to, rawAmount } = request
   const token = (end: RouteRequest['from']) => ({ ...end.token, chainId: end.network.chainId, priceUSD: '1' })
   const isCoin = from.token.address === zeroAddress
@@ -84,8 +84,8 @@ function stepOf(request: RouteRequest, data: Hex, changes: Record<string, object
   }
 }
 
-test('a bridge is quoted, asked for without a call on arrival, and approved exactly', async () => {
-  told = stepOf(bridge, bridging(bridge))
+test('a bridge quote is requested without a destination call and has an exact approval', async () => {
+  reported = stepOf(bridge, bridging(bridge))
   const quoted = await lifi.quote(bridge)
   if (!quoted.ok) throw new Error(quoted.words)
   expect(quoted.quote).toMatchObject({
@@ -105,7 +105,7 @@ test('a bridge is quoted, asked for without a call on arrival, and approved exac
     },
     { chainId: 8_453, to: lifiDiamond, value: 0n, data: bridging(bridge) },
   ])
-  expect(double.asked).toMatchObject([
+  expect(double.requested).toMatchObject([
     {
       method: 'GET',
       path: '/quote',
@@ -127,42 +127,42 @@ test('a bridge is quoted, asked for without a call on arrival, and approved exac
   ])
 })
 
-test('a swap on one chain shows its receiver and its least amount, and is signed', async () => {
-  told = stepOf(swap, singleSwap(swap))
+test('a swap with the right receiver and minimum is signed', async () => {
+  reported = stepOf(swap, singleSwap(swap))
   expect(await lifi.quote(swap)).toMatchObject({ ok: true, quote: { rawOutMin: 9_950_000n } })
 })
 
-test('of the network’s own coin there is no approval, and exactly the amount goes along', async () => {
+test('for the native coin there is no approval, and the call value is exactly the amount', async () => {
   const data = multipleSwaps(ofCoin, [aSwap(ofCoin)])
-  told = stepOf(ofCoin, data)
+  reported = stepOf(ofCoin, data)
   expect(await lifi.quote(ofCoin)).toMatchObject({
     ok: true,
     quote: { calls: [{ to: lifiDiamond, value: 10n ** 18n }] },
   })
-  told = stepOf(ofCoin, data, { transactionRequest: { value: `0x${(10n ** 18n + 1n).toString(16)}` } })
+  reported = stepOf(ofCoin, data, { transactionRequest: { value: `0x${(10n ** 18n + 1n).toString(16)}` } })
   expect(await lifi.quote(ofCoin)).toEqual({ ok: false, reason: 'unsafe', words: 'value-differs' })
 })
 
-test('a bridge after LI.FI’s fee is read to what Across pays out at least', async () => {
+test('a bridge after LI.FI’s fee is decoded to Across’ minimum payout', async () => {
   const { estimate } = { estimate: { toAmount: '9960000', toAmountMin: '9950000' } }
-  told = stepOf(bridge, swappingAndBridging(bridge), { estimate })
+  reported = stepOf(bridge, swappingAndBridging(bridge), { estimate })
   expect(await lifi.quote(bridge)).toMatchObject({ ok: true, quote: { rawOutMin: 9_950_000n } })
 })
 
 test.each<readonly [string, Hex]>([
   ['a function that is not on the list', '0xdeadbeef'],
-  ['another encoding of one that is', `${bridging(bridge)}${'00'.repeat(32)}`],
-])('%s is no route, and the operator is told which call it was', async (_, data) => {
-  told = stepOf(bridge, data)
+  ['a non-canonical encoding of a listed function', `${bridging(bridge)}${'00'.repeat(32)}`],
+])('%s is no route, and the result names the call for the operator', async (_, data) => {
+  reported = stepOf(bridge, data)
   const quoted = await lifi.quote(bridge)
   expect(quoted).toMatchObject({ ok: false, reason: 'no-route' })
   expect(quoted.ok ? '' : quoted.notUnderstood).toContain(data.slice(0, 10))
 })
 
-test('a coin over there is not bridged by LI.FI: in which form it arrives cannot be known', async () => {
+test('LI.FI does not bridge to a native coin, because the form in which it arrives is unknown', async () => {
   const toCoin = requestFor(endOn('base', 'USDC'), endOn('ethereum', 'native'))
   expect(await lifi.quote(toCoin)).toMatchObject({ ok: false, reason: 'no-route' })
-  expect(double.asked).toEqual([])
+  expect(double.requested).toEqual([])
 })
 
 test.each<readonly [string, Hex, Record<string, object>, string]>([
@@ -182,7 +182,7 @@ test.each<readonly [string, Hex, Record<string, object>, string]>([
     'minimum-too-low',
   ],
 ])('%s is refused, with its reason', async (_, data, changes, words) => {
-  told = stepOf(bridge, data, changes)
+  reported = stepOf(bridge, data, changes)
   const quoted = await lifi.quote(bridge)
   if (words === 'no-call') expect(quoted).toMatchObject({ ok: false, reason: 'unsafe' })
   else expect(quoted).toEqual({ ok: false, reason: 'unsafe', words })
@@ -193,15 +193,15 @@ test.each<readonly [Hex, string]>([
   [singleSwap(swap, undefined, { least: 9_949_999n }), 'minimum-too-low'],
   [singleSwap(swap, aSwap(swap, { receivingAssetId: stranger })), 'token-differs'],
 ])('a swap whose bytes mean %s is refused', async (data, words) => {
-  told = stepOf(swap, data)
+  reported = stepOf(swap, data)
   expect(await lifi.quote(swap)).toEqual({ ok: false, reason: 'unsafe', words })
 })
 
-test('LI.FI is not asked for Tempo, nor for test networks', async () => {
+test('LI.FI is not requested for Tempo or test networks', async () => {
   expect(await lifi.quote(requestFor(endOn('base', 'USDC'), endOn('tempo', 'USDC_E')))).toMatchObject({
     reason: 'no-route',
   })
-  expect(double.asked).toEqual([])
+  expect(double.requested).toEqual([])
 })
 
 const toolError = (code: string) => ({ errorType: 'NO_QUOTE', code, tool: 'across', message: 'no' })
@@ -217,19 +217,19 @@ test.each([
   [{ code: 1_002, message: 'no', errors: [toolError('AMOUNT_TOO_HIGH')] }, 'amount-too-high'],
   [{ code: 1_011, message: 'validation' }, 'no-route'],
 ])('%o is %s', async (json, reason) => {
-  told = { status: 404, json }
+  reported = { status: 404, json }
   expect(await lifi.quote(bridge)).toMatchObject({ ok: false, reason })
 })
 
-test('too many requests is a passing fault, and not the end of a route', async () => {
-  told = { status: 429, json: { code: 1_005, message: 'rate limit' } }
+test('a rate limit is temporary and does not end a route', async () => {
+  reported = { status: 429, json: { code: 1_005, message: 'rate limit' } }
   await expect(lifi.quote(bridge)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
 const hash = `0x${'ef'.repeat(32)}` as const
 const receiving = { chainId: 1, txHash: hash, rawAmount: 9_960_000n, token: bridge.to.token.address }
-const asked = { ...bridge, rawOutMin: 9_950_000n }
-const seen = (status: string, substatus?: string) => lifiStatusOf({ status, substatus, receiving }, asked)
+const requested = { ...bridge, rawOutMin: 9_950_000n }
+const seen = (status: string, substatus?: string) => lifiStatusOf({ status, substatus, receiving }, requested)
 
 test.each([
   'WAIT_SOURCE_CONFIRMATIONS',
@@ -242,7 +242,7 @@ test.each([
   'INTENT_EXECUTING',
   'INTENT_FAILED_RETRYABLE',
   'INTENT_SIMULATION_FAILURE',
-])('PENDING/%s is waited for', (substatus) => {
+])('PENDING/%s is pending', (substatus) => {
   expect(seen('PENDING', substatus)).toEqual({ state: 'pending', partnerStatus: `PENDING/${substatus}` })
 })
 
@@ -262,7 +262,7 @@ test.each([
   expect(seen(status, substatus)).toMatchObject({ state: 'failed', refund })
 })
 
-test('DONE is a success only when what was asked for arrived', () => {
+test('DONE is a success only when the requested token arrived', () => {
   const received = { chainId: 1, token: bridge.to.token.address, rawAmount: 9_960_000n }
   expect(seen('DONE', 'COMPLETED')).toMatchObject({
     state: 'completed',
@@ -284,15 +284,15 @@ test.each<readonly [string, Parameters<typeof lifiStatusOf>[0]]>([
   ],
   ['in part, of another token', { status: 'DONE', substatus: 'PARTIAL', receiving: { ...receiving, token: stranger } }],
   ['of nothing', { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, rawAmount: 0n } }],
-  ['of nobody knows what', { status: 'DONE', substatus: 'COMPLETED', receiving: { chainId: 1, txHash: hash } }],
+  ['of an unknown token', { status: 'DONE', substatus: 'COMPLETED', receiving: { chainId: 1, txHash: hash } }],
   ['to another account', { status: 'DONE', substatus: 'COMPLETED', receiving, toAddress: stranger }],
-])('a delivery %s is none: it is waited for, and somebody looks', (_, said) => {
-  expect(lifiStatusOf(said, asked)).toMatchObject({ state: 'pending', isUnknown: true })
+])('a delivery %s does not count: it stays pending for an operator', (_, said) => {
+  expect(lifiStatusOf(said, requested)).toMatchObject({ state: 'pending', isUnknown: true })
 })
 
-test('a delivery that names its recipient counts where it is the one of the request', () => {
+test('a delivery with the request’s recipient counts', () => {
   const said = { status: 'DONE', substatus: 'COMPLETED', receiving, toAddress: receiver }
-  expect(lifiStatusOf(said, asked)).toMatchObject({ state: 'completed' })
+  expect(lifiStatusOf(said, requested)).toMatchObject({ state: 'completed' })
 })
 
 test.each([
@@ -303,13 +303,13 @@ test.each([
   ['DONE', undefined, true],
   ['PENDING', 'SIDEWAYS', true],
   ['MELTED', undefined, true],
-])('%s/%s is waited for; whether somebody should look: %s', (status, substatus, isUnknown) => {
+])('%s/%s is pending; needs an operator: %s', (status, substatus, isUnknown) => {
   expect(seen(status, substatus)).toMatchObject({ state: 'pending', ...(isUnknown ? { isUnknown } : {}) })
   expect('isUnknown' in seen(status, substatus)).toBe(isUnknown)
 })
 
-test('a status is asked for by the hash, the chains and the tool; a swap names no tool', async () => {
-  told = {
+test('a status request has the hash, the chains and the tool; for a swap no tool', async () => {
+  reported = {
     json: {
       status: 'DONE',
       substatus: 'COMPLETED',
@@ -324,23 +324,23 @@ test('a status is asked for by the hash, the chains and the tool; a swap names n
     received: { rawAmount: 9_960_000n },
   })
   await lifi.status({ request: swap, rawOutMin: 1n, reference: 'uniswap', txHash: hash })
-  expect(double.asked).toMatchObject([
+  expect(double.requested).toMatchObject([
     { path: '/status', query: { txHash: hash, fromChain: '8453', toChain: '1', bridge: 'across' } },
     { path: '/status', query: { txHash: hash, fromChain: '1', toChain: '1' } },
   ])
-  expect(double.asked[1]?.query.bridge).toBeUndefined()
+  expect(double.requested[1]?.query.bridge).toBeUndefined()
 })
 
-test('a hash that they have not seen is waited for, whichever way they say it', async () => {
-  told = { status: 404, json: { message: 'not found', code: 1_003 } }
+test('an unknown hash is pending, as NOT_FOUND or as 404', async () => {
+  reported = { status: 404, json: { message: 'not found', code: 1_003 } }
   expect(await lifi.status({ request: bridge, rawOutMin: 9_950_000n, reference: 'across', txHash: hash })).toEqual({
     state: 'pending',
     partnerStatus: 'NOT_FOUND',
   })
 })
 
-test('a status that nobody documented is waited for, and somebody is told', async () => {
-  told = { json: { status: 'MELTED' } }
+test('an undocumented status stays pending and is logged', async () => {
+  reported = { json: { status: 'MELTED' } }
   expect(
     await lifi.status({ request: bridge, rawOutMin: 9_950_000n, reference: 'across', txHash: hash }),
   ).toMatchObject({ state: 'pending' })
@@ -348,9 +348,9 @@ test('a status that nobody documented is waited for, and somebody is told', asyn
 })
 
 test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {} }] as const)(
-  '%o is no answer',
+  '%o is not an answer',
   async (said) => {
-    told = said
+    reported = said
     await expect(lifi.quote(bridge)).rejects.toMatchObject({ code: 'partner-unavailable' })
     await expect(lifi.status({ request: bridge, rawOutMin: 1n, reference: 'a', txHash: hash })).rejects.toMatchObject({
       code: 'partner-unavailable',

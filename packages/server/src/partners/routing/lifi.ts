@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { askPartner, type PartnerApi } from '../ask.ts'
+import { type PartnerApi, requestPartner } from '../ask.ts'
 import { fail } from '../errors.ts'
 import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import { readLifiCall } from './lifi-calls.ts'
@@ -24,7 +24,7 @@ export interface LifiSettings {
   readonly timeoutMs?: number
 }
 
-const timeoutMsUsual = 20_000
+const timeoutMsDefault = 20_000
 const answerBytesMax = 2_097_152
 const quoteMs = 60_000
 
@@ -44,7 +44,7 @@ const address = z.string().transform((text, ctx) => {
 })
 const Token = z.object({ address, chainId: z.int(), symbol: z.string().max(64) })
 
-/** A step as `GET /quote` answers it. What is not read here is not relied on. */
+/** A step as `GET /quote` answers it. Fields that are not parsed here are not used. */
 const Step = z.object({
   tool: z.string().min(1).max(128),
   action: z.object({ fromToken: Token, toToken: Token, fromAmount: raw, toAddress: address }),
@@ -81,18 +81,18 @@ const Status = z.object({
     .nullish(),
 })
 
-/** LI.FI: swaps and bridges of many makers behind one API. It has no test network. */
+/** LI.FI: an aggregator of swaps and bridges. It has no test network. */
 export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSettings): RoutingPartner {
-  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsUsual, bytesMax: answerBytesMax }
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
   const headers = { 'x-lifi-api-key': settings.apiKey }
   const api: PartnerApi = { outbound, name: 'lifi', baseUrl: settings.baseUrl, headers, limits }
   return {
     name: 'lifi',
     contracts: lifiContracts,
     async quote(request) {
-      const unasked = whyNotAsked(request)
-      if (unasked !== undefined) return { ok: false, reason: 'no-route', words: unasked }
-      const answer = await askPartner(api, { method: 'GET', path: `/quote?${queryOf(request)}` }, Step)
+      const unsupported = unsupportedReason(request)
+      if (unsupported !== undefined) return { ok: false, reason: 'no-route', words: unsupported }
+      const answer = await requestPartner(api, { method: 'GET', path: `/quote?${queryOf(request)}` }, Step)
       return answer.ok ? quotedFrom(answer.value, request, clock) : declinedFrom(answer.declined.json)
     },
     expects: (request, call) => changesOf(call, request, rulesOf(request)),
@@ -105,29 +105,29 @@ export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSet
         fromChain: String(from.network.chainId),
         toChain: String(to.network.chainId),
       })
-      const answer = await askPartner(api, { method: 'GET', path: `/status?${query}` }, Status)
-      // Before it is in a block they may say 404 in place of NOT_FOUND.
+      const answer = await requestPartner(api, { method: 'GET', path: `/status?${query}` }, Status)
+      // Before the transaction is mined, LI.FI may return 404 instead of NOT_FOUND.
       if (!answer.ok && answer.declined.status === 404) return { state: 'pending', partnerStatus: 'NOT_FOUND' }
       if (!answer.ok)
-        throw fail('partner-unavailable', {}, new Error(`lifi refused to tell of a route: ${answer.declined.status}`))
+        throw fail('partner-unavailable', {}, new Error(`lifi refused to return a status: ${answer.declined.status}`))
       const said = { ...answer.value, receiving: receivingOf(answer.value), toAddress: payeeIn(answer.value) }
       const status = lifiStatusOf(said, { ...request, rawOutMin })
       if (status.state === 'pending' && status.isUnknown)
         log.warn(
           { partner: 'lifi', partnerStatus: status.partnerStatus },
-          'a status that nobody documented is waited for',
+          'the partner returned an undocumented status; the route stays pending',
         )
       return status
     },
   }
 }
 
-/** Of a bridge that pays out a chain's coin nobody can say beforehand in which form it arrives. */
-function whyNotAsked({ from, to }: RouteRequest): string | undefined {
+/** Reason to refuse without a request. A bridge to a native coin is refused because the form in which it arrives is unknown. */
+function unsupportedReason({ from, to }: RouteRequest): string | undefined {
   if (!lifiChains.includes(from.network.name) || !lifiChains.includes(to.network.name))
-    return 'LI.FI is not asked for that chain.'
+    return 'LI.FI is not used for that chain.'
   const isBridge = from.network.chainId !== to.network.chainId
-  return isBridge && sameAddress(to.token.address, zeroAddress) ? 'LI.FI bridges tokens to tokens alone.' : undefined
+  return isBridge && sameAddress(to.token.address, zeroAddress) ? 'LI.FI bridges only tokens to tokens.' : undefined
 }
 
 function queryOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: RouteRequest): string {
@@ -142,7 +142,7 @@ function queryOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: R
     slippage: String(slippageBps / 10_000),
     order: 'CHEAPEST',
     allowDestinationCall: 'false',
-    // The one bridge whose calls are read.
+    // The only bridge whose calls have a decoder.
     ...(from.network.chainId === to.network.chainId ? {} : { allowBridges: 'across' }),
   }).toString()
 }
@@ -152,7 +152,7 @@ function quotedFrom(step: Step, request: RouteRequest, clock: Clock): Quoted {
   if (estimate.toAmountMin < leastOf(estimate.toAmount, request.slippageBps))
     return { ok: false, reason: 'unsafe', words: 'minimum-too-low' }
   const calls = callsOf(step, request)
-  const differs = whyNotMeant(step, request)
+  const differs = quoteMismatch(step, request)
   if (differs !== undefined) return { ok: false, reason: 'unsafe', words: differs }
   const unsafe = whyNotSigned(calls, request, { ...rulesOf(request), rawOutMin: estimate.toAmountMin })
   if (unsafe !== undefined) return refusedFor(unsafe, calls)
@@ -173,8 +173,8 @@ function quotedFrom(step: Step, request: RouteRequest, clock: Clock): Quoted {
   }
 }
 
-/** What the quote says of itself, beside what its bytes say. */
-function whyNotMeant({ action }: Step, { from, to, rawAmount, toAddress }: RouteRequest): string | undefined {
+/** Checks the quote's own fields, in addition to its call data. */
+function quoteMismatch({ action }: Step, { from, to, rawAmount, toAddress }: RouteRequest): string | undefined {
   if (action.fromAmount !== rawAmount || !isEnd(action.fromToken, from)) return 'amount-differs'
   if (!isEnd(action.toToken, to)) return 'destination-differs'
   return sameAddress(action.toAddress, toAddress) ? undefined : 'recipient-differs'
@@ -182,12 +182,12 @@ function whyNotMeant({ action }: Step, { from, to, rawAmount, toAddress }: Route
 
 function isEnd(
   token: Step['action']['fromToken'],
-  { network, token: { address: asked } }: RouteRequest['from'],
+  { network, token: { address: requested } }: RouteRequest['from'],
 ): boolean {
-  return token.chainId === network.chainId && sameAddress(token.address, asked)
+  return token.chainId === network.chainId && sameAddress(token.address, requested)
 }
 
-/** The approval is ours, of the exact amount and to whom they name; the guard says whether that one may be approved. */
+/** We build the approval for the exact amount; the guard checks LI.FI's spender. */
 function callsOf({ transactionRequest, estimate }: Step, { from, rawAmount }: RouteRequest): readonly PlannedCall[] {
   const send = {
     chainId: transactionRequest.chainId,
@@ -204,7 +204,7 @@ function rulesOf({ from }: RouteRequest): GuardRules {
   return { targets: [lifiDiamond], read: (data) => readLifiCall(data, from.network) }
 }
 
-/** Whom it says that it paid. What is no address is not the recipient either. */
+/** The paid account. An invalid address never equals the recipient. */
 function payeeIn({ toAddress }: z.output<typeof Status>) {
   return typeof toAddress === 'string' ? (parseAddress(toAddress) ?? zeroAddress) : undefined
 }
@@ -232,13 +232,13 @@ const ErrorBody = z.object({
     .optional(),
 })
 
-/** Why LI.FI has no quote, by the codes of all the makers that it asked. */
+/** The reason for a missing quote, from the error codes of LI.FI's tools. */
 function declinedFrom(json: unknown): Quoted {
   const parsed = ErrorBody.safeParse(json)
   const codes = parsed.success ? (parsed.data.errors ?? []).map(({ code }) => code) : []
   if (codes.some((code) => code === 'AMOUNT_TOO_LOW' || code === 'FEES_HIGHER_THAN_AMOUNT'))
-    return { ok: false, reason: 'amount-too-low', words: 'Every way wants more at least.' }
+    return { ok: false, reason: 'amount-too-low', words: 'Every route has a higher minimum.' }
   if (codes.some((code) => code === 'AMOUNT_TOO_HIGH' || code === 'INSUFFICIENT_LIQUIDITY'))
-    return { ok: false, reason: 'amount-too-high', words: 'No way has enough on the other side.' }
-  return { ok: false, reason: 'no-route', words: 'LI.FI has no way.' }
+    return { ok: false, reason: 'amount-too-high', words: 'No route has enough liquidity.' }
+  return { ok: false, reason: 'no-route', words: 'LI.FI has no route.' }
 }

@@ -51,7 +51,7 @@ function verdict(request: RouteRequest, data: Hex) {
   return whyNotSigned([{ chainId, to: lifiDiamond, value, data }], request, { ...rules, read })
 }
 
-/** Good calls, one of each function that is understood. */
+/** Valid calls, one per supported function. */
 const good: readonly (readonly [string, RouteRequest, Hex])[] = [
   ['single, token to token', swap, singleSwap(swap)],
   ['single, token to coin', toCoin, singleSwap(toCoin)],
@@ -63,17 +63,17 @@ const good: readonly (readonly [string, RouteRequest, Hex])[] = [
   ['swap, then Across', bridge, swappingAndBridging(bridge)],
 ]
 
-test('the functions of LI.FI that are signed are the eight that are published, under their published selectors', () => {
+test('the supported LI.FI functions are the eight published ones with their published selectors', () => {
   expect(lifiFunctions.map(({ selector }) => selector).sort()).toEqual(Object.values(vectors.selectors).sort())
   const named = good.map(([, , data]) => decodeFunctionData({ abi: lifiAbi, data }).functionName)
   expect(named.sort()).toEqual(Object.keys(vectors.selectors).sort())
 })
 
-test.each(good)('%s is read whole and signed', (_, request, data) => {
+test.each(good)('%s is decoded completely and signed', (_, request, data) => {
   expect(verdict(request, data)).toBeUndefined()
 })
 
-test('a call that LI.FI itself answered is read as its decoded fields say', () => {
+test('a call from LI.FI’s API is decoded to its documented fields', () => {
   const { head, receiver: to, callDataBytes, ...facts } = vectors.lifiSwapHead
   const call = `90411a32${'00'.repeat(callDataBytes - 4)}`
   const padding = '00'.repeat((32 - (callDataBytes % 32)) % 32)
@@ -85,7 +85,7 @@ test('a call that LI.FI itself answered is read as its decoded fields say', () =
   })
 })
 
-test('what a call must change is the sender’s balance, and the recipient’s or Across’', () => {
+test('a call must change the sender’s balance and the recipient’s or Across’', () => {
   const on = (request: RouteRequest, data: Hex) => {
     const { chainId } = request.from.network
     const read = (bytes: Hex) => readLifiCall(bytes, { chainId })
@@ -106,7 +106,7 @@ test('what a call must change is the sender’s balance, and the recipient’s o
 const other: Address = '0x00000000000000000000000000000000000000aa'
 const asBytes = (data: Hex): Hex => pad(data)
 
-/** The functions of LI.FI's other facets that a hostile answer made use of. */
+/** Functions of other LI.FI facets that a hostile answer could use. */
 const hostileAbi = parseAbi([
   'struct Bridge { bytes32 transactionId; string bridge; string integrator; address referrer; address sendingAssetId; address receiver; uint256 minAmount; uint256 destinationChainId; bool hasSourceSwaps; bool hasDestinationCall; }',
   'struct DeBridge { bytes receivingAssetId; bytes receiver; bytes orderAuthorityDst; }',
@@ -253,7 +253,7 @@ test.each(hostile)('%s is not signed', (_, request, data, reason) => {
   expect(verdict(request, data)).toBe(reason)
 })
 
-test('Circle’s burn of a confirmed transaction is read as it was', () => {
+test('Circle’s burn of a confirmed transaction is decoded correctly', () => {
   const { data, amount, domain, recipient } = vectors.cctpBurn
   const end = { chainId: 8_453, token: endOn('base', 'USDC').token.address }
   const token = endOn('ethereum', 'USDC').token.address.toLowerCase()
@@ -266,10 +266,10 @@ test('Circle’s burn of a confirmed transaction is read as it was', () => {
   expect(readDepositForBurn(`${data}00` as Hex, endOf)).toBeUndefined()
   expect(readDepositForBurn(data.replace('0x8e0250ee', '0x779b432d') as Hex, endOf)).toBeUndefined()
   const onlyOne = `${data.slice(0, 10 + 4 * 64)}${pad(stranger).slice(2)}${data.slice(10 + 5 * 64)}`
-  expect(readDepositForBurn(onlyOne as Hex, endOf), 'only a stranger could deliver it').toBeUndefined()
+  expect(readDepositForBurn(onlyOne as Hex, endOf), 'only another account could deliver it').toBeUndefined()
 })
 
-test('an order of Relay’s has the number that Relay’s own software gives it, and any change gives it another', () => {
+test('a Relay order has the id that Relay’s software computes, and any change gives another id', () => {
   const { id, order } = vectors.relayOrder
   expect(orderIdOf(Order.parse(order))).toBe(id)
   for (const [signature, selector] of Object.entries(vectors.relayDeposits))
@@ -285,12 +285,12 @@ test.each<readonly [string, Parameters<typeof relayOrder>[1]]>([
   ['a refund to another', { refundTo: stranger }],
   ['a refund in a worthless token', { refundIn: other }],
   ['a payment on another chain', { toChain: 'solana' }],
-])('an order with %s is not understood', (_, changes) => {
+])('an order with %s is not supported', (_, changes) => {
   const request = requestFor(endOn('base', 'USDC'), endOn('ethereum', 'USDT'))
   expect(readOrder(Order.parse(relayOrder(request, changes).data), request)).toBeUndefined()
 })
 
-test('an order with two inputs or two payments is not understood', () => {
+test('an order with two inputs or two payments is not supported', () => {
   const order = Order.parse(relayOrder(bridge).data)
   const { inputs, output } = order
   expect(readOrder(order, bridge)).toBeDefined()
@@ -299,7 +299,7 @@ test('an order with two inputs or two payments is not understood', () => {
   expect(readOrder({ ...order, output: { ...output, payments } }, bridge)).toBeUndefined()
 })
 
-/** Seeded: the same sequence whenever it runs (mulberry32). */
+/** A seeded pseudorandom sequence (mulberry32). */
 function sequenceFrom(seed: number) {
   let state = seed
   return (below: number) => {
@@ -353,7 +353,7 @@ function mutated(data: Hex, next: (below: number) => number): Hex {
   }
 }
 
-/** What of a call moves money, by viem, which shares nothing with what is tested. Amounts that may only grow are left out. */
+/** The parts of a call that move money, decoded by viem, independently of the tested code. Amounts that may only grow are omitted. */
 function moneyIn(data: Hex): { readonly fixed: unknown; readonly least: bigint } {
   const { functionName, args } = decodeFunctionData({ abi: lifiAbi, data })
   const taken = (swaps: readonly Swap[]) => [
@@ -379,7 +379,7 @@ function moneyIn(data: Hex): { readonly fixed: unknown; readonly least: bigint }
   return { fixed: swaps.length === 0 ? [fixed, minAmount] : fixed, least }
 }
 
-/** As the standard encoder writes what the standard decoder reads; texts as bytes, since not all bytes are a text. */
+/** Decodes and re-encodes with the standard codec; strings as bytes, since not all bytes are valid text. */
 function encodedAgain(data: Hex): Hex {
   const selector = data.slice(0, 10).toLowerCase() as Hex
   const item = lifiAbi.find((one) => toFunctionSelector(one) === selector)
@@ -387,7 +387,7 @@ function encodedAgain(data: Hex): Hex {
   return concat([selector, encodeAbiParameters(inputs, decodeAbiParameters(inputs, `0x${data.slice(10)}`))])
 }
 
-test('of 100,000 changed calls none is signed that moves money in another way, nor one in another encoding', () => {
+test('of 100,000 mutated calls, none is signed that moves money differently or has a non-canonical encoding', () => {
   const next = sequenceFrom(20_261_123)
   const known = good.map(([, request, data]) => ({ request, data, money: moneyIn(data) }))
   let signed = 0
@@ -402,11 +402,11 @@ test('of 100,000 changed calls none is signed that moves money in another way, n
     const isSame = isDeepStrictEqual(fixed, one.money.fixed) && least >= rules.rawOutMin
     if (!isSame || encodedAgain(data) !== data.toLowerCase()) throw new Error(`signed: ${data}`)
   }
-  // Numbers and notes that nobody is paid by may change: otherwise nothing would have been tested.
+  // Fields that pay nobody may change; otherwise the test would check nothing.
   expect(signed).toBeGreaterThan(1_000)
 })
 
-test('of 20,000 changed burns and deposits none is read as the one that was requested', () => {
+test('of 20,000 mutated burns and deposits, none is decoded as the requested one', () => {
   const next = sequenceFrom(7)
   const network = networkByName('ethereum')
   if (network === undefined) throw new Error('no Ethereum')
@@ -422,7 +422,7 @@ test('of 20,000 changed burns and deposits none is read as the one that was requ
       sameAddress(meaning.spends.token, whole?.spends.token ?? zeroAddress) &&
       meaning.spends.rawAmount === whole?.spends.rawAmount &&
       sameAddress(arrives.recipient, whole.arrives.recipient)
-    // Only the fee that Circle may keep and how long it waits are left, and the guard compares the least that arrives.
+    // Only Circle's maximum fee and finality may differ; the guard compares the minimum that arrives.
     if (isSame) expect([data.slice(0, 330), data.length]).toEqual([burn.slice(0, 330), burn.length])
   }
 })

@@ -1,41 +1,41 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import type { Environment } from '../../platform/ctx.ts'
 
-/** Who moves a token to another token or another chain. */
+/** A partner that swaps tokens or bridges them to another chain. */
 export interface RoutingPartner {
   readonly name: PartnerName
-  /** The partner's own contracts: what somebody sends to one by a plain transfer is lost. */
+  /** The partner's contracts. Tokens sent to one by a plain transfer are lost. */
   readonly contracts: readonly Address[]
-  /** What it would cost and what there is to sign. Every call in it has passed the guard; nothing moves. */
+  /** Returns the cost and the calls to sign. Every call has passed the guard. Nothing moves. */
   quote(request: RouteRequest): Promise<Quoted>
   /**
-   * The balances that the partner's call must change on the source network, by its own bytes, where it is tried before it is signed.
-   * Undefined for a call that is not the one of the request, and for one that is not understood. Talks to nobody.
+   * The balance changes on the source network that a trial of the partner's call must show, decoded from its bytes. Undefined for a call that does
+   * not match the request or has no decoder. Makes no requests.
    */
   expects(request: RouteRequest, call: PlannedCall): readonly ExpectedChange[] | undefined
-  /** What became of a route whose last call is in a block. Asking again is harmless. */
+  /** The status of a route whose last call is mined. Idempotent. */
   status(route: SentRoute): Promise<RouteStatus>
 }
 
 export type PartnerName = 'cctp' | 'relay' | 'lifi' | 'sandbox'
 
-/** The partners of each environment that are configured. */
+/** The configured partners by environment. */
 export type RoutingPartners = Readonly<Record<Environment, Readonly<Partial<Record<PartnerName, RoutingPartner>>>>>
 
 declare module '../../platform/ctx.ts' {
   interface Ports {
     readonly routingPartners: RoutingPartners
-    /** How a transfer goes, and by whom; asks nobody. */
+    /** Chooses the route and partner of a transfer, without requests. */
     chooseRoute(ends: { readonly from: RouteEnd; readonly to: RouteEnd }, environment: Environment): RouteChoice
   }
 }
 
-/** How a transfer goes, as the document names it, and by whom. `why` is a sentence for whoever asked. */
+/** The route of a transfer and its partner. `why` is an explanation for the caller. */
 export type RouteChoice =
   | { readonly route: 'direct'; readonly why: string }
   | { readonly route: 'partner-swap' | 'partner-bridge'; readonly partner: PartnerName; readonly why: string }
 
-/** A token on a network. The zero address is the network's own coin. */
+/** A token on a network. The zero address stands for the network's native coin. */
 export interface RouteEnd {
   readonly network: Network
   readonly token: { readonly symbol: string; readonly address: Address; readonly decimals: number }
@@ -44,12 +44,12 @@ export interface RouteEnd {
 export interface RouteRequest {
   readonly from: RouteEnd
   readonly to: RouteEnd
-  /** In the smallest unit of the token that is given. */
+  /** In the smallest unit of the source token. */
   readonly rawAmount: bigint
-  /** Signs, and gets what is refunded. */
+  /** Signs the calls and receives refunds. */
   readonly fromAddress: Address
   readonly toAddress: Address
-  /** Most that may be lost between the quote and the arrival, in hundredths of a percent. */
+  /** Maximum slippage between quote and arrival, in hundredths of a percent. */
   readonly slippageBps: number
 }
 
@@ -62,14 +62,14 @@ export interface PlannedCall {
   readonly data: Hex
 }
 
-/** By how much a call changes an account's balance, in the smallest unit; what falls is negative. */
+/** Bounds on an account's balance change, in the smallest unit; a decrease is negative. */
 export interface ExpectedChange {
-  /** The zero address is the network's coin. */
+  /** The zero address stands for the network's native coin. */
   readonly token: Address
-  /** `supply`: how much there is of the token in all. */
+  /** `supply`: the token's total supply. */
   readonly account: Address | 'supply'
   readonly least: bigint
-  /** No bound where it is left out. */
+  /** Unbounded when omitted. */
   readonly most?: bigint
 }
 
@@ -81,21 +81,21 @@ export interface RouteFee {
 
 export interface RouteQuote {
   readonly partner: PartnerName
-  /** What `status` needs to know it again. */
+  /** Identifies the route in `status`. */
   readonly reference: string
   readonly rawOut: bigint
-  /** Never less arrives, or the money comes back. */
+  /** At least this much arrives, or the money is refunded. */
   readonly rawOutMin: bigint
   readonly fees: readonly RouteFee[]
   readonly etaSeconds: number
-  /** Not signed from then on: ask for another. */
+  /** Not signed after this time; request a new quote. */
   readonly expiresAt: Date
   readonly calls: readonly PlannedCall[]
 }
 
 /**
- * `no-route`: there is none. `amount-too-low`, `amount-too-high`: not for so much. `unsafe`: the partner asks for a call that is not signed;
- * `words` says which rule it breaks.
+ * `no-route`: there is no route. `amount-too-low`, `amount-too-high`: not for this amount. `unsafe`: the partner's calls fail the guard; `words`
+ * names the broken rule.
  */
 export type Quoted =
   | { readonly ok: true; readonly quote: RouteQuote }
@@ -103,25 +103,25 @@ export type Quoted =
       readonly ok: false
       readonly reason: 'no-route' | 'amount-too-low' | 'amount-too-high' | 'unsafe'
       readonly words: string
-      /** For the operator: the call that the partner offered and that no decoder here reads. */
+      /** For the operator: the partner's call that has no decoder. */
       readonly notUnderstood?: string
     }
 
-/** A route under way, as whoever sent it keeps it. */
+/** A sent route, as the sender stores it. */
 export interface SentRoute {
   readonly request: RouteRequest
-  /** Less than this is no delivery. */
+  /** A smaller amount does not count as delivery. */
   readonly rawOutMin: bigint
   readonly reference: string
-  /** Of the call that set it going. */
+  /** Hash of the transaction that started it. */
   readonly txHash: Hex
 }
 
 /**
- * `claimable`: on the destination network a call waits to be sent, by anybody, once. `message` is what is delivered there, once, for one
- * route: two routes that are told of one message are told wrong. `failed`: what was asked for will hardly arrive, and the money has left:
- * until `refund` is `done`, ask on; `unknown` where the partner speaks of none. `isUnknown` where the partner said what nobody documented:
- * it is waited for.
+ * `claimable`: a call must be sent once on the destination network, by any account. `message` identifies the delivery; it belongs to one route, so
+ * two routes with the same message indicate an error. `failed`: the delivery will probably not arrive and the money has left; keep polling until
+ * `refund` is `done`. `refund` is `unknown` when the partner announces none. `isUnknown`: the partner returned an undocumented status, which stays
+ * pending.
  */
 export type RouteStatus =
   | { readonly state: 'pending'; readonly partnerStatus: string; readonly isUnknown?: true }
@@ -134,7 +134,7 @@ export type RouteStatus =
   | {
       readonly state: 'completed'
       readonly partnerStatus: string
-      /** What arrived; absent where the partner does not say: the receipt does. */
+      /** What arrived; absent when the partner does not report it, in which case the receipt does. */
       readonly received?: Received
       readonly destinationTxHash?: Hex
       readonly message?: Hex
@@ -151,18 +151,18 @@ export interface Received {
   readonly chainId: number
   readonly token: Address
   readonly rawAmount: bigint
-  /** Whether it is another token than was asked for. */
+  /** Whether it is a different token than requested. */
   readonly isOther: boolean
 }
 
-/** What an adapter reads of a chain. */
+/** Chain reads for the adapters. */
 export interface ChainReader {
   /** A call's answer as of the latest block. */
   call(network: Network, to: Address, data: Hex): Promise<Hex>
-  /** The same as of the newest block at the network's confirmation depth. */
+  /** A call's answer as of the newest block at the network's confirmation depth. */
   callAtDepth(network: Network, to: Address, data: Hex): Promise<Hex>
   blockNumber(network: Network): Promise<bigint>
-  /** What the contracts told in a transaction, in their order; undefined where the node knows no block that has it. */
+  /** A transaction's logs in order; undefined when it is not mined. */
   logs(network: Network, txHash: Hex): Promise<readonly ChainLog[] | undefined>
 }
 

@@ -12,8 +12,8 @@ const hexBytes = z.string().max(4_096).refine(isHex)
 const chainName = z.string().min(1).max(64)
 
 /**
- * What Relay's solver commits to for a deposit, and what the settlement decides by (relayprotocol/relay-settlement, packages/sdk,
- * `Order`, version 1). Accounts and tokens are of EVM chains: of others none is given.
+ * The order that Relay's solver commits to for a deposit and that settlement enforces (relayprotocol/relay-settlement, packages/sdk, `Order`,
+ * version 1). Only EVM accounts and tokens.
  */
 export const Order = z.object({
   version: z.literal('v1'),
@@ -74,7 +74,7 @@ const types = {
   OutputPayment: 'OutputPayment(bytes recipient,bytes currency,uint256 minimumAmount,uint256 expectedAmount)',
 } as const
 
-/** Each type with those that it names, in the order of their names (EIP-712, "Definition of encodeType"). */
+/** Each type with its referenced types in alphabetical order (EIP-712, "Definition of encodeType"). */
 const typeHashes = {
   fee: textWord(types.Fee),
   input: textWord(types.Input + types.InputPayment + types.InputRefund),
@@ -87,7 +87,7 @@ const typeHashes = {
   outputPayment: textWord(types.OutputPayment),
 }
 
-/** The number under which an order's deposit is made: its EIP-712 `hashStruct`, without a domain. No other order has it. */
+/** The id of an order's deposit: its EIP-712 `hashStruct`, without a domain. */
 export function orderIdOf({ version, solverChainId, solver, salt, inputs, output, fees }: Order): Hex {
   const inputWords = inputs.map(({ payment, refunds }) => {
     const { chainId, currency, amount, weight } = payment
@@ -145,12 +145,12 @@ function word(value: bigint): string {
   return value.toString(16).padStart(64, '0')
 }
 
-/** What Relay's settlement calls the chains here (relayprotocol/relay-depository, deployments/addresses.prod.json). */
+/** Relay settlement's names of the supported chains (relayprotocol/relay-depository, deployments/addresses.prod.json). */
 const chainNames: readonly string[] = ['ethereum', 'base', 'optimism', 'arbitrum', 'polygon', 'tempo']
 
 /**
- * What an order pays for what it takes; undefined for one that is not plain: one input, one payment, no calls, and a refund that is the
- * sender's, in a token of the two ends. How much a refund is the order does not bound.
+ * The effect of an order; undefined for unsupported orders. Supported are orders with one input, one payment, no calls, and refunds only to the
+ * sender in one of the two tokens. The order does not bound the refund's amount.
  */
 export function readOrder(order: Order, request: RouteRequest): Omit<CallMeaning, 'changes'> | undefined {
   const { from, to, fromAddress } = request

@@ -1,12 +1,12 @@
 import { type Hex, isHex } from '@purser/protocol'
 import type { RouteStatus } from './port.ts'
 
-/** The statuses that are waited for (docs.relay.link, "Get Status", v3). */
+/** The pending statuses (docs.relay.link, "Get Status", v3). */
 const waiting = ['waiting', 'depositing', 'pending', 'submitted', 'delayed']
 
 /**
- * A status of Relay's in our words. `failure` says that the payout failed and not what became of the money: it is followed until the refund
- * is seen, and never sent again. Some of their own tools write `refunded` for `refund`.
+ * Maps a Relay status to ours. `failure` means that the payout failed, without saying where the money is; the route is followed until the refund is
+ * observed, and never sent again. Some Relay tools write `refunded` for `refund`.
  */
 export function relayStatusOf(said: {
   readonly status: string
@@ -16,7 +16,7 @@ export function relayStatusOf(said: {
   const hash = hashIn(said.txHashes ?? [])
   if (status === 'success')
     return { state: 'completed', partnerStatus: status, ...(hash === undefined ? {} : { destinationTxHash: hash }) }
-  const reason = 'The partner could not pay out on the other side.'
+  const reason = 'The partner could not pay out on the destination chain.'
   if (status === 'refund' || status === 'refunded')
     return {
       state: 'failed',

@@ -3,7 +3,7 @@ import type { Address } from '@purser/protocol'
 import { encodeFunctionData, erc20Abi, parseAbi } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { relayOrder } from '../../../test/partner-calls.ts'
-import { aPartner, type PartnerDouble, type Told } from '../../../test/partner-double.ts'
+import { aPartner, type PartnerDouble, type PartnerResponse } from '../../../test/partner-double.ts'
 import { endOn, receiver, requestFor, sender, stranger } from '../../../test/routes.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { createLog } from '../../platform/log.ts'
@@ -14,12 +14,12 @@ import { createRelay, relayDepository } from './relay.ts'
 let outbound: Outbound
 let double: PartnerDouble
 let relay: RoutingPartner
-let told: Told
+let reported: PartnerResponse
 let lines: string[]
 
 beforeEach(async () => {
   outbound = createOutbound()
-  double = await aPartner(() => told)
+  double = await aPartner(() => reported)
   lines = []
   const destination = new PassThrough()
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
@@ -35,7 +35,7 @@ afterEach(async () => {
 const request = requestFor(endOn('base', 'USDC'), endOn('tempo', 'USDC_E'))
 const order = relayOrder(request, { least: 9_903_147n })
 const { id } = order
-/** By which Relay's API knows the request, which is not the order's. */
+/** The request id of Relay's API, which differs from the order id. */
 const requestId = `0x${'cd'.repeat(32)}` as const
 const depositAbi = parseAbi(['function depositErc20(address depositor, address token, uint256 amount, bytes32 id)'])
 
@@ -56,7 +56,7 @@ interface Changes {
 }
 
 /** In the shape of `POST /quote/v2`. */
-function quoteWith(changes: Changes = {}): Told {
+function quoteWith(changes: Changes = {}): PartnerResponse {
   const at = { from: sender, chainId: 8_453, value: '0', gas: '60000', maxFeePerGas: '1', maxPriorityFeePerGas: '1' }
   const approval = { ...at, to: request.from.token.address, data: approve(relayDepository, 10_000_000n) }
   const send = { ...at, to: relayDepository, data: deposit() }
@@ -99,8 +99,8 @@ function quoteWith(changes: Changes = {}): Told {
   }
 }
 
-test('a quote is an exact approval and a deposit of our own, and says what arrives at least', async () => {
-  told = quoteWith()
+test('a quote has an exact approval, a deposit in our name, and the minimum that arrives', async () => {
+  reported = quoteWith()
   const quoted = await relay.quote(request)
   if (!quoted.ok) throw new Error(quoted.words)
   expect(quoted.quote).toMatchObject({
@@ -116,7 +116,7 @@ test('a quote is an exact approval and a deposit of our own, and says what arriv
     { chainId: 8_453, to: request.from.token.address, value: 0n, data: approve(relayDepository, 10_000_000n) },
     { chainId: 8_453, to: relayDepository, value: 0n, data: deposit() },
   ])
-  expect(double.asked).toMatchObject([
+  expect(double.requested).toMatchObject([
     {
       method: 'POST',
       path: '/quote/v2',
@@ -140,16 +140,16 @@ test('a quote is an exact approval and a deposit of our own, and says what arriv
   ])
 })
 
-test('an approval that is done already is not asked for again', async () => {
+test('a completed approval is not requested again', async () => {
   const done = quoteWith()
   if (typeof done === 'string' || !('json' in done)) throw new Error('no quote')
   const json = structuredClone(done.json) as { steps: { items: unknown[] }[] }
   json.steps[0]?.items.splice(0)
-  told = { json }
+  reported = { json }
   expect(await relay.quote(request)).toMatchObject({ ok: true, quote: { calls: [{ to: relayDepository }] } })
 })
 
-test('coin is deposited with exactly the amount along, and in our own name', async () => {
+test('native coin is deposited with exactly the amount as call value, in our name', async () => {
   const coin = requestFor(endOn('base', 'native'), endOn('tempo', 'USDC_E'))
   const nativeAbi = parseAbi(['function depositNative(address depositor, bytes32 id)'])
   const ofCoin = relayOrder(coin, { least: 9_903_147n })
@@ -161,13 +161,13 @@ test('coin is deposited with exactly the amount along, and in our own name', asy
     const json = structuredClone(said.json) as { steps: unknown[]; details: { currencyIn: { currency: object } } }
     json.steps.shift()
     json.details.currencyIn.currency = { chainId: 8_453, address: coin.from.token.address }
-    told = { json }
+    reported = { json }
     return relay.quote(coin)
   }
   expect(await quoted('10000000')).toMatchObject({ ok: true, quote: { calls: [{ value: 10_000_000n }] } })
   expect(await quoted('10000001')).toMatchObject({ words: 'value-differs' })
   expect(await quoted('10000000', stranger)).toMatchObject({ reason: 'no-route' })
-  told = quoteWith({ deposit: { data: native(sender) } })
+  reported = quoteWith({ deposit: { data: native(sender) } })
   expect(await relay.quote(request)).toMatchObject({ reason: 'no-route' })
 })
 
@@ -186,7 +186,7 @@ test.each<readonly [string, Changes, string]>([
   ],
   ['less at the least than was allowed', { out: { minimumAmount: '9903145' } }, 'minimum-too-low'],
 ])('%s is refused, with its reason', async (_, changes, words) => {
-  told = quoteWith(changes)
+  reported = quoteWith(changes)
   expect(await relay.quote(request)).toEqual({ ok: false, reason: 'unsafe', words })
 })
 
@@ -207,10 +207,10 @@ test.each<readonly [string, Changes]>([
   ['a deposit with a tail', { deposit: { data: `${deposit()}00` } }],
   ['no order', { order: undefined }],
   ['an order that is not the one of the deposit', { order: relayOrder(request, { least: 9_903_148n }).data }],
-  ['an order of a version that nobody published', { order: { ...order.data, version: 'v9' } }],
+  ['an order of an unpublished version', { order: { ...order.data, version: 'v9' } }],
   ['a refund to another', ordered({ refundTo: stranger })],
-])('%s is no route: it is not understood', async (_, changes) => {
-  told = quoteWith(changes)
+])('%s is no route, because it is not supported', async (_, changes) => {
+  reported = quoteWith(changes)
   expect(await relay.quote(request)).toMatchObject({ ok: false, reason: 'no-route', notUnderstood: expect.any(String) })
 })
 
@@ -218,15 +218,15 @@ test.each<readonly [string, Changes, string]>([
   ['pays another', ordered({ recipient: stranger }), 'recipient-differs'],
   ['pays in another token', ordered({ currency: stranger }), 'token-differs'],
   ['pays less than the quote says', ordered({ least: 9_903_146n }), 'minimum-too-low'],
-])('a deposit whose order %s is refused, whatever the quote says', async (_, changes, words) => {
-  told = quoteWith(changes)
+])('a deposit whose order %s is refused, whatever the quote states', async (_, changes, words) => {
+  reported = quoteWith(changes)
   expect(await relay.quote(request)).toEqual({ ok: false, reason: 'unsafe', words })
 })
 
 test.each([{ kind: 'signature' }, { id: 'authorize' }, { items: [{ status: 'incomplete', data: { to: 'nowhere' } }] }])(
   'a step that is %o is refused',
   async (step) => {
-    told = quoteWith({ step })
+    reported = quoteWith({ step })
     expect(await relay.quote(request)).toMatchObject({ ok: false, reason: 'unsafe' })
   },
 )
@@ -236,7 +236,7 @@ test.each([
   ['AMOUNT_TOO_LOW', 'amount-too-low'],
   ['INSUFFICIENT_LIQUIDITY', 'amount-too-high'],
 ])('%s is %s', async (errorCode, reason) => {
-  told = { status: 400, json: { errorCode, message: 'no' } }
+  reported = { status: 400, json: { errorCode, message: 'no' } }
   expect(await relay.quote(request)).toMatchObject({ ok: false, reason })
 })
 
@@ -254,17 +254,17 @@ test.each<readonly [string, Partial<RouteStatus> & object]>([
   ['refunded', refunded as Partial<RouteStatus> & object],
   ['failure', { state: 'failed', refund: 'pending' } as Partial<RouteStatus> & object],
 ])('%s is %o', async (status, expected) => {
-  told = {
+  reported = {
     json: { status, inTxHashes: [], txHashes: [hash], updatedAt: 1, originChainId: 8_453, destinationChainId: 4_217 },
   }
   const seen = await relay.status({ request, rawOutMin: 1n, reference: requestId, txHash: hash })
   expect(seen).toMatchObject({ ...expected, partnerStatus: status })
   expect('isUnknown' in seen).toBe(false)
-  expect(double.asked).toMatchObject([{ method: 'GET', path: '/intents/status/v3', query: { requestId } }])
+  expect(double.requested).toMatchObject([{ method: 'GET', path: '/intents/status/v3', query: { requestId } }])
 })
 
-test('a status that nobody documented is waited for, and somebody is told', async () => {
-  told = { json: { status: 'quantum', txHashes: [hash] } }
+test('an undocumented status stays pending and is logged', async () => {
+  reported = { json: { status: 'quantum', txHashes: [hash] } }
   expect(await relay.status({ request, rawOutMin: 1n, reference: requestId, txHash: hash })).toEqual({
     state: 'pending',
     partnerStatus: 'quantum',
@@ -274,9 +274,9 @@ test('a status that nobody documented is waited for, and somebody is told', asyn
 })
 
 test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {} }] as const)(
-  '%o is no answer',
+  '%o is not an answer',
   async (said) => {
-    told = said
+    reported = said
     await expect(relay.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
     await expect(relay.status({ request, rawOutMin: 1n, reference: requestId, txHash: hash })).rejects.toMatchObject({
       code: 'partner-unavailable',

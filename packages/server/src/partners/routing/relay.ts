@@ -12,7 +12,7 @@ import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { askPartner, type PartnerApi } from '../ask.ts'
+import { type PartnerApi, requestPartner } from '../ask.ts'
 import { fail } from '../errors.ts'
 import { address as account, bytes32, decodeCall, tuple, uint } from './abi.ts'
 import { type CallMeaning, changesOf, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
@@ -33,11 +33,11 @@ export interface RelaySettings {
   readonly timeoutMs?: number
 }
 
-const timeoutMsUsual = 15_000
+const timeoutMsDefault = 15_000
 const answerBytesMax = 1_048_576
 const quoteMs = 60_000
 
-/** Relay's depository, the one contract of theirs that we pay into; it has this address on every chain that has it (docs.relay.link). */
+/** Relay's depository, the only Relay contract that receives deposits, with one address on all chains (docs.relay.link). */
 export const relayDepository: Address = '0x4cD00E387622C35bDDB9b4c962C136462338BC31'
 const depositErc20 = selectorOf('depositErc20(address,address,uint256,bytes32)')
 const depositNative = selectorOf('depositNative(address,bytes32)')
@@ -60,7 +60,7 @@ const address = z.string().transform((text, ctx) => {
 const data = z.string().max(131_072).refine(isHex)
 const Currency = z.object({ chainId: z.int(), address })
 
-/** `POST /quote/v2`. What is not read here is not relied on. */
+/** `POST /quote/v2`. Fields that are not parsed here are not used. */
 const Quote = z.object({
   steps: z
     .array(
@@ -93,30 +93,30 @@ const Status = z.object({
   txHashes: z.array(z.string().max(128)).max(32).nullish(),
 })
 
-/** Relay: a solver pays out on the other chain as soon as it sees the deposit on this one. It is the partner for Tempo. */
+/** Relay: a solver pays out on the destination chain as soon as it sees the deposit. It is the partner for Tempo. */
 export function createRelay({ outbound, log, clock }: RelayDeps, settings: RelaySettings): RoutingPartner {
-  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsUsual, bytesMax: answerBytesMax }
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
   const headers = { 'x-api-key': settings.apiKey }
   const api: PartnerApi = { outbound, name: 'relay', baseUrl: settings.baseUrl, headers, limits }
   return {
     name: 'relay',
     contracts: [relayDepository],
     async quote(request) {
-      const answer = await askPartner(api, { method: 'POST', path: '/quote/v2', body: bodyOf(request) }, Quote)
+      const answer = await requestPartner(api, { method: 'POST', path: '/quote/v2', body: bodyOf(request) }, Quote)
       if (answer.ok) return quotedFrom(answer.value, request, clock)
       return declinedFrom(answer.declined.json)
     },
     expects: (request, call) => changesOf(call, request, rulesOf(request)),
     async status({ reference }) {
       const path = `/intents/status/v3?requestId=${encodeURIComponent(reference)}`
-      const answer = await askPartner(api, { method: 'GET', path }, Status)
+      const answer = await requestPartner(api, { method: 'GET', path }, Status)
       if (!answer.ok)
-        throw fail('partner-unavailable', {}, new Error(`relay refused to tell of a route: ${answer.declined.status}`))
+        throw fail('partner-unavailable', {}, new Error(`relay refused to return a status: ${answer.declined.status}`))
       const status = relayStatusOf(answer.value)
       if (status.state === 'pending' && status.isUnknown)
         log.warn(
           { partner: 'relay', partnerStatus: answer.value.status },
-          'a status that nobody documented is waited for',
+          'the partner returned an undocumented status; the route stays pending',
         )
       return status
     },
@@ -148,7 +148,11 @@ function quotedFrom({ steps, details, fees, protocol }: Quote, request: RouteReq
   if (fault !== undefined) return { ok: false, reason: 'unsafe', words: fault }
   const calls = callsOf(steps)
   if (calls === undefined || reference === undefined)
-    return { ok: false, reason: 'unsafe', words: 'The partner wants something else signed than transactions.' }
+    return {
+      ok: false,
+      reason: 'unsafe',
+      words: 'The partner requests signatures on something other than transactions.',
+    }
   const rawOutMin = leastOf(currencyOut.amount, request.slippageBps)
   if (currencyOut.minimumAmount < rawOutMin) return { ok: false, reason: 'unsafe', words: 'minimum-too-low' }
   const rules = rulesOf(request, Order.safeParse(protocol?.v2.orderData).data ?? null)
@@ -172,18 +176,18 @@ function quotedFrom({ steps, details, fees, protocol }: Quote, request: RouteReq
   }
 }
 
-/** What the quote says of itself: whose bytes do not say whom they pay must at least say so here. */
+/** Checks the quote's own fields, since the call data does not contain the recipient. */
 function faultOf({ recipient, currencyIn, currencyOut }: Quote['details'], request: RouteRequest): string | undefined {
   const { from, to } = request
   if (!sameAddress(recipient, request.toAddress)) return 'recipient-differs'
   if (currencyIn.amount !== request.rawAmount || !sameAddress(currencyIn.currency.address, from.token.address))
     return 'amount-differs'
-  const isMeant =
+  const isRequested =
     currencyOut.currency.chainId === to.network.chainId && sameAddress(currencyOut.currency.address, to.token.address)
-  return isMeant ? undefined : 'destination-differs'
+  return isRequested ? undefined : 'destination-differs'
 }
 
-/** The calls in their order; undefined when a step is no transaction. A step without items is done already. */
+/** The calls in order; undefined when a step is not a transaction. A step without items is already done. */
 function callsOf(steps: Quote['steps']): readonly PlannedCall[] | undefined {
   if (steps.some(({ kind, id }) => kind !== 'transaction' || !['approve', 'deposit', 'swap', 'send'].includes(id)))
     return undefined
@@ -196,8 +200,8 @@ function callsOf(steps: Quote['steps']): readonly PlannedCall[] | undefined {
 }
 
 /**
- * A deposit names an order by its hash. With the order, what it pays is read from it; without one, where a deposit whose order was read
- * once is looked at again before it is signed, it is taken to be the request's. `null` for an order that is not there or not understood.
+ * A deposit refers to an order by its hash. With `order`, the effect is read from it. Without it, for a second check of a deposit whose order was
+ * already verified, the effect is taken from the request. `null` means that the order is missing or malformed.
  */
 function rulesOf(request: RouteRequest, order?: Order | null): GuardRules {
   return { targets: [relayDepository], read: (bytes) => readDeposit(bytes, request, order) }
@@ -213,7 +217,7 @@ function readDeposit(bytes: Hex, request: RouteRequest, order: Order | null | un
   return { ...paid, changes: [{ token, account: relayDepository, least: rawAmount, most: rawAmount }] }
 }
 
-/** Of coin the call names no amount: the guard compares what goes along with the amount. */
+/** A deposit of native coin contains no amount; the guard compares the call value. */
 function depositIn(bytes: Hex, { from, rawAmount }: RouteRequest) {
   const native = decodeCall(bytes, depositNative, nativeArguments)
   const isCoin = sameAddress(from.token.address, zeroAddress)
@@ -234,8 +238,8 @@ const ErrorBody = z.object({ errorCode: z.string().max(128) })
 function declinedFrom(json: unknown): Quoted {
   const parsed = ErrorBody.safeParse(json)
   const code = parsed.success ? parsed.data.errorCode : 'refused'
-  if (code === 'AMOUNT_TOO_LOW') return { ok: false, reason: 'amount-too-low', words: 'Relay takes more at least.' }
+  if (code === 'AMOUNT_TOO_LOW') return { ok: false, reason: 'amount-too-low', words: 'Relay has a higher minimum.' }
   if (code === 'INSUFFICIENT_LIQUIDITY')
-    return { ok: false, reason: 'amount-too-high', words: 'Relay has not enough on the other side.' }
-  return { ok: false, reason: 'no-route', words: 'Relay has no way.' }
+    return { ok: false, reason: 'amount-too-high', words: 'Relay does not have enough liquidity.' }
+  return { ok: false, reason: 'no-route', words: 'Relay has no route.' }
 }

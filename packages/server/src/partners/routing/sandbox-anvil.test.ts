@@ -77,7 +77,7 @@ async function quoteOf(request: RouteRequest): Promise<RouteQuote> {
   return quoted.quote
 }
 
-/** Signs and sends the calls of a quote in their order; the hash is the last one's. */
+/** Signs and sends a quote's calls in order. Returns the last hash. */
 async function send({ calls }: Pick<RouteQuote, 'calls'>): Promise<`0x${string}`> {
   const wallet = createWalletClient({ account: payer, transport: http(base.rpcUrl) })
   const reader = createPublicClient({ transport: http(base.rpcUrl), pollingInterval: 20 })
@@ -94,7 +94,7 @@ async function coinOf(chain: DevChain, account: Address): Promise<bigint> {
   return createPublicClient({ transport: http(chain.rpcUrl) }).getBalance({ address: account })
 }
 
-/** To whom a transaction moved how much of a token. */
+/** Recipients and amounts of a transaction's token transfers. */
 async function movedIn(chain: DevChain, hash: `0x${string}` | undefined): Promise<unknown[]> {
   const reader = createPublicClient({ transport: http(chain.rpcUrl) })
   const { logs } = await reader.getTransactionReceipt({ hash: hash ?? '0x' })
@@ -109,7 +109,7 @@ async function begun(request: RouteRequest): Promise<{ readonly route: SentRoute
   }
 }
 
-test('a swap gives exactly what was quoted, takes exactly the amount, and leaves no approval', async () => {
+test('a swap pays exactly the quoted amount, takes exactly the input amount, and leaves no approval', async () => {
   const request = requestOf(usdcOnBase, coinOnBase, 30_000_000n)
   const quote = await quoteOf(request)
   const before = {
@@ -122,7 +122,7 @@ test('a swap gives exactly what was quoted, takes exactly the amount, and leaves
   const txHash = await send(quote)
   expect(await coinOf(base, receiver)).toBe(quote.rawOut)
   expect(await tokenBalance(base, 'USDC', payer.address)).toBe(970_000_000n)
-  // 3,000 dollars a coin, three thousandths kept: 30 dollars are a little less than a hundredth of a coin.
+  // At 3,000 dollars per coin and a fee of 0.3%, 30 dollars buy slightly less than 0.01 coin.
   expect(quote.rawOut).toBeGreaterThan(9_900_000_000_000_000n)
   expect(quote.rawOut).toBeLessThan(9_970_000_000_000_001n)
   expect(await other.status({ ...before, txHash })).toMatchObject({
@@ -153,7 +153,7 @@ test('the price moves with what is swapped, and a swap that would give too littl
   })
 })
 
-test('the bridge takes the money here and pays it out there, once, whoever relays and however often', async () => {
+test('the bridge takes the money on one chain and pays it out once on the other, however often it is relayed', async () => {
   const { quote, route } = await begun(requestOf(usdcOnBase, usdcOnEthereum, 100_000_000n))
   expect(quote).toMatchObject({ rawOut: 99_900_000n, fees: [{ rawAmount: 100_000n }] })
   expect(await sandbox.status(route)).toEqual({ state: 'pending', partnerStatus: 'deposited' })
@@ -164,7 +164,7 @@ test('the bridge takes the money here and pays it out there, once, whoever relay
   await relayer.pass()
   const restarted = createBridgeRelayer([base, ethereum])
   for (const conduct of ['deliver', 'refund', 'fail'] as const) {
-    restarted.tell(conduct)
+    restarted.setConduct(conduct)
     await restarted.pass()
   }
   expect(await tokenBalance(ethereum, 'USDC', receiver)).toBe(99_900_000n)
@@ -175,21 +175,21 @@ test('the bridge takes the money here and pays it out there, once, whoever relay
   })
 })
 
-test('told to stall it pays nobody, and told to deliver it pays what waited', async () => {
+test('set to stall it pays nothing, and set to deliver it pays pending routes', async () => {
   const { route } = await begun(requestOf(usdcOnBase, usdcOnEthereum, 50_000_000n))
-  relayer.tell('stall')
+  relayer.setConduct('stall')
   await relayer.pass()
   expect(await sandbox.status(route)).toEqual({ state: 'pending', partnerStatus: 'deposited' })
   expect(await tokenBalance(ethereum, 'USDC', receiver)).toBe(0n)
-  relayer.tell('deliver')
+  relayer.setConduct('deliver')
   await relayer.pass()
   expect(await sandbox.status(route)).toMatchObject({ state: 'completed' })
   expect(await tokenBalance(ethereum, 'USDC', receiver)).toBe(49_950_000n)
 })
 
-test('told to refund it gives everything back, and never pays out after that', async () => {
+test('set to refund it returns everything and never pays out afterwards', async () => {
   const { route } = await begun(requestOf(usdcOnBase, usdcOnEthereum, 50_000_000n))
-  relayer.tell('refund')
+  relayer.setConduct('refund')
   await relayer.pass()
   const status = await sandbox.status(route)
   expect(status).toMatchObject({ state: 'failed', refund: 'done' })
@@ -197,29 +197,29 @@ test('told to refund it gives everything back, and never pays out after that', a
     [payer.address, 50_000_000n],
   ])
   expect(await tokenBalance(base, 'USDC', payer.address)).toBe(1_000_000_000n)
-  relayer.tell('deliver')
+  relayer.setConduct('deliver')
   await relayer.pass()
   await createBridgeRelayer([base, ethereum]).pass()
   expect(await tokenBalance(ethereum, 'USDC', receiver)).toBe(0n)
 })
 
-test('told to fail it keeps the money until it is told to give it back', async () => {
+test('set to fail it keeps the money until it is set to refund', async () => {
   const { route } = await begun(requestOf(usdcOnBase, usdcOnEthereum, 50_000_000n))
-  relayer.tell('fail')
+  relayer.setConduct('fail')
   await relayer.pass()
   expect(await sandbox.status(route)).toMatchObject({ state: 'failed', refund: 'pending' })
-  relayer.tell('deliver')
+  relayer.setConduct('deliver')
   await relayer.pass()
   expect(await tokenBalance(ethereum, 'USDC', receiver)).toBe(0n)
-  relayer.tell('refund')
+  relayer.setConduct('refund')
   await relayer.pass()
   expect(await sandbox.status(route)).toMatchObject({ state: 'failed', refund: 'done' })
   expect(await tokenBalance(base, 'USDC', payer.address)).toBe(1_000_000_000n)
 })
 
-test('told to deliver less it does, and the status says how much arrived', async () => {
+test('set to deliver less it does, and the status has the amount that arrived', async () => {
   const { quote, route } = await begun(requestOf(usdcOnBase, usdcOnEthereum, 50_000_000n))
-  relayer.tell('less')
+  relayer.setConduct('less')
   await relayer.pass()
   const status = await sandbox.status(route)
   const arrived = await tokenBalance(ethereum, 'USDC', receiver)
@@ -227,7 +227,7 @@ test('told to deliver less it does, and the status says how much arrived', async
   expect(arrived).toBe(quote.rawOutMin / 2n)
 })
 
-test('there is no quote without a market, across kinds, or for more than the other side has', async () => {
+test('there is no quote without a market, between coin and token, or above the liquidity', async () => {
   const quoteFor = (from: RouteEnd, to: RouteEnd, rawAmount: bigint) => sandbox.quote(requestOf(from, to, rawAmount))
   expect(await quoteFor(usdcOnBase, usdcOnBase, 1_000n)).toMatchObject({ ok: false, reason: 'no-route' })
   expect(await quoteFor(coinOnBase, usdcOnEthereum, 10n ** 18n)).toMatchObject({ ok: false, reason: 'no-route' })
@@ -235,7 +235,7 @@ test('there is no quote without a market, across kinds, or for more than the oth
   expect(await quoteFor(usdcOnBase, usdcOnEthereum, 1n)).toMatchObject({ ok: false, reason: 'amount-too-low' })
 })
 
-test('two quotes for one transfer are two routes: what happened to the one is not told of the other', async () => {
+test('two quotes for one transfer are separate routes with separate statuses', async () => {
   const request = requestOf(usdcOnBase, usdcOnEthereum, 50_000_000n)
   const [first, second] = [await quoteOf(request), await quoteOf(request)]
   expect(first.reference).not.toBe(second.reference)

@@ -35,7 +35,7 @@ import type {
 } from './port.ts'
 import { encodeCall, wordsOf } from './words.ts'
 
-/** Where the sandbox's contracts are, on every local chain. */
+/** Addresses of the sandbox's contracts on every local chain. */
 export interface SandboxContracts {
   readonly pool: Address
   readonly bridge: Address
@@ -52,7 +52,7 @@ interface SandboxDeps {
 }
 
 const quoteMs = 60_000
-/** What the bridge pays out of a thousand that came in; its relayer takes the same. */
+/** The share that the bridge pays out; its relayer uses the same. */
 const bridgeKeeps = { paid: 999n, of: 1_000n } as const
 
 const selectors = {
@@ -65,8 +65,8 @@ const selectors = {
 }
 
 /**
- * The partner of the test environment, on local chains: a market that swaps and a bridge that a relayer pays out, with real test tokens.
- * Its quotes are read off the chain, and its calls pass the same guard as a real partner's.
+ * The partner of the test environment, on local chains: a market that swaps and a bridge that a relayer pays out, with real test tokens. Quotes are
+ * read from the chain, and the calls pass the guard like a real partner's.
  */
 export function createSandboxRouting(deps: SandboxDeps, contracts: SandboxContracts): RoutingPartner {
   return {
@@ -79,7 +79,7 @@ export function createSandboxRouting(deps: SandboxDeps, contracts: SandboxContra
     expects: (request, call) => changesOf(call, request, rulesOf(request, contracts)),
     status(route) {
       const [kind, id] = route.reference.split(':')
-      if (id === undefined || !isHex(id)) throw new Error('a route of the sandbox without its number')
+      if (id === undefined || !isHex(id)) throw new Error('a sandbox route has no id')
       return kind === 'swap' ? swapStatus(deps, contracts, route, id) : bridgeStatus(deps, contracts, route, id)
     },
   }
@@ -93,9 +93,9 @@ const events = {
 async function quoteSwap(deps: SandboxDeps, contracts: SandboxContracts, request: RouteRequest): Promise<Quoted> {
   const { pool } = contracts
   const { from, to, rawAmount, toAddress } = request
-  const asked = encodeCall(selectors.quote, [from.token.address, to.token.address, rawAmount])
-  const rawOut = wordsOf(await deps.reader.call(from.network, pool, asked)).uint(0) ?? 0n
-  if (rawOut === 0n) return { ok: false, reason: 'no-route', words: 'The sandbox has no market of these tokens.' }
+  const requested = encodeCall(selectors.quote, [from.token.address, to.token.address, rawAmount])
+  const rawOut = wordsOf(await deps.reader.call(from.network, pool, requested)).uint(0) ?? 0n
+  if (rawOut === 0n) return { ok: false, reason: 'no-route', words: 'The sandbox has no market for these tokens.' }
   const id = bytesToHex(deps.random.bytes(32))
   const rawOutMin = leastOf(rawOut, request.slippageBps)
   const args = [id, from.token.address, rawAmount, to.token.address, rawOutMin, toAddress]
@@ -114,7 +114,11 @@ async function quoteBridge(deps: SandboxDeps, contracts: SandboxContracts, reque
   if (!isCoin(to.token.address)) {
     const store = wordsOf(await deps.reader.call(to.network, to.token.address, encodeBalanceOf(bridge))).uint(0) ?? 0n
     if (store < rawOut)
-      return { ok: false, reason: 'amount-too-high', words: 'The sandbox has not so much on the other side.' }
+      return {
+        ok: false,
+        reason: 'amount-too-high',
+        words: 'The sandbox does not have enough on the destination chain.',
+      }
   }
   const id = bytesToHex(deps.random.bytes(32))
   const rawOutMin = leastOf(rawOut, request.slippageBps)
@@ -156,7 +160,7 @@ function callsOf({ from, rawAmount }: RouteRequest, { target, data }: Offer): re
   ]
 }
 
-/** On one chain the market is called, and between two the bridge. */
+/** The market is the target on one chain, and the bridge between two. */
 function rulesOf({ from, to }: RouteRequest, { pool, bridge }: SandboxContracts): GuardRules {
   const { chainId } = from.network
   return chainId === to.network.chainId
@@ -205,7 +209,7 @@ function readDeposit(data: Hex, bridge: Address): CallMeaning | undefined {
   }
 }
 
-/** A swap is all in one transaction: it has paid, or it is in no block yet, or its receipt says that it reverted. */
+/** A swap is one transaction: it has paid, is not mined yet, or reverted according to its receipt. */
 async function swapStatus(
   { reader }: SandboxDeps,
   { pool }: SandboxContracts,
@@ -219,9 +223,9 @@ async function swapStatus(
   return { state: 'completed', partnerStatus: 'swapped', received, destinationTxHash: txHash }
 }
 
-const failed = { state: 'failed', reason: 'The sandbox was told not to deliver.' } as const
+const failed = { state: 'failed', reason: 'The sandbox is set not to deliver.' } as const
 
-/** A node that has the state and not yet the log answers `pending`: the end names its transaction. */
+/** Returns `pending` while the node has the state but not the log, because a final status needs the transaction hash. */
 async function bridgeStatus(
   { reader, findEvent }: SandboxDeps,
   { bridge }: SandboxContracts,

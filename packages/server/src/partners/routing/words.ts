@@ -1,14 +1,14 @@
 import { type Address, bytesToHex, checksumAddress, type Hex } from '@purser/protocol'
 
-/** One argument of a call that takes a word: a number, an account, or 32 bytes. */
+/** A one-word argument of a call: a number, an account, or 32 bytes. */
 export type Argument = bigint | Hex
 
-/** Call data of a function whose arguments all take one word. */
+/** Call data of a function with only one-word arguments. */
 export function encodeCall(selector: Hex, args: readonly Argument[]): Hex {
   return `${selector}${args.map(wordOf).join('')}`
 }
 
-/** Call data of a function that takes byte strings alone. */
+/** Call data of a function with only `bytes` arguments. */
 export function encodeBytesCall(selector: Hex, args: readonly Hex[]): Hex {
   let heads = ''
   let tails = ''
@@ -24,11 +24,11 @@ function wordOf(value: Argument): string {
   return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(64, '0')
 }
 
-/** The words of an answer; a part of a word at the end is left out. */
+/** The words of an answer; an incomplete last word is ignored. */
 export interface Words {
   /** Undefined past the end. */
   uint(index: number): bigint | undefined
-  /** Undefined where the word is no account: its first twelve bytes are not zero. */
+  /** Undefined when the word is not an account, because its first twelve bytes are not zero. */
   address(index: number): Address | undefined
   readonly length: number
 }
@@ -51,12 +51,12 @@ export function wordsOf(data: Hex): Words {
   }
 }
 
-/** The selector that call data begins with; undefined for less than four bytes. */
+/** The selector of call data; undefined for less than four bytes. */
 export function selectorIn(data: Hex): Hex | undefined {
   return data.length < 10 ? undefined : (data.slice(0, 10).toLowerCase() as Hex)
 }
 
-/** A part of a byte string as a number; undefined past its end. */
+/** Reads bytes as a number; undefined past the end. */
 export function uintAt(bytes: Uint8Array, offset: number, length: number): bigint | undefined {
   if (offset + length > bytes.length) return undefined
   return BigInt(bytesToHex(bytes.subarray(offset, offset + length)))

@@ -1,34 +1,34 @@
 import type { Screened, Screening } from './port.ts'
 
 export interface FakeScreening extends Screening {
-  /** What is said of an address from now on; of all others that they are clean. */
+  /** Sets the result for an address. All others are clean. */
   say(address: string, screened: Screened): void
-  /** Another list takes the place of the present one; what it changed are these addresses. */
+  /** Replaces the list; these addresses changed. */
   swapList(changed: readonly string[]): void
-  /** Whether the list is too old to clear anybody. */
+  /** Whether the list is too old to clear an address. */
   isStale: boolean
-  /** Called in every asking after the sources were asked and before the answer is given. */
+  /** Called in every screening, after the sources were queried and before the result is returned. */
   between: () => Promise<void>
-  /** Addresses asked about, in order. */
-  readonly asked: readonly string[]
+  /** Screened addresses, in order. */
+  readonly requested: readonly string[]
 }
 
-/** A screening that says what it is told, for tests of what is done with the answers. */
+/** A screening with configurable results, for tests. */
 export function createFakeScreening(now: () => Date): FakeScreening {
   const said = new Map<string, Screened>()
   const changes: (readonly string[])[] = []
-  const asked: string[] = []
+  const requested: string[] = []
   const version = (): bigint => BigInt(changes.length + 1)
   const clean: Screened = { result: 'clear', reason: 'clean', oracle: 'clean' }
   const fake: FakeScreening = {
     addressesMax: 100,
-    asked,
+    requested,
     isStale: false,
     between: () => Promise.resolve(),
     say: (address, screened) => void said.set(address.toLowerCase(), screened),
     swapList: (changed) => void changes.push(changed),
     async screen(addresses) {
-      asked.push(...addresses)
+      requested.push(...addresses)
       const listVersion = version()
       const answers = new Map(addresses.map((one) => [one.toLowerCase(), said.get(one.toLowerCase()) ?? clean]))
       await fake.between()

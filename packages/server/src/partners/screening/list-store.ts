@@ -13,12 +13,12 @@ export type ListRow = z.output<typeof ListRow>
 
 const columns = sql`version, source, to_char(list_date, 'YYYY-MM-DD') as list_date, as_of, sha256, address_count`
 
-/** The list that holds; none before the first start put the bundled one there. */
+/** The current list; undefined before the first start stored the bundled one. */
 export function findCurrentList(db: Queryable): Promise<ListRow | undefined> {
   return db.maybeOne(ListRow, sql`select ${columns} from sanctions_lists order by version desc limit 1`)
 }
 
-/** The addresses of a version, 20 bytes each, one after the other. */
+/** The addresses of a version, concatenated, 20 bytes each. */
 export async function findListBytes(db: Queryable, version: bigint): Promise<Uint8Array | undefined> {
   const row = await db.maybeOne(
     z.object({ addresses: z.instanceof(Uint8Array) }),
@@ -27,7 +27,7 @@ export async function findListBytes(db: Queryable, version: bigint): Promise<Uin
   return row?.addresses
 }
 
-/** Lets one writer of lists at a time through, of all processes, until the transaction ends. */
+/** Lock that serializes writers of lists in all processes until the transaction ends. */
 export async function lockLists(tx: Tx): Promise<void> {
   await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('purser.sanctions-lists', 0))`)
 }
@@ -45,7 +45,7 @@ export async function insertList(
     values (${list.version}, ${list.source}, ${list.listDate}, ${list.asOf}, ${list.sha256}, ${list.addresses}, ${list.addressCount}, ${list.createdAt})`)
 }
 
-/** The same addresses again, known to hold until later. */
+/** Updates the source and dates of a version after its addresses were read again unchanged. */
 export async function markListSeen(
   tx: Tx,
   version: bigint,
@@ -59,7 +59,7 @@ export async function markListSeen(
 export const RefreshRow = z.object({ attemptedAt: z.date(), failures: z.number(), lastError: z.string().nullable() })
 export type RefreshRow = z.output<typeof RefreshRow>
 
-/** The last try. */
+/** The last refresh attempt. */
 export function findRefresh(tx: Tx): Promise<RefreshRow | undefined> {
   return tx.maybeOne(RefreshRow, sql`select attempted_at, failures, last_error from sanctions_refresh`)
 }

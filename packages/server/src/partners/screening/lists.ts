@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Deps } from '../../platform/ctx.ts'
+import { batch } from '../../platform/db/batch.ts'
 import type { Db } from '../../platform/db/db.ts'
-import { gather } from '../../platform/db/gather.ts'
 import { bundledList } from './bundled-list.ts'
 import { dateList, type ListDates } from './dating.ts'
 import { findCurrentList, findListBytes, insertList, type ListRow, lockLists, markListSeen } from './list-store.ts'
@@ -19,13 +19,13 @@ type ListDeps = Pick<Deps, 'db' | 'clock'>
 
 export interface Taken {
   readonly list: ListRow
-  /** Whether other addresses are on it than on the one before. */
+  /** Whether its addresses differ from the previous list's. */
   readonly isChanged: boolean
 }
 
 /**
- * Puts a list in the place of the present one, at once for every process, or throws `ListRefused` and changes nothing. `acceptCount` is how
- * many addresses an operator has seen on a list that lost more than a fifth, which is otherwise taken for a cut one.
+ * Replaces the current list, at once for every process, or throws `ListRefused` and changes nothing. A list with more than a fifth fewer addresses
+ * counts as truncated, unless `acceptCount` equals its number of addresses, which an operator has checked.
  */
 export function takeList(deps: ListDeps, next: NewList, acceptCount?: number): Promise<Taken> {
   return deps.db.tx(async (tx) => {
@@ -45,18 +45,18 @@ export function takeList(deps: ListDeps, next: NewList, acceptCount?: number): P
 
 function refuseWorse(present: ListRow | undefined, next: NewList, acceptCount: number | undefined): void {
   const count = next.addresses.size
-  if (count === 0) throw new ListRefused('empty', 'the list holds no EVM address')
+  if (count === 0) throw new ListRefused('empty', 'the list has no EVM address')
   if (present === undefined) return
   if (next.asOf < present.asOf)
-    throw new ListRefused('older', `the list is of ${next.listDate}, the present one is known to hold until later`)
+    throw new ListRefused('older', `the list is of ${next.listDate}, which is older than the current one`)
   if (count < present.addressCount * keptShare && acceptCount !== count)
     throw new ListRefused(
       'shrunk',
-      `the list holds ${count} addresses, the present one ${present.addressCount}: too many are gone at once`,
+      `the list has ${count} addresses, the current one ${present.addressCount}: too many were removed at once`,
     )
 }
 
-/** Puts the bundled list there, unless what is there is as fresh: at the first start, and after an update that brought a newer one. */
+/** Stores the bundled list unless the current one is as fresh. Has an effect at the first start and after an update with a newer list. */
 export async function ensureBundledList(deps: ListDeps): Promise<void> {
   const { listDate, source } = bundledList
   const dates = dateList(
@@ -70,31 +70,31 @@ export async function ensureBundledList(deps: ListDeps): Promise<void> {
   })
 }
 
-export interface HeldList {
+export interface LoadedList {
   readonly row: ListRow
   readonly addresses: ReadonlySet<string>
 }
 
 export interface ListReader {
-  /** The list that is valid now. */
-  read(): Promise<HeldList>
-  /** The list that was read last, without reading it. */
-  last(): HeldList
+  /** Reads the current list. */
+  read(): Promise<LoadedList>
+  /** The list that was read last, without a query. */
+  last(): LoadedList
 }
 
 /**
- * Reads the list that holds now. What it is, is asked after whoever wants to know it, who shares the asking with all others of that moment,
- * so that a swap counts for every process from its commit; its addresses, which no version ever changes, are kept.
+ * Reads the current list. Concurrent calls share one query for the version, which starts after them, so that a new list takes effect in every
+ * process on commit. The addresses of a version never change and are cached.
  */
 export function createListReader(db: Db): ListReader {
-  let last: HeldList | undefined
-  const read = gather<undefined, HeldList>({ itemsMax: 1_000, roundsMax: 1 }, async (asked) => {
+  let last: LoadedList | undefined
+  const read = batch<undefined, LoadedList>({ itemsMax: 1_000, batchesMax: 1 }, async (requested) => {
     const row = await findCurrentList(db)
-    if (row === undefined) throw new Error('there is no sanctions list, not even the bundled one')
+    if (row === undefined) throw new Error('there is no sanctions list in the database')
     const addresses = last?.row.version === row.version ? last.addresses : await readAddresses(db, row.version)
     const current = { row, addresses }
     last = current
-    return asked.map(() => current)
+    return requested.map(() => current)
   })
   return {
     read: () => read(undefined),
@@ -113,7 +113,7 @@ export async function readAddresses(db: Db, version: bigint): Promise<ReadonlySe
   return new Set(Array.from({ length: hex.length / 40 }, (_, n) => `0x${hex.slice(n * 40, n * 40 + 40)}`))
 }
 
-/** In order, so that the same addresses are the same bytes. */
+/** Sorted, so that equal sets have equal bytes. */
 function packed(addresses: ReadonlySet<string>) {
   const ordered = [...addresses].sort()
   return {

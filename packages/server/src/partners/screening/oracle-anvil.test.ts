@@ -55,7 +55,7 @@ function anAddress(): Address {
   return privateKeyToAddress(generatePrivateKey())
 }
 
-test('the oracle is asked by the selector that the real one has, and tells the sanctioned from the others', async () => {
+test('the oracle is called with the real contract’s selector and distinguishes sanctioned addresses from others', async () => {
   expect(toFunctionSelector('isSanctioned(address)')).toBe('0xdf592f7d')
   const [listed, other] = [anAddress(), anAddress()]
   await addSanctioned(ethereum, onEthereum, [listed])
@@ -70,17 +70,17 @@ test('a hundred addresses are one request', async () => {
   const before = proxy.requests
   const round = await viaEthereum()(Array.from({ length: 100 }, anAddress))
   expect(round.of(99)).toBe('clean')
-  // One more asks the node which chain it is of.
+  // One more request checks the node's chain ID.
   expect(proxy.requests - before).toBe(2)
 })
 
-test('without a network that has an oracle, and on test networks, there is none', async () => {
+test('there is no oracle without a supported network or on test networks', async () => {
   expect((await anOracle({ tempo: ['http://127.0.0.1:1'], 'eth-sepolia': [proxy.url] })([anAddress()])).of(0)).toBe(
     'none',
   )
 })
 
-test('of two networks one that says sanctioned is enough', async () => {
+test('one of two networks that reports sanctioned is enough', async () => {
   const [onOne, onOther] = [anAddress(), anAddress()]
   await addSanctioned(ethereum, onEthereum, [onOne])
   await addSanctioned(base, onBase, [onOther])
@@ -90,7 +90,7 @@ test('of two networks one that says sanctioned is enough', async () => {
 })
 
 test.each(['drop', 'hang', 'error500', 'garbage', 'wrong', 'rate-limit'] as const)(
-  'an oracle whose node does "%s" failed, and the other alone clears nobody',
+  'an oracle whose node does "%s" fails, and the other alone does not clear an address',
   async (mode) => {
     const listed = anAddress()
     await addSanctioned(base, onBase, [listed])
@@ -100,7 +100,7 @@ test.each(['drop', 'hang', 'error500', 'garbage', 'wrong', 'rate-limit'] as cons
   },
 )
 
-test('where no contract is, where everybody is sanctioned and where nobody is, is no oracle', async () => {
+test('an address without a contract, and contracts that sanction everybody or nobody, are not accepted as oracle', async () => {
   const chain = await startChain({ network: 'polygon' })
   const ask = async () => (await anOracle({ polygon: [chain.rpcUrl] })([anAddress()])).of(0)
   try {
@@ -116,17 +116,17 @@ test('where no contract is, where everybody is sanctioned and where nobody is, i
   }
 })
 
-test('a node whose newest block is over an hour old failed', async () => {
+test('a node whose latest block is over an hour old fails', async () => {
   const clock = new ShiftedClock()
   clock.forward(2 * 3_600_000)
   expect((await anOracle({ ethereum: [proxy.url] }, clock)([anAddress()])).of(0)).toBe('failed')
 })
 
-test('a node of another chain is not asked about anybody', async () => {
+test('a node of another chain is not queried about addresses', async () => {
   expect((await anOracle({ ethereum: [base.rpcUrl] })([anAddress()])).of(0)).toBe('failed')
 })
 
-test('those whom the probes ask about are on the list that ships', () => {
+test('the probe addresses are on the bundled list', () => {
   const listed = new Set<string>(bundledList.addresses)
   for (const probe of [
     ronin,

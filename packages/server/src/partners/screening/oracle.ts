@@ -3,24 +3,24 @@ import type { Chains } from '../../chain/port.ts'
 import type { Deps } from '../../platform/ctx.ts'
 import type { OracleAnswer } from './port.ts'
 
-const usual: Address = '0x40C57923924B5c5c5455c48D93317139ADDaC8fb'
+const defaultAddress: Address = '0x40C57923924B5c5c5455c48D93317139ADDaC8fb'
 
 /**
- * Chainalysis' sanctions oracle, in the order of asking: it keeps the same list on each of these chains and has none on Tempo or a test network.
+ * Chainalysis' sanctions oracle, in order of preference. It has an identical list on each of these chains and none on Tempo or test networks.
  * Source: go.chainalysis.com/chainalysis-oracle-docs.html.
  */
 const oracles: readonly (readonly [NetworkName, Address])[] = [
-  ['ethereum', usual],
+  ['ethereum', defaultAddress],
   ['base', '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B'],
-  ['arbitrum', usual],
-  ['optimism', usual],
-  ['polygon', usual],
+  ['arbitrum', defaultAddress],
+  ['optimism', defaultAddress],
+  ['polygon', defaultAddress],
 ]
 const networksMax = 2
 
 /**
- * Addresses that OFAC listed in 2022 and that are asked about with the others: an oracle that knows none of them is not the oracle. The last,
- * which belongs to nobody, tells one that calls everybody sanctioned.
+ * Addresses that OFAC listed in 2022, queried with each request: a contract that lists none of them is not the oracle. `cleanProbe` is an unused
+ * address that detects a contract that reports every address as sanctioned.
  */
 const listedProbes: readonly Address[] = [
   '0x098B716B8Aaf21512996dC57EB0615e2383E2f96',
@@ -28,10 +28,10 @@ const listedProbes: readonly Address[] = [
   '0xd882cFc20F52f2599D84b8e8D58C7FB62cfE344b',
 ]
 const cleanProbe: Address = '0x00000000000000000000000000000000005A11C0'
-/** A node whose head is older than this is not at the head. */
+/** A node whose head is older than this is behind. */
 const headAgeSecondsMax = 3_600
 
-/** How many addresses are asked about in one request, the probes not counted. */
+/** Most addresses in one request, not counting the probes. */
 export const addressesPerRequest = 100
 
 export interface OracleRound {
@@ -47,8 +47,8 @@ export function hasOracle(chains: Chains): boolean {
 }
 
 /**
- * Asks the first two configured networks that have the oracle. One that says sanctioned is believed; clean needs all that were asked, so
- * that neither a node that fails nor one that lies on its own clears anybody.
+ * Queries the oracle on the first two configured networks that have it. One `sanctioned` answer is enough; `clean` needs all of them, so that a
+ * single failing or wrong node cannot clear an address.
  */
 export function createOracle({
   chains,
@@ -56,10 +56,10 @@ export function createOracle({
   log,
 }: Pick<Deps, 'clock' | 'log'> & { readonly chains: Chains }): Oracle {
   const configured = new Set<string>(chains.configured.map(({ name }) => name))
-  const asked = oracles.filter(([name]) => configured.has(name)).slice(0, networksMax)
-  const askOne = async ([name, contract]: (typeof oracles)[number], addresses: readonly Address[]) => {
+  const selected = oracles.filter(([name]) => configured.has(name)).slice(0, networksMax)
+  const queryOne = async ([name, contract]: (typeof oracles)[number], addresses: readonly Address[]) => {
     const network = networkByName(name)
-    if (network === undefined) throw new Error(`no network is called ${name}`)
+    if (network === undefined) throw new Error(`there is no network ${name}`)
     const { timestampSeconds, sanctioned } = await chains
       .on(network)
       .sanctions(contract, [...listedProbes, cleanProbe, ...addresses])
@@ -67,26 +67,26 @@ export function createOracle({
       throw new Error('the node is far behind')
     const probes = sanctioned.slice(0, listedProbes.length + 1)
     if (!probes.slice(0, -1).includes(true) || probes.at(-1) !== false)
-      throw new Error('what answers is not the sanctions oracle')
+      throw new Error('the contract is not the sanctions oracle')
     return sanctioned.slice(probes.length)
   }
   return async (addresses) => {
     const answers = await Promise.all(
-      asked.map((oracle) =>
-        askOne(oracle, addresses).catch((error: unknown) => {
-          log.warn({ err: error, network: oracle[0] }, 'the sanctions oracle could not be asked')
+      selected.map((oracle) =>
+        queryOne(oracle, addresses).catch((error: unknown) => {
+          log.warn({ err: error, network: oracle[0] }, 'the sanctions oracle could not be queried')
           return undefined
         }),
       ),
     )
     return {
-      networks: asked.map(([name]) => name),
+      networks: selected.map(([name]) => name),
       of: (index) => oracleAnswer(answers.map((answer) => answer?.[index])),
     }
   }
 }
 
-/** What several oracles say together; undefined is one that failed. */
+/** Combines the answers of several oracles; undefined is a failed one. */
 export function oracleAnswer(answers: readonly (boolean | undefined)[]): OracleAnswer {
   if (answers.length === 0) return 'none'
   if (answers.includes(true)) return 'sanctioned'

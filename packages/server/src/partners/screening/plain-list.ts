@@ -4,8 +4,8 @@ const lineCharactersMax = 512
 const dated = /^#\s*list-date:\s*(\d{4}-\d\d-\d\d)\s*$/
 
 /**
- * Reads a list of one address a line. Addresses of other chains are passed over, as are lines that begin with `#`, of which
- * `# list-date: YYYY-MM-DD` says the list's day.
+ * Parses a list with one address per line. Ignores addresses of other chains and lines that begin with `#`, except `# list-date: YYYY-MM-DD`, which
+ * gives the list's date.
  */
 export function plainList(): ListReader {
   const addresses = new Set<string>()

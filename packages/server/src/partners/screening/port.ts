@@ -11,9 +11,9 @@ declare module '../../platform/ctx.ts' {
 export type ScreeningResult = 'pending' | 'clear' | 'flagged'
 
 /**
- * Why: `listed` and `oracle-sanctioned` flag; `list-stale`, `oracle-failed`, `oracle-unknown` and `oracle-not-configured` leave an address
- * pending; `clean` clears; `sandbox` is the sandbox screening's own answer, for test keys alone. With a stale list the reason of a pending
- * address is `list-stale`, whatever the oracle answered.
+ * The reason for a result: `listed` and `oracle-sanctioned` flag an address; `list-stale`, `oracle-failed`, `oracle-unknown` and
+ * `oracle-not-configured` leave it pending; `clean` clears it; `sandbox` is the sandbox screening's result, only for test keys. With a stale list
+ * the reason of a pending address is `list-stale`, whatever the oracle answered.
  */
 export type ScreeningReason =
   | 'listed'
@@ -26,8 +26,8 @@ export type ScreeningReason =
   | 'sandbox'
 
 /**
- * What the on-chain oracle answered: `none` where no network with an oracle has a node, `unknown` where memory has no answer of the last day
- * and nobody waited for one.
+ * The on-chain oracle's answer. `none`: no network with an oracle has a node. `unknown`: the cache has no answer of the last day, and the caller
+ * did not wait for one.
  */
 export type OracleAnswer = 'clean' | 'sanctioned' | 'failed' | 'none' | 'unknown'
 
@@ -37,13 +37,13 @@ export interface Screened {
   readonly oracle: OracleAnswer
 }
 
-/** What one asking of all sources gave, for all addresses that were asked about. */
+/** The result of one query of all sources, for all screened addresses. */
 export interface ScreeningRound {
   readonly listVersion: bigint
   readonly listAsOf: Date
-  /** The networks whose oracle was asked. */
+  /** The networks whose oracle was queried. */
   readonly oracleNetworks: readonly string[]
-  /** Of an address that was asked about, in whatever letter case. In `test` an oracle that is not configured is not waited for. */
+  /** The result of a screened address, in any letter case. In `test` an oracle that is not configured does not leave it pending. */
   of(address: string, environment: Environment): Screened
 }
 
@@ -57,26 +57,26 @@ export interface ListState {
   readonly isStale: boolean
 }
 
-/** Asks whether addresses are sanctioned: the list, then the on-chain oracle. */
+/** Screens addresses against the sanctions list and the on-chain oracle. */
 export interface Screening {
-  /** Never throws for a source that fails: that is the result `pending`. At most `addressesMax` at once. */
+  /** Screens at most `addressesMax` addresses. A failing source leads to the result `pending` and never throws. */
   screen(addresses: readonly Address[]): Promise<ScreeningRound>
   readonly addressesMax: number
   /**
-   * What is known of an address in this moment, from memory: the list, which follows the database within seconds, and the oracle's answers of the
-   * last day. It asks no node and no database. An address without an answer is looked up in the background.
+   * Screens an address from memory: the list, which follows the database within seconds, and the oracle's answers of the last day. Queries no node
+   * and no database. An address without an answer is looked up in the background.
    */
   screenNow(address: Address, environment: Environment): Screened
   /**
-   * Whether no other list has taken the place of this one. Asked in the transaction that writes a result down, after the row of its
-   * subject is locked: a list that comes later then finds the result written, and screens again what it changes.
+   * Whether this list is still the current one. Call it in the transaction that stores a result, after locking the subject's row. A later list then
+   * finds the stored result and screens changed addresses again.
    */
   isCurrentList(tx: Tx, version: bigint): Promise<boolean>
   list(): Promise<ListState>
   /** Addresses, in lower case, that are on one of the two lists and not on the other. */
   difference(from: bigint, to: bigint): Promise<readonly string[]>
-  /** Fetches the list anew when it is time, as one process of all that ask; tells the operator while the list is stale. */
+  /** Refreshes the list when it is due, in one process at a time, and warns the operator while the list is stale. */
   refreshIfDue(): Promise<void>
-  /** Ends what works in the background. */
+  /** Stops background work. */
   stop(): Promise<void>
 }

@@ -6,7 +6,7 @@ import { listSha256 } from './lists.ts'
 import { readList } from './read-list.ts'
 import { ListRefused, type ReadList } from './sanctions-list.ts'
 
-/** Shaped as the official file is; the parties are made up. */
+/** In the format of the official file; the parties are made up. */
 const official = readFileSync(new URL('./sample-sdn-advanced.xml', import.meta.url), 'utf8')
 const inOfficial = [
   '0x098b716b8aaf21512996dc57eb0615e2383e2f96',
@@ -28,7 +28,7 @@ async function refusalOf(...pieces: readonly (string | Uint8Array)[]): Promise<s
   return error.code
 }
 
-test('the bundled list is what it says: 156 addresses in lower case and order, under its hash', () => {
+test('the bundled list has 156 sorted addresses in lower case that match its hash', () => {
   const { addresses, sha256 } = bundledList
   expect(addresses).toHaveLength(156)
   expect([...new Set<string>(addresses)].sort()).toEqual(addresses)
@@ -36,13 +36,13 @@ test('the bundled list is what it says: 156 addresses in lower case and order, u
   expect(Buffer.from(listSha256(addresses)).toString('hex')).toBe(sha256)
 })
 
-test('the official file gives its day and the EVM addresses of every asset, in lower case, and those of nobody else', async () => {
+test('the official file is parsed into its date and the EVM addresses of every asset, in lower case, and nothing else', async () => {
   const list = await read(official)
   expect([...list.addresses].sort()).toEqual(inOfficial)
   expect(list).toMatchObject({ format: 'sdn-advanced-xml', listDate: '2026-11-19', malformed: 1 })
 })
 
-test('however the network cuts the file up, what is read is the same', async () => {
+test('the result does not depend on how the file is split into chunks', async () => {
   const bytes = Buffer.from(`\uFEFF${official}`)
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat({ max: bytes.length }), { maxLength: 40 }), async (cuts) => {
@@ -56,7 +56,7 @@ test('however the network cuts the file up, what is read is the same', async () 
   expect(list.addresses.size).toBe(3)
 })
 
-test('a file that is cut short anywhere is refused, never read as a shorter list', async () => {
+test('a file that is truncated anywhere is refused, never read as a shorter list', async () => {
   const end = official.lastIndexOf('</Sanctions>') + '</Sanctions>'.length
   await fc.assert(
     fc.asyncProperty(fc.nat({ max: end - 1 }), async (length) => {
@@ -74,7 +74,7 @@ test.each([
   ['an outside entity', official.replace('<Sanctions', '<!DOCTYPE x SYSTEM "file:///etc/passwd"><Sanctions')],
   ['an unknown entity', insert('<Comment>&b;</Comment>')],
   ['an entity that is not closed', insert('<Comment>a & b</Comment>')],
-  ['a character that is none', insert('<Comment>&#x110000;</Comment>')],
+  ['an invalid character', insert('<Comment>&#x110000;</Comment>')],
   ['an end tag of something else', insert('<A><B></A></B>')],
   ['another root', official.replaceAll('Sanctions', 'Html')],
   ['a second root', `${official}<Sanctions/>`],
@@ -104,7 +104,7 @@ test.each([
   expect(await refusalOf(text)).toBe('empty')
 })
 
-test('a plain list is read in any letter case and with any line ends; other chains are passed over and slips counted', async () => {
+test('a plain list is read in any letter case and with any line ends; other chains are ignored and malformed entries counted', async () => {
   const list = await read(
     '\uFEFF# list-date: 2026-11-20\r\n0X098B716B8AAF21512996DC57EB0615E2383E2F96\r\n',
     '0x8589427373D6D84E98730D7795D8f6f8731FDA16\n\n# a note\n12QtD5BFwRsdNsAZY76UVE1xyCGNTojH9h\n0x123\n',
@@ -128,7 +128,7 @@ test('a plain list with a line without end, and a list of more than a million ad
   await expect(readList(many())).rejects.toMatchObject({ code: 'too-large' })
 })
 
-test('a list without end is given up at 512 MiB, with nothing of it held', async () => {
+test('an endless list is refused at 512 MiB without being kept in memory', async () => {
   const piece = Buffer.from(`# ${'x'.repeat(500)}\n`.repeat(2_085))
   let pieces = 0
   async function* endless(): AsyncIterable<Uint8Array> {

@@ -6,8 +6,8 @@ import { XmlRefused } from './xml.ts'
 const bytesMax = 512 * 1_048_576
 
 /**
- * Reads a list whole or not at all, in pieces, so that its size is no matter: the official `sdn_advanced.xml`, or a plain list of one
- * address a line. Throws `ListRefused` for a list that is cut short, not UTF-8, larger than 512 MiB, or holds nothing.
+ * Reads a complete list as a stream: the official `sdn_advanced.xml`, or a plain list with one address per line. Throws `ListRefused` for a list
+ * that is truncated, not UTF-8, larger than 512 MiB, or empty.
  */
 export async function readList(chunks: AsyncIterable<Uint8Array>): Promise<ReadList> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -23,7 +23,7 @@ export async function readList(chunks: AsyncIterable<Uint8Array>): Promise<ReadL
     }
     reader?.write(decode(() => decoder.decode()))
     const list = reader?.end()
-    if (list === undefined || list.addresses.size === 0) throw new ListRefused('empty', 'the list holds no EVM address')
+    if (list === undefined || list.addresses.size === 0) throw new ListRefused('empty', 'the list has no EVM address')
     return list
   } catch (error) {
     if (error instanceof XmlRefused)
@@ -40,7 +40,7 @@ function decode(read: () => string): string {
   }
 }
 
-/** The reader for what the text begins with; none yet while there is only white space. */
+/** The reader for the list's format; undefined while there is only white space. */
 function readerFor(text: string): ListReader | undefined {
   const start = text.trimStart()
   if (start === '') return undefined

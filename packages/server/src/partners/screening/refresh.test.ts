@@ -43,11 +43,11 @@ interface Said {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly body?: string
-  /** The connection is cut after so many bytes of the body. */
+  /** Cuts the connection after this many bytes of the body. */
   readonly cutAfter?: number
 }
 
-/** A deployment with the bundled list, on a database of its own. */
+/** A deployment with the bundled list and its own database. */
 async function aDeployment() {
   const database = await freshDatabase()
   databases.push(database)
@@ -71,11 +71,11 @@ async function aDeployment() {
   }
 }
 
-async function aSource(answer: (url: string, asked: number) => Said): Promise<string> {
-  let asked = 0
+async function aSource(answer: (url: string, requested: number) => Said): Promise<string> {
+  let requested = 0
   const server = createServer((request, response) => {
-    asked += 1
-    const { status = 200, headers = {}, body = '', cutAfter } = answer(request.url ?? '', asked)
+    requested += 1
+    const { status = 200, headers = {}, body = '', cutAfter } = answer(request.url ?? '', requested)
     response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) })
     if (cutAfter === undefined) response.end(body)
     else response.write(body.slice(0, cutAfter), () => response.destroy())
@@ -110,7 +110,7 @@ const extra = '0x00000000000000000000000000000000000000aa'
 const bundled: readonly string[] = bundledList.addresses
 const withExtra = [...bundled, extra]
 
-test('a fresh deployment has the bundled list, of its true day, and it is stale', async () => {
+test('a fresh deployment has the bundled list with its date, and it is stale', async () => {
   const { current, clock } = await aDeployment()
   const { row, addresses } = await current()
   expect(row).toMatchObject({ version: 1n, listDate: '2024-09-27', addressCount: 156 })
@@ -118,7 +118,7 @@ test('a fresh deployment has the bundled list, of its true day, and it is stale'
   expect(isStale(row.asOf, clock.now())).toBe(true)
 })
 
-test('the official list from its source is a new version, fresh as of the reading, and the one before is kept', async () => {
+test('the official list from its source is a new version, fresh as of the reading, and the previous one is kept', async () => {
   const { current, refresh, clock, db } = await aDeployment()
   const url = await aSource(() => ({ body: officialOf(withExtra, dayOf(clock, 9)) }))
   const before = clock.now().getTime()
@@ -131,7 +131,7 @@ test('the official list from its source is a new version, fresh as of the readin
   expect((await readAddresses(db, 1n)).has(extra)).toBe(false)
 })
 
-test('the same addresses a day later are the same version, known to hold until later', async () => {
+test('unchanged addresses a day later keep the version and extend its validity', async () => {
   const { current, refresh, clock } = await aDeployment()
   const url = await aSource(() => ({ body: officialOf(withExtra, dayOf(clock)) }))
   await refresh({ url })
@@ -143,7 +143,7 @@ test('the same addresses a day later are the same version, known to hold until l
   expect(second.asOf.getTime() - first.asOf.getTime()).toBeGreaterThanOrEqual(dayMs)
 })
 
-test('a swap is seen by every process with its next question', async () => {
+test('every process sees a new list with its next read', async () => {
   const { db, refresh, clock } = await aDeployment()
   const [one, other] = [createListReader(db).read, createListReader(db).read]
   expect((await Promise.all([one(), other()])).map(({ row }) => row.version)).toEqual([1n, 1n])
@@ -152,7 +152,7 @@ test('a swap is seen by every process with its next question', async () => {
   expect((await Promise.all([one(), other()])).map(({ addresses }) => addresses.has(extra))).toEqual([true, true])
 })
 
-test('a source that has not moved for over a month does not look fresh, however often it is read', async () => {
+test('a source unchanged for over a month is stale, however often it is read', async () => {
   const { current, refresh, clock } = await aDeployment()
   const url = await aSource(() => ({ body: officialOf(withExtra, dayOf(clock, 31)) }))
   await refresh({ url })
@@ -161,7 +161,7 @@ test('a source that has not moved for over a month does not look fresh, however 
   expect(isStale(row.asOf, clock.now())).toBe(true)
 })
 
-test('a plain list is as fresh as the day that it bears or its server gives; one without a day is refused', async () => {
+test('a plain list is as fresh as its own or its server’s date; one without a date is refused', async () => {
   const { current, refresh, refusal, clock } = await aDeployment()
   const undated = await aSource(() => ({ body: plain(withExtra) }))
   expect(await refusal({ url: undated })).toBe('undated')
@@ -175,7 +175,7 @@ test('a plain list is as fresh as the day that it bears or its server gives; one
   expect(isStale((await current()).row.asOf, clock.now())).toBe(false)
 })
 
-test('a file is as fresh as it says, or as the operator vouches', async () => {
+test('a file is as fresh as its own date or the operator’s', async () => {
   const { current, refresh, refusal, clock } = await aDeployment()
   const file = path.join(directory, 'sdn_advanced.xml')
   writeFileSync(file, officialOf(withExtra, dayOf(clock, 9)))
@@ -188,25 +188,25 @@ test('a file is as fresh as it says, or as the operator vouches', async () => {
 
 test.each<readonly [string, string, (today: string) => Said]>([
   ['cut short', 'unreachable', (today) => ({ body: officialOf(withExtra, today), cutAfter: 5_000 })],
-  ['a page of an error', 'empty', () => ({ body: 'we will be back soon' })],
-  ['a page of HTML', 'malformed', () => ({ body: '<html><body>hello</body></html>' })],
+  ['an error page', 'empty', () => ({ body: 'we will be back soon' })],
+  ['an HTML page', 'malformed', () => ({ body: '<html><body>hello</body></html>' })],
   ['emptied', 'empty', (today) => ({ body: officialOf([], today) })],
   ['shrunk below four fifths', 'shrunk', (today) => ({ body: officialOf(bundled.slice(0, 124), today) })],
   ['of the day after tomorrow', 'future', () => ({ body: officialOf(withExtra, '2199-01-01') })],
-  ['of a day that is none', 'undated', () => ({ body: officialOf(withExtra, '2026-02-31') })],
-  ['older than the present one', 'older', () => ({ body: plain(withExtra, '2024-09-26') })],
+  ['with an invalid date', 'undated', () => ({ body: officialOf(withExtra, '2026-02-31') })],
+  ['older than the current one', 'older', () => ({ body: plain(withExtra, '2024-09-26') })],
   ['gone', 'unreachable', () => ({ status: 404 })],
   ['an error', 'unreachable', () => ({ status: 500, body: 'no' })],
   ['a redirect to nowhere', 'unreachable', () => ({ status: 302 })],
   ['a redirect to a file', 'unreachable', () => ({ status: 302, headers: { location: 'file:///etc/passwd' } })],
   ['a redirect without end', 'unreachable', () => ({ status: 302, headers: { location: '/again' } })],
-])('a source that is %s is refused, and the present list stays', async (_what, code, answer) => {
+])('a source that is %s is refused, and the current list stays', async (_what, code, answer) => {
   const { refusal, clock } = await aDeployment()
   const url = await aSource(() => answer(dayOf(clock)))
   expect(await refusal({ url })).toBe(code)
 })
 
-test('four fifths are taken, and fewer with the very count that the operator has seen', async () => {
+test('a list with four fifths of the addresses is accepted, and a shorter one only with the operator’s exact count', async () => {
   const { refresh, refusal, clock } = await aDeployment()
   const url = await aSource(() => ({ body: officialOf(bundled.slice(0, 125), dayOf(clock)) }))
   expect((await refresh({ url })).list.addressCount).toBe(125)
@@ -223,7 +223,7 @@ test('a redirect of the source is followed', async () => {
   expect((await refresh({ url })).list.version).toBe(2n)
 })
 
-test('two lists at once: one is after the other, and what holds is one of them whole', async () => {
+test('concurrent lists are stored one after the other, and the current one is complete', async () => {
   const { refresh, current, clock } = await aDeployment()
   const lists = [extra, extra.replace('aa', 'bb'), extra.replace('aa', 'cc')].map((one) => [...bundled, one])
   const urls = await Promise.all(lists.map((list) => aSource(() => ({ body: officialOf(list, dayOf(clock)) }))))
@@ -235,7 +235,7 @@ test('two lists at once: one is after the other, and what holds is one of them w
   expect(lists.map((list) => [...list].sort())).toContainEqual(held)
 })
 
-test('of many processes one asks the source, once a day; while that fails, once an hour', async () => {
+test('one of many processes queries the source once a day, and once an hour while that fails', async () => {
   const { deps, clock, current } = await aDeployment()
   let count = 0
   let isUp = true

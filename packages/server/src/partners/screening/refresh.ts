@@ -9,10 +9,10 @@ import { readList } from './read-list.ts'
 import { ListRefused } from './sanctions-list.ts'
 
 export const everyMs = 86_400_000
-const againMs = 3_600_000
+const retryMs = 3_600_000
 const limits = { timeoutMs: 900_000, idleMs: 30_000, bytesMax: 512 * 1_048_576 }
 
-/** Where a list is read from. A file is as old as it says, or as the operator vouches by `asOf` (`YYYY-MM-DD`). */
+/** Source of a list. A file is as fresh as its own date or the operator's `asOf` (`YYYY-MM-DD`). */
 export type ListPlace = { readonly url: string } | { readonly file: string }
 
 export interface RefreshOptions {
@@ -25,8 +25,8 @@ export interface Refreshed extends Taken {
 }
 
 /**
- * Reads a list and puts it in place of the present one; throws `ListRefused` otherwise, with nothing changed. Doing it again with the same
- * list changes nothing but until when it is known to hold.
+ * Reads a list and replaces the current one, or throws `ListRefused` and changes nothing. Reading an unchanged list again only extends its
+ * validity.
  */
 export async function refreshList(
   deps: Pick<Deps, 'db' | 'clock'> & { readonly outbound: Outbound },
@@ -59,10 +59,7 @@ function asRefusal(error: unknown): never {
   throw error
 }
 
-/**
- * Refreshes once a day, and every hour while that fails. The try is written down before it is made, one process after the other, so that of any number of
- * processes one tries.
- */
+/** Refreshes once a day, and every hour while that fails. The attempt is recorded first, under a lock, so that only one process makes it. */
 export async function refreshWhenDue(
   deps: Pick<Deps, 'db' | 'clock' | 'log'> & { readonly outbound: Outbound },
   url: string,
@@ -71,12 +68,12 @@ export async function refreshWhenDue(
   const failures = await deps.db.tx(async (tx) => {
     await lockLists(tx)
     const last = await findRefresh(tx)
-    const waitMs = last === undefined ? 0 : last.failures === 0 ? everyMs : againMs
+    const waitMs = last === undefined ? 0 : last.failures === 0 ? everyMs : retryMs
     if (last !== undefined && now.getTime() < last.attemptedAt.getTime() + waitMs) return undefined
     const tried = {
       attemptedAt: now,
       failures: (last?.failures ?? 0) + 1,
-      lastError: 'under way, or ended in the middle',
+      lastError: 'in progress, or interrupted',
     }
     await upsertRefresh(tx, tried)
     return tried.failures
@@ -87,13 +84,13 @@ export async function refreshWhenDue(
     await upsertRefresh(deps.db, { attemptedAt: now, failures: 0, lastError: null })
     const { version, listDate, addressCount } = list
     deps.log.info({ version: String(version), listDate, addressCount, isChanged }, 'the sanctions list was refreshed')
-    if (malformed > 0) deps.log.warn({ malformed }, 'the sanctions list has entries that are no addresses')
+    if (malformed > 0) deps.log.warn({ malformed }, 'the sanctions list has malformed addresses')
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     await upsertRefresh(deps.db, { attemptedAt: now, failures, lastError: reason.slice(0, 500) })
     deps.log.error(
-      { err: error, failures, again: instantOf(now.getTime() + againMs) },
-      'the sanctions list could not be refreshed; the one that was there stays',
+      { err: error, failures, again: instantOf(now.getTime() + retryMs) },
+      'the sanctions list could not be refreshed; the current one stays',
     )
   }
 }

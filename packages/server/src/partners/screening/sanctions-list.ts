@@ -1,4 +1,4 @@
-/** Why a list was not taken. The list that was there stays. */
+/** Why a list was refused. The current list stays. */
 export class ListRefused extends Error {
   override readonly name = 'ListRefused'
   readonly code: ListRefusal
@@ -19,18 +19,18 @@ export type ListRefusal =
   | 'future'
   | 'older'
 
-/** What a list says. */
+/** A parsed list. */
 export interface ReadList {
   readonly format: 'sdn-advanced-xml' | 'plain'
-  /** The day that it bears, `YYYY-MM-DD`; a plain list need not. */
+  /** The list's date, `YYYY-MM-DD`; optional in a plain list. */
   readonly listDate: string | undefined
   /** EVM addresses, in lower case. */
   readonly addresses: ReadonlySet<string>
-  /** Entries that begin as an EVM address does and are none: they are left out, and an operator should look. */
+  /** Number of malformed EVM addresses. They are omitted, and an operator should check them. */
   readonly malformed: number
 }
 
-/** Reads one format as it arrives. */
+/** A streaming parser for one format. */
 export interface ListReader {
   write(chunk: string): void
   end(): ReadList
@@ -38,13 +38,10 @@ export interface ListReader {
 
 const addressesMax = 1_000_000
 
-/**
- * Takes an entry as the sources write them: an EVM address in whatever letter case is added, another chain's is passed over. False for one
- * with a slip in it.
- */
+/** Adds an EVM address, in any letter case, and ignores addresses of other chains. Returns false for a malformed EVM address. */
 export function addEntry(addresses: Set<string>, entry: string): boolean {
   if (!/^0x[0-9a-f]{40}$/i.test(entry)) return !/^0x/i.test(entry)
   addresses.add(entry.toLowerCase())
-  if (addresses.size > addressesMax) throw new ListRefused('too-large', 'the list holds too many addresses')
+  if (addresses.size > addressesMax) throw new ListRefused('too-large', 'the list has too many addresses')
   return true
 }

@@ -10,8 +10,8 @@ export const sandboxPendingAddress: Address = '0xa0Ee7A142d267C1f36714E4a8F75612
 const bundled: ReadonlySet<string> = new Set(bundledList.addresses)
 
 /**
- * What the sandbox says of an address, in lower case, for test keys: clear, except for the two test addresses and for what the present list, the
- * bundled list or the oracle names.
+ * The sandbox's result for an address in lower case, for test keys: clear, except for the two test addresses and addresses on the current list, the
+ * bundled list or the oracle.
  */
 export function sandboxVerdict(address: string, evidence: Screened): Screened {
   if (evidence.result === 'flagged') return evidence

@@ -5,7 +5,7 @@ import type { Outbound } from '../../platform/outbound.ts'
 import { pause } from '../../platform/work/loop.ts'
 import { isStale } from './dating.ts'
 import { findCurrentList, type ListRow } from './list-store.ts'
-import { createListReader, ensureBundledList, type HeldList, readAddresses } from './lists.ts'
+import { createListReader, ensureBundledList, type LoadedList, readAddresses } from './lists.ts'
 import { createOracleMemory } from './memory.ts'
 import { addressesPerRequest, createOracle, hasOracle, type OracleRound } from './oracle.ts'
 import type { ListState, OracleAnswer, Screened, Screening, ScreeningRound } from './port.ts'
@@ -16,7 +16,7 @@ import { verdictOf } from './verdict.ts'
 export interface ScreeningOptions {
   readonly chains: Chains
   readonly outbound: Outbound
-  /** Where the list is refreshed from; undefined where an operator brings it by hand. */
+  /** Source of the list; undefined when an operator updates it manually. */
   readonly listUrl: string | undefined
   /** Whether test keys get the sandbox's answers. */
   readonly isSandbox?: boolean
@@ -24,10 +24,10 @@ export interface ScreeningOptions {
 
 type ScreeningDeps = Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>
 
-/** How old what is in memory may be: a list that another process took counts here within this time. */
+/** Longest age of the list in memory: a list stored by another process takes effect here within this time. */
 const followMs = 2_000
 
-/** The screening of a deployment: its list, in the database, and the oracle through its nodes. */
+/** The deployment's screening: the list in the database and the oracle through its nodes. */
 export async function openScreening(deps: ScreeningDeps, options: ScreeningOptions): Promise<Screening> {
   await ensureBundledList(deps)
   const lists = createListReader(deps.db)
@@ -54,7 +54,7 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
     },
     async screen(addresses) {
       const current = await lists.read()
-      return roundOf({ list: current, said: await oracle.ask(addresses), judge }, addresses)
+      return roundOf({ list: current, said: await oracle.query(addresses), judge }, addresses)
     },
     async isCurrentList(tx, version) {
       return (await findCurrentList(tx))?.version === version
@@ -65,12 +65,12 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
     },
     async refreshIfDue() {
       if (options.listUrl !== undefined) await refreshWhenDue({ ...deps, ...options }, options.listUrl)
-      tellOperator(deps, await list(), options.listUrl !== undefined)
+      reportListAge(deps, await list(), options.listUrl !== undefined)
     },
   }
 }
 
-/** Keeps the memory of this process up to date until it is stopped. A failure is logged and tried again. */
+/** Keeps the list and the oracle's answers in memory up to date until stopped. Logs failures and retries. */
 function startFollowing({ log }: ScreeningDeps, follow: () => Promise<void>): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const loop = async (): Promise<void> => {
@@ -90,7 +90,7 @@ function startFollowing({ log }: ScreeningDeps, follow: () => Promise<void>): { 
 }
 
 interface Evidence {
-  readonly list: HeldList
+  readonly list: LoadedList
   readonly address: string
   readonly oracle: OracleAnswer
 }
@@ -107,7 +107,7 @@ function judgeFor({ clock }: ScreeningDeps, { isSandbox }: ScreeningOptions): Ju
 }
 
 interface Findings {
-  readonly list: HeldList
+  readonly list: LoadedList
   readonly said: OracleRound
   readonly judge: Judge
 }
@@ -120,7 +120,7 @@ function roundOf({ list, said, judge }: Findings, addresses: readonly Address[])
     oracleNetworks: said.networks,
     of(address, environment) {
       const position = positions.get(address.toLowerCase())
-      if (position === undefined) throw new Error('that address was not asked about')
+      if (position === undefined) throw new Error('the address was not screened')
       return judge({ list, address, oracle: said.of(position) }, environment)
     },
   }
@@ -130,11 +130,13 @@ function shown({ version, source, listDate, asOf, addressCount }: ListRow, now: 
   return { version, source, listDate, asOf, addressCount, isStale: isStale(asOf, now) }
 }
 
-function tellOperator({ metrics, log, clock }: ScreeningDeps, list: ListState, hasUrl: boolean): void {
+function reportListAge({ metrics, log, clock }: ScreeningDeps, list: ListState, hasUrl: boolean): void {
   const ageSeconds = Math.max(0, (clock.now().getTime() - list.asOf.getTime()) / 1_000)
-  metrics.gauge('purser_sanctions_list_age_seconds', 'Since the sanctions list was last known to hold.').set(ageSeconds)
+  metrics
+    .gauge('purser_sanctions_list_age_seconds', 'Time since the sanctions list was last known to be current.')
+    .set(ageSeconds)
   metrics.gauge('purser_sanctions_list_addresses', 'Addresses on the sanctions list.').set(list.addressCount)
-  metrics.gauge('purser_sanctions_list_stale', '1 while no screening can clear anybody.').set(list.isStale ? 1 : 0)
+  metrics.gauge('purser_sanctions_list_stale', '1 while no screening can clear an address.').set(list.isStale ? 1 : 0)
   if (!list.isStale) return
   const how = hasUrl ? 'see why the refresh fails' : 'set SANCTIONS_LIST_URL, or run purser admin refresh-sanctions'
   log.warn(

@@ -5,8 +5,8 @@ const featureTypeBegin = 'Digital Currency Address'
 const textCharactersMax = 4_096
 
 /**
- * Reads OFAC's `sdn_advanced.xml`: the feature types whose text begins with "Digital Currency Address" have ids, and the
- * `VersionDetail` of every feature of such a type is an address. All assets are read, since one key has the same address on every EVM chain.
+ * Parses OFAC's `sdn_advanced.xml`. Feature types whose text begins with "Digital Currency Address" mark addresses; the `VersionDetail` of every
+ * feature of such a type is an address. All assets are read, since a key has one address on all EVM chains.
  */
 export function sdnList(): ListReader {
   const addresses = new Set<string>()
@@ -14,7 +14,7 @@ export function sdnList(): ListReader {
   const date: Record<string, string> = {}
   const path: string[] = []
   let malformed = 0
-  /** What is being read, and since which depth; the id of a feature type beside it. */
+  /** The element being read, with the id of a feature type. */
   let reading: { readonly name: string; readonly id: string; text: string } | undefined
   let featureDepth: number | undefined
 
@@ -32,7 +32,7 @@ export function sdnList(): ListReader {
   }
   const handler: XmlHandler = {
     open(name, attributes, depth) {
-      if (depth === 1 && name !== 'Sanctions') throw new XmlRefused('the root is not that of sdn_advanced.xml')
+      if (depth === 1 && name !== 'Sanctions') throw new XmlRefused('the root element is not that of sdn_advanced.xml')
       path.push(name)
       if (name === 'Feature' && featureDepth === undefined && addressTypes.has(attributes.get('FeatureTypeID') ?? ''))
         featureDepth = depth
@@ -64,6 +64,6 @@ export function sdnList(): ListReader {
 
 function dayOf({ Year: year = '', Month: month = '', Day: day = '' }: Readonly<Record<string, string>>): string {
   if (!/^\d{4}$/.test(year) || !/^\d{1,2}$/.test(month) || !/^\d{1,2}$/.test(day))
-    throw new XmlRefused('the list does not say when it was issued')
+    throw new XmlRefused('the list has no issue date')
   return `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
 }

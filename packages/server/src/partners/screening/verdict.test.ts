@@ -1,16 +1,16 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { oracleAnswer } from './oracle.ts'
-import { type Facts, verdictOf } from './verdict.ts'
+import { type Evidence, verdictOf } from './verdict.ts'
 
 const environments = ['test', 'live'] as const
-const facts = fc.record<Facts>({
+const facts = fc.record<Evidence>({
   isListed: fc.boolean(),
   isListStale: fc.boolean(),
   oracle: fc.constantFrom('clean', 'sanctioned', 'failed', 'none'),
 })
 
-test('a stale list, a failing oracle, and in live a missing one, never clear anybody', () => {
+test('a stale list, a failing oracle, and in live a missing oracle, never clear an address', () => {
   fc.assert(
     fc.property(facts, fc.constantFrom(...environments), (found, environment) => {
       const { result } = verdictOf(found, environment)
@@ -29,14 +29,14 @@ test('evidence against an address counts whatever else is missing', () => {
   )
 })
 
-test('a fresh list and an oracle that answered clear; without any mainnet node the list alone does, for play money', () => {
+test('a fresh list and an oracle’s answer clear; in test, without a mainnet node, the list alone does', () => {
   const clean = { isListed: false, isListStale: false } as const
   expect(verdictOf({ ...clean, oracle: 'clean' }, 'live')).toMatchObject({ result: 'clear', reason: 'clean' })
   expect(verdictOf({ ...clean, oracle: 'none' }, 'test').result).toBe('clear')
   expect(verdictOf({ ...clean, oracle: 'none' }, 'live').reason).toBe('oracle-not-configured')
 })
 
-test('of two oracles, one that says sanctioned is believed, and clean needs both', () => {
+test('of two oracles, one `sanctioned` is enough, and clean needs both', () => {
   expect(oracleAnswer([])).toBe('none')
   expect(oracleAnswer([false, false])).toBe('clean')
   expect(oracleAnswer([false, undefined])).toBe('failed')

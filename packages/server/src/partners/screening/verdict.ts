@@ -1,17 +1,17 @@
 import type { Environment } from '../../platform/ctx.ts'
 import type { OracleAnswer, Screened } from './port.ts'
 
-export interface Facts {
+export interface Evidence {
   readonly isListed: boolean
   readonly isListStale: boolean
   readonly oracle: OracleAnswer
 }
 
 /**
- * The whole rule. Evidence against an address counts whatever else is missing, also from a stale list; for it, only a fresh list and an
- * oracle that answered. Where play money alone is at stake, a deployment without any mainnet node is judged by the list.
+ * Decides the result. Evidence against an address always counts, also from a stale list. Clearing an address needs a fresh list and an oracle's
+ * answer. In the test environment, a deployment without a mainnet node needs only the list.
  */
-export function verdictOf({ isListed, isListStale, oracle }: Facts, environment: Environment): Screened {
+export function verdictOf({ isListed, isListStale, oracle }: Evidence, environment: Environment): Screened {
   if (isListed) return { result: 'flagged', reason: 'listed', oracle }
   if (oracle === 'sanctioned') return { result: 'flagged', reason: 'oracle-sanctioned', oracle }
   if (isListStale) return { result: 'pending', reason: 'list-stale', oracle }

@@ -1,19 +1,19 @@
-/** Thrown when a document is not whole, not well-formed, or uses what no list needs. Nothing of it is used then. */
+/** Thrown when a document is incomplete, malformed, or uses unsupported XML. Nothing of it is used then. */
 export class XmlRefused extends Error {
   override readonly name = 'XmlRefused'
 }
 
 export interface XmlHandler {
-  /** Names come without their namespace prefix; `depth` of the root is 1. */
+  /** Names are given without namespace prefix. The root's `depth` is 1. */
   open(name: string, attributes: ReadonlyMap<string, string>, depth: number): void
-  /** A piece of text, as it stands; long text comes in several. */
+  /** A piece of text; long text is given in several pieces. */
   text(piece: string): void
   close(name: string, depth: number): void
 }
 
 export interface XmlScanner {
   write(chunk: string): void
-  /** The document is over: throws unless its root was closed. */
+  /** Ends the document. Throws unless the root was closed. */
   end(): void
 }
 
@@ -23,8 +23,8 @@ const attributesMax = 64
 const entityCharactersMax = 12
 
 /**
- * Reads XML as it arrives, a bounded piece at a time. It knows what a list of data needs: elements, attributes, text, comments, CDATA and
- * the five entities. A document type declaration is refused, and with it every entity that could expand or reach out.
+ * A streaming XML parser with bounded memory. It supports elements, attributes, text, comments, CDATA and the five predefined entities. It refuses
+ * document type declarations, and so all custom and external entities.
  */
 export function createXmlScanner(handler: XmlHandler): XmlScanner {
   const stack: string[] = []
@@ -50,7 +50,7 @@ export function createXmlScanner(handler: XmlHandler): XmlScanner {
     if (stack.length > 0) handler.text(piece)
     else if (piece.trim() !== '') throw new XmlRefused('there is text outside the root')
   }
-  /** Reads what is whole and answers how far it came. */
+  /** Parses the next complete piece and returns the position after it. */
   const take = (from: number): number => {
     if (rest[from] !== '<') {
       const until = endOfText(rest, from)
@@ -78,7 +78,7 @@ export function createXmlScanner(handler: XmlHandler): XmlScanner {
       if (rest.length > markupCharactersMax) throw new XmlRefused('one tag is too long')
     },
     end() {
-      if (rest.trim() !== '' || stack.length > 0 || !hasRoot) throw new XmlRefused('the document is cut short')
+      if (rest.trim() !== '' || stack.length > 0 || !hasRoot) throw new XmlRefused('the document is truncated')
     },
   }
 }
@@ -95,7 +95,7 @@ const wrapped = [
   ['<?', '?>', 'nothing'],
 ] as const
 
-/** The markup that begins here, or undefined while its end has not arrived. */
+/** The markup at this position; undefined while it is incomplete. */
 function findMarkup(text: string, from: number): Markup | undefined {
   const head = text.slice(from, from + 9)
   for (const [start, end, kind] of wrapped) {
@@ -105,14 +105,14 @@ function findMarkup(text: string, from: number): Markup | undefined {
     }
     if (start.startsWith(head)) return undefined
   }
-  if (head.startsWith('<!')) throw new XmlRefused('a document type declaration is not read')
+  if (head.startsWith('<!')) throw new XmlRefused('document type declarations are not supported')
   const at = endOfTag(text, from + 1)
   if (at === undefined) return undefined
   if (head[1] === '/') return { kind: 'close', content: text.slice(from + 2, at), until: at + 1 }
   return { kind: 'open', content: text.slice(from + 1, at), until: at + 1 }
 }
 
-/** Where the `>` of a tag is, one inside a quoted value not counted. */
+/** Position of a tag's `>`, ignoring quoted values. */
 function endOfTag(text: string, from: number): number | undefined {
   let at = from
   for (;;) {
@@ -127,7 +127,7 @@ function endOfTag(text: string, from: number): number | undefined {
   }
 }
 
-/** The end of the text that can be given on: an entity that is cut in two waits for the rest of it. */
+/** End of the text that can be passed on; an incomplete entity waits for its rest. */
 function endOfText(text: string, from: number): number {
   const markup = text.indexOf('<', from)
   if (markup >= 0) return markup
@@ -167,7 +167,7 @@ function expand(text: string): string {
     const point = code === null ? undefined : Number.parseInt(code[1] ?? code[2] ?? '', code[1] === undefined ? 10 : 16)
     const character =
       point === undefined ? entities[inner] : point <= 0x10ffff ? String.fromCodePoint(point) : undefined
-    if (character === undefined) throw new XmlRefused('an entity is not known')
+    if (character === undefined) throw new XmlRefused('an entity is unknown')
     return character
   })
 }

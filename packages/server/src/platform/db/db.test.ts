@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { anEmptyDatabase, freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { createLog } from '../log.ts'
 import { openDb, sql } from './db.ts'
 import { isMigrated, migrate } from './migrate.ts'
@@ -22,7 +22,7 @@ test('values never become SQL, and nested fragments keep their parameters in ord
   expect(row).toEqual({ a: evil, b: 2, cValue: 'third' })
 })
 
-test('a transaction that throws leaves nothing behind and does not run what was to follow its commit', async () => {
+test('a transaction that throws leaves no changes and does not run its work for after the commit', async () => {
   let followed = false
   const attempt = database.db.tx(async (tx) => {
     await tx.run(sql`insert into audit_heads (organisation_id, sequence, hash) values ('org_x', 0, '')`)
@@ -40,12 +40,14 @@ test('a transaction that throws leaves nothing behind and does not run what was 
   expect(followed).toBe(false)
 })
 
-test('several processes may migrate one empty database at once', async () => {
-  await database.db.run(sql`create schema elsewhere`)
-  const url = `${database.url}&options=${encodeURIComponent('-c search_path=elsewhere')}`
-  const processes = [0, 1, 2, 3].map(() => openDb({ url, connectionsMax: 2, log: createLog({ level: 'silent' }) }))
+test('several processes may migrate one empty database concurrently', async () => {
+  const empty = await anEmptyDatabase()
+  const processes = [0, 1, 2, 3].map(() => {
+    return openDb({ url: empty.url, connectionsMax: 2, log: createLog({ level: 'silent' }) })
+  })
   const applied = await Promise.all(processes.map((db) => migrate(db)))
   expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
   expect(await Promise.all(processes.map((db) => isMigrated(db)))).toEqual([true, true, true, true])
   await Promise.all(processes.map((db) => db.close()))
+  await empty.drop()
 })

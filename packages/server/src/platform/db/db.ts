@@ -2,8 +2,17 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { z } from 'zod'
 import type { Log } from '../log.ts'
+import {
+  type Connection,
+  type Connections,
+  idleMsMaxDefault,
+  openConnections,
+  openServerPool,
+  type Pooler,
+  type PoolOptions,
+} from './pool.ts'
 
-/** A statement and its values, kept apart: values never become SQL text. */
+/** A statement with its values kept separate: values never become SQL text. */
 export interface Sql {
   readonly text: string
   readonly values: readonly unknown[]
@@ -51,35 +60,48 @@ function statementName(text: string): string {
   return name
 }
 
-/** What a statement can be run on: the pool (each on its own) or a transaction. Rows come back in camelCase and parsed. */
+/** Runs statements: the pool (each statement by itself) or a transaction. Rows are parsed, with their names in camelCase. */
 export interface Queryable {
   /** The one row; throws when there are none or several. */
   one<S extends z.ZodType>(row: S, statement: Sql): Promise<z.output<S>>
   /** The row, or undefined; throws when there are several. */
   maybeOne<S extends z.ZodType>(row: S, statement: Sql): Promise<z.output<S> | undefined>
   many<S extends z.ZodType>(row: S, statement: Sql): Promise<z.output<S>[]>
-  /** Runs it for its effect; answers how many rows it touched. */
+  /** Runs a statement for its effect; returns the number of affected rows. */
   run(statement: Sql): Promise<number>
 }
 
-/** An open transaction. Work that must follow its commit (wake a worker, add to a set) is given to `afterCommit`. */
+/** An open transaction. Work that must follow its commit (wake a worker, add to a set) is passed to `afterCommit`. */
 export interface Tx extends Queryable {
   readonly kind: 'tx'
+  /** Adds items to a write that the transaction makes once, right before it commits; an error of that write rolls it back. */
+  writeLast<T>(write: LastWrite<T>, items: readonly T[]): void
   afterCommit(work: () => void): void
-  /** Whoever opened the transaction waits for this work, after the commit; what it throws is thrown to them. */
+  /** The caller that opened the transaction waits for this work, after the commit; its errors are thrown to that caller. */
   beforeReturn(work: () => Promise<void>): void
 }
 
+/**
+ * A write to rows that many transactions change, such as an organization's budget or the head of its audit log. Every transaction makes it after
+ * all others, of everything that was added to it, so that it locks such a row for a short time and in one order: those of a lower rank first.
+ */
+export interface LastWrite<T> {
+  readonly rank: number
+  run(tx: Queryable, items: readonly T[]): Promise<void>
+}
+
 export interface TxOptions {
-  /** Longest that the transaction may idle between two statements before the database rolls it back; 30 s where it is left out. */
+  /** Longest that the transaction may idle between two statements before the database rolls it back; default 30 s. */
   readonly idleMsMax?: number
+  /** Called when the transaction has ended and its connection is free again, before `beforeReturn` is waited for. */
+  readonly onReleased?: () => void
 }
 
 export interface Db extends Queryable {
   readonly kind: 'db'
   /**
-   * Runs the work in one transaction (READ COMMITTED) and commits when it returns; anything thrown rolls back.
-   * Inside a verb that already runs in a transaction it joins that one.
+   * Runs the work in one transaction (READ COMMITTED) and commits when it returns; an error rolls back. Inside a handler that already runs
+   * in a transaction it joins that one.
    */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   close(): Promise<void>
@@ -104,9 +126,9 @@ function rowsOf<S extends z.ZodType>(row: S, result: pg.QueryResult): z.output<S
   })
 }
 
-function queryableOn(client: Pick<pg.ClientBase, 'query'>): Queryable {
-  const send = (statement: Sql): Promise<pg.QueryResult> =>
-    client.query({ name: statementName(statement.text), text: statement.text, values: [...statement.values] })
+type Send = (statement: Sql) => Promise<pg.QueryResult>
+
+function queryableOn(send: Send): Queryable {
   return {
     async one(row, statement) {
       const rows = rowsOf(row, await send(statement))
@@ -129,93 +151,167 @@ function queryableOn(client: Pick<pg.ClientBase, 'query'>): Queryable {
   }
 }
 
-const INT8 = 20
-const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8
-      ? (text: string) => BigInt(text)
-      : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
-}
+export type { Pooler } from './pool.ts'
 
 export interface DbOptions {
+  /** May name several servers: see `parseAddress`. */
   readonly url: string
   readonly connectionsMax: number
   readonly log: Log
-  /** Longest that one statement may run, so that a stuck lock answers 503 and not never. */
+  /** Longest that one statement may run, so that a blocked lock leads to a 503 and not to an endless wait. */
   readonly statementTimeoutMs?: number
+  /** What is between this process and PostgreSQL; default `none`. */
+  readonly pooler?: Pooler
+  /** Whether statements are parsed once per connection; default true, except behind a pooler of transactions. */
+  readonly namedStatements?: boolean
   /** Runs on each new connection before anything else does. Must not throw. */
   readonly onConnect?: (connection: Queryable) => Promise<void>
 }
 
+/**
+ * A pool for a library that writes its own statements. It is closed with `end`. A statement that is not answered for four seconds fails, and its
+ * connection is closed.
+ */
+export function openPool(options: DbOptions): pg.Pool {
+  const { statementTimeoutMs = librarySilentMsMax, pooler = 'none', url, connectionsMax, log } = options
+  const limits = { statementTimeoutMs, queryMsMax: librarySilentMsMax }
+  return openServerPool({
+    url,
+    connectionsMax,
+    log,
+    pooler,
+    ...limits,
+    ...onConnectOf(options, pooler !== 'transaction'),
+  }).pool
+}
+
+const librarySilentMsMax = 4_000
+
+/** Settings of each transaction. */
+interface Begin {
+  readonly isNamed: boolean
+  /** Set in each transaction, where a pooler gives each transaction another session. */
+  readonly statementTimeoutMs: number | undefined
+}
+
 /** Opens a pool of connections. Nothing is sent until the first statement. */
 export function openDb(options: DbOptions): Db {
-  const config: pg.PoolConfig = {
-    connectionString: options.url,
-    max: options.connectionsMax,
-    types,
-    connectionTimeoutMillis: 10_000,
-    statement_timeout: options.statementTimeoutMs ?? 30_000,
-    idle_in_transaction_session_timeout: 30_000,
-    application_name: 'purser',
-  }
-  const { onConnect } = options
-  const pool = new pg.Pool({
-    ...config,
-    ...(onConnect && { onConnect: (client: pg.ClientBase) => onConnect(queryableOn(client)) }),
+  const { url, connectionsMax, log, pooler = 'none', statementTimeoutMs = 30_000 } = options
+  const isNamed = options.namedStatements ?? pooler !== 'transaction'
+  const connections = openConnections({
+    url,
+    connectionsMax,
+    log,
+    pooler,
+    statementTimeoutMs,
+    ...onConnectOf(options, isNamed),
   })
-  pool.on('error', ({ message }) => {
-    if (!pool.ending) options.log.warn({ reason: message }, 'an idle database connection was lost')
-  })
-  // Lost between two statements of a transaction, nobody else would hear of it and the process would end; the next statement fails.
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  const begin = { isNamed, statementTimeoutMs: pooler === 'transaction' ? statementTimeoutMs : undefined }
   return {
     kind: 'db',
-    ...queryableOn(pool as unknown as pg.ClientBase),
-    tx: (work, txOptions) => inTransaction(pool, work, txOptions),
-    close: () => pool.end(),
+    ...queryableOn((statement) => runAlone(connections, queryOf(statement, isNamed))),
+    tx: (work, txOptions) => inTransaction({ connections, begin }, work, txOptions),
+    close: () => connections.close(),
+  }
+}
+
+function onConnectOf({ onConnect }: DbOptions, isNamed: boolean): Partial<Pick<PoolOptions, 'onConnect'>> {
+  if (onConnect === undefined) return {}
+  return {
+    onConnect: (connection: Connection) => onConnect(queryableOn((one) => connection.query(queryOf(one, isNamed)))),
+  }
+}
+
+function queryOf({ text, values }: Sql, isNamed: boolean): pg.QueryConfig {
+  return { ...(isNamed && { name: statementName(text) }), text, values: [...values] }
+}
+
+async function runAlone(connections: Connections, query: pg.QueryConfig): Promise<pg.QueryResult> {
+  const connection = await connections.acquire()
+  try {
+    const result = await connection.query(query)
+    connection.release('usable')
+    return result
+  } catch (error) {
+    connection.release(isConnectionSpoiled(error) ? 'broken' : 'usable')
+    // The statement had no effect; a new connection parses it anew.
+    if (isPlanStale(error)) return runAlone(connections, query)
+    throw error
   }
 }
 
 async function inTransaction<T>(
-  pool: pg.Pool,
+  { connections, begin }: { readonly connections: Connections; readonly begin: Begin },
   work: (tx: Tx) => Promise<T>,
-  { idleMsMax }: TxOptions = {},
+  { idleMsMax, onReleased }: TxOptions = {},
 ): Promise<T> {
-  const client = await pool.connect()
+  const connection = await connections.acquire()
   const after: (() => void)[] = []
   const waitedFor: (() => Promise<void>)[] = []
-  let broken: Error | undefined
+  const last = createLastWrites()
+  let state: 'usable' | 'broken' = 'usable'
   let result: T
   try {
-    await client.query(idleMsMax === undefined ? 'begin' : beginWithIdle(idleMsMax))
+    await connection.query(beginWith(begin, idleMsMax))
     const tx: Tx = {
       kind: 'tx',
-      ...queryableOn(client),
+      ...queryableOn(async (statement) => {
+        try {
+          return await connection.query(queryOf(statement, begin.isNamed))
+        } catch (error) {
+          if (isConnectionSpoiled(error)) state = 'broken'
+          throw error
+        }
+      }),
+      writeLast: last.add,
       afterCommit: (work) => after.push(work),
       beforeReturn: (work) => waitedFor.push(work),
     }
     result = await work(tx)
-    await client.query('commit')
+    await last.run(tx)
+    await connection.query('commit')
     for (const run of after) run()
   } catch (error) {
-    await client.query('rollback').catch((failure: Error) => {
-      broken = failure
+    await connection.query('rollback').catch(() => {
+      state = 'broken'
     })
     throw error
   } finally {
-    client.release(broken)
+    connection.release(state)
+    onReleased?.()
   }
-  // Without the connection, which that work may need one of.
+  // Runs after the connection is released, since that work may need one.
   await Promise.all(waitedFor.map((wait) => wait()))
   return result
 }
 
-/** Both commands in one message, so that the limit costs no round trip. */
-function beginWithIdle(idleMsMax: number): string {
-  return `begin; set local idle_in_transaction_session_timeout = ${Math.ceil(idleMsMax)}`
+/** What a transaction writes at its end, in the order of the ranks. */
+function createLastWrites() {
+  const writes = new Map<LastWrite<unknown>, unknown[]>()
+  return {
+    add<T>(write: LastWrite<T>, items: readonly T[]): void {
+      const known = writes.get(write as LastWrite<unknown>) ?? []
+      writes.set(write as LastWrite<unknown>, [...known, ...items])
+    },
+    async run(tx: Queryable): Promise<void> {
+      for (const [write, items] of [...writes].sort(([left], [right]) => left.rank - right.rank)) {
+        if (items.length > 0) await write.run(tx, items)
+      }
+    },
+  }
 }
 
-/** A `Db` whose statements and transactions all run inside the given transaction, so a whole verb commits at once. */
+/** All commands in one message, so that the limits need no extra round trip. */
+function beginWith({ statementTimeoutMs }: Begin, idleMsMax: number | undefined): string {
+  const idle = idleMsMax ?? (statementTimeoutMs === undefined ? undefined : idleMsMaxDefault)
+  return [
+    'begin',
+    ...(statementTimeoutMs === undefined ? [] : [`set local statement_timeout = ${statementTimeoutMs}`]),
+    ...(idle === undefined ? [] : [`set local idle_in_transaction_session_timeout = ${Math.ceil(idle)}`]),
+  ].join('; ')
+}
+
+/** A `Db` whose statements and transactions all run inside the given transaction, so that a whole handler commits at once. */
 export function dbInside(tx: Tx): Db {
   return {
     kind: 'db',
@@ -228,29 +324,56 @@ export function dbInside(tx: Tx): Db {
   }
 }
 
-/** Whether the database refused the values of a statement, so that it certainly had no effect (classes 22 and 23 of SQLSTATE). */
+/** Whether the database refused the values of a statement, which then had no effect (classes 22 and 23 of SQLSTATE). */
 export function isRefusedData(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
 }
 
-/** Whether a statement failed, without effect, since it would break this unique constraint. */
+/** Whether a statement failed, without effect, because it would violate this unique constraint. */
 export function breaksUnique(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint
 }
 
-/** Whether the database ended a transaction because it and another waited for each other, so that it certainly had no effect. */
+/** Whether the database ended a transaction because of a deadlock; it then had no effect. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '40P01'
 }
 
-/** Whether an error says that the database is not there now, so that trying again later may work. */
+/** Whether a server refused a write because it is a standby, which a server that was primary may have become. */
+function isReadOnly(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25006'
+}
+
+/** Whether a statement that was parsed before a migration no longer fits its tables. */
+function isPlanStale(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery'
+}
+
+/** Whether nothing more may be sent on the connection that an error came from. */
+function isConnectionSpoiled(error: unknown): boolean {
+  return (
+    !(error instanceof pg.DatabaseError) ||
+    isReadOnly(error) ||
+    isPlanStale(error) ||
+    /^(57P0|08)/.test(error.code ?? '')
+  )
+}
+
+/** Whether an error means that the database is unavailable, so that a later retry may succeed. */
 export function isDatabaseGone(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = (error as { code?: unknown }).code
-  if (error instanceof pg.DatabaseError)
-    return typeof code === 'string' && (/^(57P0|08|53)/.test(code) || code === '57014')
-  if (typeof code === 'string' && /^(ECONN|ENOENT|EPIPE|ETIMEDOUT|ENOTFOUND)/.test(code)) return true
-  return /Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+  if (error instanceof pg.DatabaseError) return isReadOnly(error) || isPlanStale(error) || isUnavailable(error)
+  if (
+    typeof code === 'string' &&
+    /^(ECONN|ENOENT|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN)/.test(code)
+  )
+    return true
+  return /Connection terminated|connection timeout|timeout expired|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
     error.message,
   )
+}
+
+function isUnavailable({ code = '' }: pg.DatabaseError): boolean {
+  return /^(57P0|08|53)/.test(code) || code === '57014'
 }

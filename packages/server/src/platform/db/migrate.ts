@@ -11,7 +11,7 @@ interface Migration {
 
 const directory = new URL('./migrations/', import.meta.url)
 
-/** The migrations of this build, in order. Their names begin with four digits and are never edited once released. */
+/** The migrations of this build, in order. Their names begin with four digits, and they are never edited after release. */
 export async function listMigrations(): Promise<Migration[]> {
   const names = (await readdir(directory)).filter((name) => /^\d{4}_.*\.sql$/.test(name)).sort()
   return Promise.all(
@@ -23,9 +23,8 @@ export async function listMigrations(): Promise<Migration[]> {
 }
 
 /**
- * Brings the database forward. Safe to run from several processes at once: an advisory lock lets one through, and the
- * others find nothing left to do. A migration whose text changed since it ran stops the start, since nobody can know
- * what the tables then look like.
+ * Runs the missing migrations. Several processes may call it concurrently: an advisory lock lets one run, and the others find nothing to
+ * do. A migration whose text changed since it ran stops the start, since the state of the tables is then unknown.
  */
 export async function migrate(db: Db): Promise<string[]> {
   const migrations = await listMigrations()
@@ -49,7 +48,7 @@ export async function migrate(db: Db): Promise<string[]> {
   })
 }
 
-/** Whether every migration of this build has run; what `/readyz` asks. */
+/** Whether every migration of this build has run; used by `/readyz`. */
 export async function isMigrated(db: Db): Promise<boolean> {
   const names = (await listMigrations()).map((migration) => migration.name)
   const applied = new Set((await readApplied(db)).map((row) => row.name))

@@ -4,24 +4,24 @@ import type { Environment } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import type { ApiKeyId, OrganisationId } from '../ids.ts'
 
-/** Whose key it is. */
+/** The organisation, environment and key of a caller. */
 export interface Identity {
   readonly organisationId: OrganisationId
   readonly environment: Environment
   readonly apiKeyId: ApiKeyId
 }
 
-/** Looks a key up by the SHA-256 of its text; undefined when there is none or it is revoked. */
+/** Looks a key up by the SHA-256 of its text; undefined if there is none or it is revoked. */
 export type FindKey = (keyHash: Uint8Array) => Promise<Identity | undefined>
 
-/** A 401 whose detail begins as the document says, whatever the reason. */
+/** A 401 whose detail begins with the document's sentence, whatever the reason. */
 export function unauthorized(reason: string): Error {
   return failPlatform('unauthorized', { detail: `API key is invalid or missing: ${reason}.` })
 }
 
 /**
- * The identity behind `Authorization: Bearer <key>`. The check digits refuse a mistyped key without the database; the
- * look-up is by hash on every request, so a revocation holds from the moment it is committed, on every process.
+ * Returns the identity of `Authorization: Bearer <key>`. The check digits refuse a mistyped key without the database. The look-up is by
+ * hash on every request, so that a revocation applies as soon as it is committed, in every process.
  */
 export function createAuthenticate(
   findKey: FindKey,

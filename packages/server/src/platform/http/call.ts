@@ -1,20 +1,20 @@
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { appendAudit } from '../audit.ts'
-import type { Ctx, Deps } from '../ctx.ts'
+import type { Caller, Ctx, Deps } from '../ctx.ts'
 import { dbInside, isDatabaseGone } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
+import { EventStreamResponse } from '../event-stream-response.ts'
 import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
-import { Live } from '../live.ts'
-import { type Guest, type Operation, type Page, Reply } from '../operation.ts'
+import { type Operation, type Page, Reply } from '../operation.ts'
 import { unstorableText, unstorableTexts } from '../wire.ts'
 import type { Identity } from './authenticate.ts'
 import * as idempotency from './idempotency.ts'
 import { readJson } from './json.ts'
 import { ProblemRecord, problemContentType, problemRecord, validationProblem } from './problem.ts'
 
-/** A request as the HTTP library read it, before anything in it is believed. */
+/** A request as the HTTP library read it, before validation. */
 export interface RawRequest {
   readonly method: string
   /** Path and query as sent. */
@@ -23,57 +23,63 @@ export interface RawRequest {
   readonly query: unknown
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: Uint8Array
-  /** In place of `body`, for an operation that reads it as it comes. */
+  /** Replaces `body` for an operation that streams it. */
   readonly stream?: Readable | undefined
+  /** Counts what the request costs beyond one token of the caller's rate limits; throws 429 beyond them. */
+  readonly charge?: (cost: number) => void
 }
 
 export interface RawAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array | Readable | Live
-  /** The outcome is still to come: the answer is not kept for its Idempotency-Key. */
+  readonly body: string | Uint8Array | Readable | EventStreamResponse
+  /** Set-Cookie fields, one for each cookie. */
+  readonly cookies?: readonly string[]
+  /** The outcome is still open: the response is not stored for its Idempotency-Key. */
   readonly isOpen?: boolean
 }
 
 const noBody = new Uint8Array()
-/** Made once: a schema is compiled when it is first used, which costs more than a request. */
+/** Created once: a schema is compiled when it is first used, which costs more than a request. */
 const noQuery = z.strictObject({})
 const noInput = z.strictObject({})
 const Params = z.record(z.string(), z.string())
 
-/** Who calls with an API key. */
-export function callerOf({ organisationId, environment, apiKeyId }: Identity): Guest {
+/** The caller of an API key. */
+export function callerOf({ organisationId, environment, apiKeyId }: Identity): Caller {
   return { tenant: { organisationId, environment }, actor: { kind: 'api-key', apiKeyId } }
 }
 
-/** The record of one call: who, whose, and the process's ports. */
-export function makeCtx(deps: Deps, { tenant, actor }: Guest, requestId: RequestId): Ctx {
+/** Context of one call: the caller, the tenant, and the process's ports. */
+export function makeCtx(deps: Deps, { tenant, actor, person }: Caller, requestId: RequestId): Ctx {
   const ctx: Ctx = {
     ...deps,
+    db: deps.fairDb(deps.db, tenant.organisationId),
     tenant,
     actor,
+    person,
     requestId,
     idempotency: undefined,
     publish: (tx, type, payload) => publishEvent(ctx, tx, type, payload),
-    audit: (tx, entry) => appendAudit(ctx, tx, entry),
+    audit: async (tx, entry) => appendAudit(ctx, tx, entry),
   }
   return ctx
 }
 
 /**
- * Answers one authenticated call of an operation: idempotency around validation around the verb. Never throws; what
- * the verb throws becomes a problem record, and anything unforeseen a 500 that says nothing of the inside.
+ * Runs one authenticated call of an operation: idempotency, then validation, then the handler. Never throws: an error of the handler
+ * becomes a problem record, and an unexpected error a 500 without internal details.
  */
 export async function callOperation(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
   try {
-    const turns = operation.turns?.(ctx.tenant, Params.parse(request.params)) ?? []
-    return await ctx.turns(turns, () => answerOnce(ctx, operation, request))
+    const turns = operation.semaphores?.(ctx.tenant, Params.parse(request.params)) ?? []
+    return await ctx.withSemaphores(turns, () => answerOnce(ctx, operation, request))
   } catch (error) {
     return problemAnswer(ctx, error)
   }
 }
 
-/** Once for each Idempotency-Key, where there is one. */
+/** Runs the call once per Idempotency-Key, if there is one. */
 async function answerOnce(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
   const key = request.headers['idempotency-key']
   if (operation.method !== 'POST' || key === undefined) return answer(ctx, operation, request)
@@ -83,15 +89,17 @@ async function answerOnce(ctx: Ctx, operation: Operation, request: RawRequest): 
   }
   if (operation.readContent !== undefined) return answerOnceForStream(ctx, operation, request, key)
   const fingerprint = idempotency.fingerprintOf(request.method, request.url, request.body)
-  const asked = { key, fingerprint, isSecret: operation.secretAnswer === true }
+  const requested = { key, fingerprint, isSecret: operation.secretAnswer === true }
   const mode = operation.idempotency ?? 'transaction'
   return mode === 'transaction'
-    ? answerOnceInTransaction(ctx, operation, request, asked)
-    : answerOnceWithLease(ctx, operation, request, asked)
+    ? answerOnceInTransaction(ctx, operation, request, requested)
+    : answerOnceWithLease(ctx, operation, request, requested)
 }
 
 async function answer(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
   const input = readInput(operation, request)
+  const cost = operation.cost?.(input.body as never) ?? 1
+  if (cost > 1) request.charge?.(cost - 1)
   const result = await operation.run(ctx, input as never)
   return successAnswer(operation, request, result)
 }
@@ -100,15 +108,15 @@ async function answerOnceInTransaction(
   ctx: Ctx,
   operation: Operation,
   request: RawRequest,
-  asked: idempotency.IdempotentRequest,
+  requested: idempotency.IdempotentRequest,
 ): Promise<RawAnswer> {
   const secret = operation.secretAnswer === true || operation.secretInput === true
   try {
     return await ctx.db.tx(async (tx) => {
-      const claim = await idempotency.claimInTransaction(ctx, tx, asked)
+      const claim = await idempotency.claimInTransaction(ctx, tx, requested)
       if (claim.kind === 'answered') return replayed(claim.answer)
       const fresh = await answer({ ...ctx, db: dbInside(tx) }, operation, request)
-      await idempotency.storeInTransaction(ctx, tx, asked, storable(fresh), secret)
+      await idempotency.storeInTransaction(ctx, tx, requested, storable(fresh), secret)
       return fresh
     })
   } catch (error) {
@@ -116,7 +124,7 @@ async function answerOnceInTransaction(
     const ownRefusal = error instanceof Problem && error.code.startsWith('idempotency-')
     if (ownRefusal || !idempotency.isKept(refusal.status)) return refusal
     const sealed = operation.secretInput === true
-    await ctx.db.tx((tx) => idempotency.storeInTransaction(ctx, tx, asked, storable(refusal), sealed))
+    await ctx.db.tx((tx) => idempotency.storeInTransaction(ctx, tx, requested, storable(refusal), sealed))
     return refusal
   }
 }
@@ -125,20 +133,20 @@ async function answerOnceWithLease(
   ctx: Ctx,
   operation: Operation,
   request: RawRequest,
-  asked: idempotency.IdempotentRequest,
+  requested: idempotency.IdempotentRequest,
 ): Promise<RawAnswer> {
-  const claim = await idempotency.claimWithLease(ctx, asked, ctx.requestId)
+  const claim = await idempotency.claimWithLease(ctx, requested, ctx.requestId)
   if (claim.kind === 'answered') return replayed(claim.answer)
-  if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: asked.key })
-  const handle = idempotency.leaseHandle(ctx, asked, ctx.requestId)
+  if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: requested.key })
+  const handle = idempotency.leaseHandle(ctx, requested, ctx.requestId)
   const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
     problemAnswer(ctx, error),
   )
-  if (fresh.isOpen !== true) await idempotency.finishLease(ctx, asked, ctx.requestId, storable(fresh))
+  if (fresh.isOpen !== true) await idempotency.finishLease(ctx, requested, ctx.requestId, storable(fresh))
   return fresh
 }
 
-/** For a resource whose first answer was never stored. */
+/** Returns the resource's present state, if its first response was never stored. */
 async function presentState(
   ctx: Ctx,
   operation: Operation,
@@ -149,7 +157,7 @@ async function presentState(
   return replayed(successAnswer(operation, request, await operation.resume(ctx, resourceId, key)))
 }
 
-/** The same where the body is read as it comes: the key is tied to what it held by the verb, and a repeat reads it first. */
+/** As `answerOnce`, for a streamed body: the handler ties the key to the body's digest, and a repeat reads its body first. */
 async function answerOnceForStream(
   ctx: Ctx,
   operation: Operation,
@@ -176,14 +184,14 @@ async function answerRepeat(
   ctx: Ctx,
   operation: Operation,
   request: RawRequest,
-  asked: { readonly key: string; readonly fingerprint: (content: Uint8Array) => Uint8Array },
+  requested: { readonly key: string; readonly fingerprint: (content: Uint8Array) => Uint8Array },
 ): Promise<RawAnswer> {
   const { headers, stream } = request
   const content = await operation.readContent?.(ctx, { headers, stream })
   if (content === undefined) throw new Error('a repeat cannot be compared')
-  const known = await idempotency.judgeRepeat(ctx, { key: asked.key, fingerprint: asked.fingerprint(content) })
+  const known = await idempotency.answerRepeat(ctx, { key: requested.key, fingerprint: requested.fingerprint(content) })
   if (known.kind === 'answered') return replayed(known.answer)
-  if (known.kind === 'unanswered') return presentState(ctx, operation, request, { ...known, key: asked.key })
+  if (known.kind === 'unanswered') return presentState(ctx, operation, request, { ...known, key: requested.key })
   throw failPlatform('idempotency-in-progress')
 }
 
@@ -215,7 +223,7 @@ function readBody(request: RawRequest): unknown {
   return readJson(request.body)
 }
 
-/** Text that PostgreSQL cannot hold is a fault wherever it stands; a value that its schema refuses is not named twice. */
+/** Text that PostgreSQL cannot store is a fault anywhere in the request; a value that its schema already refused is not listed twice. */
 function textIssues(inputs: readonly unknown[], known: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
   const isKnown = (path: readonly PropertyKey[]): boolean =>
     known.some((issue) => issue.path.length > 0 && issue.path.every((part, index) => String(part) === path[index]))
@@ -225,7 +233,7 @@ function textIssues(inputs: readonly unknown[], known: readonly z.core.$ZodIssue
     .map((path) => ({ code: 'custom', path: [...path], message: unstorableText, input: undefined }))
 }
 
-/** An id in the path that cannot exist answers exactly like one that does not. */
+/** An id in the path that cannot exist gets the same response as one that does not. */
 function unknownResource(operation: Operation): Problem {
   const known = Object.entries(operation.errors ?? {}).find(
     ([code, entry]) => code.endsWith('-not-found') && entry.status === 404,
@@ -238,7 +246,7 @@ function successAnswer(operation: Operation, request: RawRequest, result: unknow
   const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
   const headers: Record<string, string> = { ...reply?.headers }
   const value = reply === undefined ? result : reply.body
-  if (value instanceof Readable || value instanceof Live) return { status, headers, body: value }
+  if (value instanceof Readable || value instanceof EventStreamResponse) return { status, headers, body: value }
   if (operation.list === true && operation.output !== undefined) {
     const page = value as Page<unknown>
     if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
@@ -270,7 +278,8 @@ function nextUrl(url: string, cursor: string): string {
 }
 
 function storable({ status, headers, body }: RawAnswer): idempotency.StoredAnswer {
-  if (body instanceof Readable || body instanceof Live) throw new Error('an answer that is a stream cannot be kept')
+  if (body instanceof Readable || body instanceof EventStreamResponse)
+    throw new Error('a streamed response cannot be stored')
   return { status, headers, body: typeof body === 'string' ? new TextEncoder().encode(body) : body }
 }
 
@@ -278,7 +287,7 @@ function replayed(stored: RawAnswer | idempotency.StoredAnswer): RawAnswer {
   return { ...stored, headers: { ...stored.headers, 'idempotency-replayed': 'true' } }
 }
 
-/** Turns whatever was thrown into a problem answer, and logs what must not be shown. */
+/** Converts any thrown value to a problem response, and logs what must not be shown. */
 export function problemAnswer(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>, error: unknown): RawAnswer {
   const problem = asProblem(error)
   if (problem.entry.status >= 500)
@@ -302,7 +311,7 @@ function asProblem(error: unknown): Problem {
   return failPlatform('internal-error', {}, error)
 }
 
-/** A refusal with the members that its operation adds to every problem record. */
+/** Adds the members that an operation has in every problem record. */
 export function withRefusalMembers(
   operation: Operation,
   request: Pick<RawRequest, 'body'>,

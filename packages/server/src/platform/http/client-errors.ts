@@ -4,16 +4,13 @@ import type { Deps } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import { newRequestId, problemAnswer } from './call.ts'
 
-/** What Node says of a request that it could not read, by its code; anything else is not HTTP. */
+/** Problem codes for Node's parser errors; any other error is invalid HTTP. */
 const faults: Readonly<Record<string, 'request-timeout' | 'request-header-fields-too-large'>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
   HPE_HEADER_OVERFLOW: 'request-header-fields-too-large',
 }
 
-/**
- * Answers what never became a request with a problem record like every other refusal, and ends the connection: where the next
- * request would begin is not known any more.
- */
+/** Answers an unreadable request with a problem record and closes the connection, since the start of the next request is unknown. */
 export function refuseUnread(deps: Deps, error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const requestId = newRequestId(deps)

@@ -2,18 +2,51 @@ import type { Operation } from '../operation.ts'
 import type { RawAnswer } from './call.ts'
 
 /**
- * What a page of any origin may read: answers that a token, a link or a public address opens. Nothing here is opened by a cookie, so
- * that no credentials are named, and a browser sends none.
+ * Headers of responses that pages of any origin may read: those that need a token, a link or a public address. None depends on a cookie, so
+ * no credentials are allowed, and a browser sends none.
  */
 export const crossOriginHeaders = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': '*',
 } as const
 
-/** The longest that any browser keeps the answer to a preflight. */
+const readable = [
+  'Content-Range',
+  'ETag',
+  'Idempotency-Replayed',
+  'Link',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'X-Request-Id',
+]
+
+/** What lets the dashboard, where another host of the same site serves it, read answers and send its cookie. */
+export function dashboardHeaders(origin: string): Readonly<Record<string, string>> {
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': readable.join(', '),
+    vary: 'Origin',
+  }
+}
+
+/** The longest that any browser caches the response to a preflight. */
 const preflightSeconds = 86_400
 
-/** The answer to a preflight. `Authorization` is named, because the wildcard does not stand for it (Fetch, section 3.3.3). */
+/** The answer to a preflight of the dashboard; with credentials no wildcard counts (Fetch, section 3.2.5). */
+export const dashboardPreflight: RawAnswer = {
+  status: 204,
+  headers: {
+    'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+    'access-control-allow-headers':
+      'Content-Type, Idempotency-Key, Last-Event-ID, Range, X-Service-Environment, X-Service-Organisation',
+    'access-control-max-age': '7200',
+  },
+  body: '',
+}
+
+/** The response to a preflight. `Authorization` is listed, because the wildcard does not include it (Fetch, section 3.3.3). */
 export function preflightAnswer(methods: readonly string[]): RawAnswer {
   return {
     status: 204,
@@ -26,7 +59,7 @@ export function preflightAnswer(methods: readonly string[]): RawAnswer {
   }
 }
 
-/** The paths that pages of any origin may call, with their methods: public pages, and what takes somebody without an API key. */
+/** The paths that pages of any origin may call, with their methods: public pages, and operations that accept guests. */
 export function crossOriginMethods({
   pages,
   operations,

@@ -22,6 +22,7 @@ let slowGate = Promise.resolve()
 const operations = [
   operation({
     id: 'toys.create',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'POST',
     path: '/toys',
     summary: 'Make a toy.',
@@ -40,6 +41,7 @@ const operations = [
   }),
   operation({
     id: 'toys.get',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/toys/{id}',
     summary: 'Get a toy.',
@@ -52,6 +54,7 @@ const operations = [
   }),
   operation({
     id: 'toys.list',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/toys',
     summary: 'List toys.',
@@ -62,9 +65,10 @@ const operations = [
       pageOf(['doc_01h455vb4pex5vsknk084sn02q', 'doc_01h455vb4pex5vsknk084sn02r'], query.limit, (row) => row),
   }),
   operation({
-    id: 'toys.weigh',
+    id: 'toys.measure',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'POST',
-    path: '/toys/weigh',
+    path: '/toys/measure',
     summary: 'Count the bytes of a toy, however large it is.',
     streamsInput: { mediaType: 'application/octet-stream', schema: { type: 'string', format: 'binary' } },
     output: z.strictObject({ bytes: z.int() }),
@@ -76,9 +80,10 @@ const operations = [
   }),
   operation({
     id: 'toys.play',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/toys/play',
-    summary: 'Bytes without end, for whoever has a key or a ticket.',
+    summary: 'An endless stream, for callers with a key or a ticket.',
     query: z.strictObject({ ticket: text(64).optional() }),
     streamsOutput: 'application/octet-stream',
     async guests(_deps, { query }) {
@@ -162,7 +167,7 @@ async function code(response: Response): Promise<string> {
   return record.type.replace('http://purser.test/problems/', '')
 }
 
-test('a key that is missing, malformed, mistyped or of another environment is 401 and says how it begins', async () => {
+test('a key that is missing, malformed, mistyped or of another environment is 401, and the detail begins as documented', async () => {
   const mistyped = `${testKey.slice(0, -1)}${testKey.endsWith('0') ? '1' : '0'}`
   const live = composeApiKey('live', randomBytes(32))
   for (const authorization of [
@@ -206,13 +211,13 @@ test('hostile bodies are refused with a 4xx problem and never a 500', async () =
   }
 })
 
-test('every fault of a body is named at once, with JSON Pointers, and unknown fields are faults', async () => {
+test('all faults of a body are listed together, with JSON Pointers, and unknown fields are faults', async () => {
   const answer = await post({ times: 'x', 'we/ird~': 1 })
   const { errors } = z.object({ errors: z.array(z.object({ path: z.string() })) }).parse(await answer.json())
   expect(errors.map((error) => error.path).sort()).toEqual(['/name', '/times', '/we~1ird~0'])
 })
 
-test('an id that cannot exist answers exactly like one that does not', async () => {
+test('an id that cannot exist gets the same response as one that does not', async () => {
   const headers = { authorization: `Bearer ${testKey}` }
   const records = await Promise.all(
     ['garbage', 'doc_01h455vb4pex5vsknk084sn02q', '..%2f..%2fetc', 'doc_01h455vb4pex5vsknk084sn02q%00'].map(
@@ -227,13 +232,13 @@ test('an id that cannot exist answers exactly like one that does not', async () 
   expect(records[0]?.status).toBe(404)
 })
 
-test('what goes wrong inside is a 500 that says nothing of the inside', async () => {
+test('an internal failure is a 500 without internal details', async () => {
   const answer = await post({ name: 'boom' })
   expect(answer.status).toBe(500)
   expect(await answer.text()).not.toContain('secret')
 })
 
-test('the same Idempotency-Key gives the stored answer, and the effect is there once', async () => {
+test('a repeated Idempotency-Key returns the stored response, and the effect happens once', async () => {
   const first = await post({ name: 'once' }, { 'idempotency-key': 'k1' })
   const again = await post({ name: 'once' }, { 'idempotency-key': 'k1' })
   expect([first.status, again.status]).toEqual([201, 201])
@@ -250,7 +255,7 @@ test('the same key with another body is refused, and another organisation may us
   expect((await post({ name: 'reuse' }, { 'idempotency-key': 'k2' }, otherKey)).status).toBe(201)
 })
 
-test('refusals are kept and server faults are not', async () => {
+test('client errors are stored and server errors are not', async () => {
   expect((await post({ name: 'gone' }, { 'idempotency-key': 'k3' })).status).toBe(404)
   expect((await post({ name: 'gone' }, { 'idempotency-key': 'k3' })).headers.get('idempotency-replayed')).toBe('true')
   expect((await post({ name: 'boom' }, { 'idempotency-key': 'k4' })).status).toBe(500)
@@ -258,7 +263,7 @@ test('refusals are kept and server faults are not', async () => {
   expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([500, null])
 })
 
-test('of a hundred requests with one key at once one takes effect, and the others are told to wait or get its answer', async () => {
+test('of a hundred concurrent requests with one key one takes effect, and the others are refused for now or get its response', async () => {
   const gate = Promise.withResolvers<void>()
   slowGate = gate.promise
   const flights = Array.from({ length: 100 }, () => post({ name: 'flock' }, { 'idempotency-key': 'k5' }))
@@ -274,13 +279,13 @@ test('of a hundred requests with one key at once one takes effect, and the other
   expect(await eventsNamed('flock')).toBe(1)
 })
 
-test('a list carries a Link to the next page while more remain', async () => {
+test('a list has a Link to the next page while more remain', async () => {
   const answer = await fetch(`${base}/toys?limit=1`, { headers: { authorization: `Bearer ${otherKey}` } })
   const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
   expect(next).toMatch(/^\/toys\?limit=1&cursor=/)
 })
 
-test('a key over its rate is 429 with Retry-After, and others are not touched', async () => {
+test('a key over its rate limit is 429 with Retry-After, and others are not affected', async () => {
   const answers = await Promise.all(
     Array.from({ length: 260 }, () => fetch(`${base}/toys`, { headers: { authorization: `Bearer ${limitedKey}` } })),
   )
@@ -314,7 +319,7 @@ async function eventsNamed(name: string): Promise<number> {
   return Number(row.count)
 }
 
-test('a body that is streamed is larger than any that is read, and is never whole in memory', async () => {
+test('a streamed body may be larger than any body that is read, and is never whole in memory', async () => {
   const chunk = Buffer.alloc(1_048_576)
   const chunks = 512
   const before = process.memoryUsage().rss
@@ -326,14 +331,14 @@ test('a body that is streamed is larger than any that is read, and is never whol
     },
   })
   const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/octet-stream' }
-  // `duplex` is asked for by Node and unknown to the types.
-  const asked = { method: 'POST', headers, body, duplex: 'half' }
-  const response = await fetch(`${base}/toys/weigh`, asked)
+  // `duplex` is required by Node and missing in the types.
+  const requested = { method: 'POST', headers, body, duplex: 'half' }
+  const response = await fetch(`${base}/toys/measure`, requested)
   expect([response.status, await response.json()]).toEqual([200, { bytes: chunks * chunk.length }])
   expect(process.memoryUsage().rss - before).toBeLessThan((chunks / 2) * chunk.length)
 })
 
-test('a streamed answer ends when the caller goes away, and a ticket lets in without a key', async () => {
+test('a streamed response ends when the caller disconnects, and a ticket admits a caller without a key', async () => {
   const leaving = new AbortController()
   const response = await fetch(`${base}/toys/play?ticket=good`, { signal: leaving.signal })
   expect(response.status).toBe(200)
@@ -345,7 +350,7 @@ test('a streamed answer ends when the caller goes away, and a ticket lets in wit
   expect(played).toEqual(['guest'])
 })
 
-test('a bad ticket is refused in its own words, and none at all asks for a key', async () => {
+test('a bad ticket has its own error, and without a ticket a key is required', async () => {
   expect((await fetch(`${base}/toys/play?ticket=bad`)).status).toBe(404)
   expect((await fetch(`${base}/toys/play`)).status).toBe(401)
 })

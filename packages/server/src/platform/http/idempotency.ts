@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { instantOf } from '../clock.ts'
-import type { Ctx, IdempotencyHandle } from '../ctx.ts'
+import { actorId, type Ctx, type IdempotencyHandle } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
 import { failPlatform, isProblem } from '../errors.ts'
 
-/** How long the first request may run before another may take its key over (only for verbs that await something outside). */
+/** How long the first request may run before another may take over its key (only for handlers that wait for something outside). */
 const runningMsMax = 60_000
-/** How long an answer is kept. */
+/** How long a response is stored. */
 export const keptMs = 24 * 60 * 60 * 1000
 
 const Stored = z.object({
@@ -24,15 +24,12 @@ const Stored = z.object({
 })
 type Stored = z.output<typeof Stored>
 
-/** What a request with an Idempotency-Key is, compared byte by byte: method, path and the body as it was sent. */
+/** The fingerprint of a request with an Idempotency-Key, compared byte by byte: method, path and the body as sent. */
 export function fingerprintOf(method: string, url: string, body: Uint8Array): Uint8Array {
   return createHash('sha256').update(`${method} ${url}\n`).update(body).digest()
 }
 
-/**
- * The same for a body that is read as it comes: what it is is known only at its end, so until then the key is held under
- * this, which no whole request has.
- */
+/** Fingerprint of a streamed body before it was read: the key is reserved under this value, which no complete request has. */
 export function unreadFingerprintOf(method: string, url: string): Uint8Array {
   return createHash('sha256').update(`unread ${method} ${url}\n`).digest()
 }
@@ -40,7 +37,7 @@ export function unreadFingerprintOf(method: string, url: string): Uint8Array {
 export interface IdempotentRequest {
   readonly key: string
   readonly fingerprint: Uint8Array
-  /** The answer holds a secret: it is stored sealed, and only the API key that sent the first request gets it again. */
+  /** The response contains a secret: it is stored sealed, and only the API key that sent the first request gets it again. */
   readonly isSecret?: boolean
 }
 
@@ -56,27 +53,27 @@ export type Claim =
   | { readonly kind: 'answered'; readonly answer: StoredAnswer }
   | { readonly kind: 'unanswered'; readonly resourceId: string }
 
-/** The answers that are kept: not those that a client should simply send again. */
+/** Whether responses with this status are stored: not those that a client should retry. */
 export function isKept(status: number): boolean {
   return status !== 401 && status !== 429 && status < 500
 }
 
 /**
- * For verbs that commit in one transaction: takes the key for that transaction. A second request at the same time is
- * told so at once; a crash lets go of the key and leaves no effect, since both were in the transaction.
+ * For handlers that commit in one transaction: claims the key for that transaction. A concurrent second request is refused immediately; a
+ * crash releases the key and leaves no effect, since both were in the transaction.
  */
 export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRequest): Promise<Claim> {
   const lock = `idempotency:${ctx.tenant.organisationId}:${ctx.tenant.environment}:${request.key}`
-  const { held } = await tx.one(
-    z.object({ held: z.boolean() }),
-    sql`select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as held`,
+  const { locked } = await tx.one(
+    z.object({ locked: z.boolean() }),
+    sql`select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as locked`,
   )
-  if (!held) throw failPlatform('idempotency-in-progress')
+  if (!locked) throw failPlatform('idempotency-in-progress')
   const stored = await find(ctx, tx, request.key)
   return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
 }
 
-/** Stores the answer in the transaction of its effect, sealed where it is secret. */
+/** Stores the response in the transaction of its effect, sealed if it is secret. */
 export async function storeInTransaction(
   ctx: Ctx,
   tx: Tx,
@@ -87,21 +84,21 @@ export async function storeInTransaction(
   const { body, fingerprint } = secret ? sealedOf(ctx, request, answer) : { body: answer.body, ...request }
   await tx.run(sql`
     insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, created_at)
-    values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${fingerprint}, ${apiKeyOf(ctx)}, 'done',
+    values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${fingerprint}, ${actorId(ctx.actor)}, 'done',
       ${answer.status}, ${JSON.stringify(answer.headers)}, ${body}, ${secret}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
 }
 
 /**
- * For verbs that await something outside: takes the key with a lease. A claim whose process died can be taken over
- * when the lease ends; the verb's own intent row keeps the effect single.
+ * For handlers that wait for something outside: claims the key with a lease. The claim of a process that died can be taken over when the
+ * lease ends; the handler's own intent row keeps the effect single.
  */
 export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim: string): Promise<Claim> {
   const now = ctx.clock.now()
   const until = instantOf(now.getTime() + runningMsMax)
   const taken = await ctx.db.run(sql`
     insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, running_until, claim, created_at)
-    values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${request.fingerprint}, ${apiKeyOf(ctx)}, 'running', ${until}, ${claim}, ${now})
+    values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${request.fingerprint}, ${actorId(ctx.actor)}, 'running', ${until}, ${claim}, ${now})
     on conflict (organisation_id, environment, key) do update
       set running_until = excluded.running_until, claim = excluded.claim, api_key_id = excluded.api_key_id
       where idempotency_keys.state = 'running' and idempotency_keys.running_until < ${now}
@@ -113,8 +110,8 @@ export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim
 }
 
 /**
- * Takes the key, with a lease, for a body that is still to be read. A repeat must read it before it can be judged; one that comes
- * while the first is read is told to wait, and one that comes when the first's lease has ended takes over: the first then ties nothing.
+ * Claims the key, with a lease, for a body that is still to be read. A repeat must be read before it can be compared. One that comes while
+ * the first is being read is refused for now; one that comes after the first's lease has ended takes over, and the first then ties nothing.
  */
 export async function claimUnread(ctx: Ctx, request: IdempotentRequest, claim: string): Promise<'first' | 'repeat'> {
   try {
@@ -125,14 +122,14 @@ export async function claimUnread(ctx: Ctx, request: IdempotentRequest, claim: s
   }
 }
 
-/** What a repeat is answered, now that its body is read: what was kept for it, or that the key was used with another. */
-export async function judgeRepeat(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
+/** Response to a repeat whose body was read: the stored response, or the error that the key was used with another body. */
+export async function answerRepeat(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
   const stored = await find(ctx, ctx.db, request.key)
   return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
 }
 
 /**
- * Ties the key to the resource and to the content that was read, in the intent's own transaction. A claim that another took over
+ * Ties the key to the resource and to the content that was read, in the intent's own transaction. A claim that another request took over
  * ties nothing: of two requests with one key one takes effect.
  */
 export function unreadHandle(
@@ -147,7 +144,7 @@ export function unreadHandle(
   return {
     key,
     commit: async (tx, resourceId, content) => {
-      if (content === undefined) throw new Error('a body that is streamed is tied with what it held')
+      if (content === undefined) throw new Error('a streamed body must be tied with its content')
       const tied = await tx.run(sql`
         update idempotency_keys set resource_id = ${resourceId}, fingerprint = ${fingerprint(content)}
         where organisation_id = ${organisationId} and environment = ${environment} and key = ${key} and claim = ${claim} and state = 'running'`)
@@ -156,7 +153,7 @@ export function unreadHandle(
   }
 }
 
-/** Lets go of a key that was tied to nothing: what is refused before its body was read is judged anew when it is sent again. */
+/** Releases a key that was tied to nothing: a request that was refused before its body was read is evaluated again on a repeat. */
 export async function releaseUnread(ctx: Ctx, key: string, claim: string): Promise<void> {
   const { organisationId, environment } = ctx.tenant
   await ctx.db.run(sql`
@@ -165,8 +162,8 @@ export async function releaseUnread(ctx: Ctx, key: string, claim: string): Promi
 }
 
 /**
- * Ties the key to the resource in the intent's own transaction. A claim whose lease ended and that a repeat took over ties nothing, and
- * its transaction is undone: of two requests with one key one takes effect, however slow the first one is.
+ * Ties the key to the resource in the intent's own transaction. A claim whose lease ended and that a repeat took over ties nothing, and its
+ * transaction is rolled back: of two requests with one key one takes effect, however slow the first one is.
  */
 export function leaseHandle(ctx: Pick<Ctx, 'tenant'>, request: IdempotentRequest, claim: string): IdempotencyHandle {
   return {
@@ -181,7 +178,7 @@ export function leaseHandle(ctx: Pick<Ctx, 'tenant'>, request: IdempotentRequest
   }
 }
 
-/** Ends a leased claim: the answer is stored, or the key is free again when the answer is one that is not kept. */
+/** Ends a leased claim: the response is stored, or the key is released if the response is not to be stored. */
 export async function finishLease(
   ctx: Ctx,
   request: IdempotentRequest,
@@ -203,12 +200,12 @@ export async function finishLease(
     where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key} and claim = ${claim}`)
 }
 
-/** Forgets what is older than a day; run now and then by the work role. */
+/** Deletes keys that are older than a day; run regularly by the work role. */
 export function sweepIdempotencyKeys(db: Queryable, now: Date): Promise<number> {
   return db.run(sql`delete from idempotency_keys where created_at < ${instantOf(now.getTime() - keptMs)}`)
 }
 
-/** A secret answer as it is stored. The fingerprint is sealed too: a body of few digits could be guessed from it. */
+/** A secret response as stored. The fingerprint is sealed too: a body of few digits could be guessed from it. */
 function sealedOf(ctx: Ctx, { key, fingerprint }: IdempotentRequest, { body }: StoredAnswer) {
   return {
     body: ctx.sealer.seal(body, sealContext(ctx, key)),
@@ -217,7 +214,7 @@ function sealedOf(ctx: Ctx, { key, fingerprint }: IdempotentRequest, { body }: S
 }
 
 function judge(ctx: Ctx, stored: Stored, request: IdempotentRequest): Claim {
-  if ((stored.sealed || request.isSecret === true) && stored.apiKeyId !== apiKeyOf(ctx))
+  if ((stored.sealed || request.isSecret === true) && stored.apiKeyId !== actorId(ctx.actor))
     throw failPlatform('idempotency-key-reused')
   const fingerprint = stored.sealed
     ? ctx.sealer.open(stored.fingerprint, fingerprintContext(ctx, request.key))
@@ -244,10 +241,6 @@ async function find(ctx: Ctx, db: Queryable, key: string): Promise<Stored | unde
     delete from idempotency_keys
     where organisation_id = ${ctx.tenant.organisationId} and environment = ${ctx.tenant.environment} and key = ${key} and created_at < ${oldest}`)
   return undefined
-}
-
-function apiKeyOf(ctx: Ctx): string {
-  return ctx.actor.kind === 'api-key' ? ctx.actor.apiKeyId : ctx.actor.kind
 }
 
 function sealContext(ctx: Ctx, key: string): string {

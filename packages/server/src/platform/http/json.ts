@@ -1,7 +1,7 @@
 import { parse as parseSafely } from 'secure-json-parse'
 import { failPlatform } from '../errors.ts'
 
-/** Levels of arrays and objects that a request body may nest. */
+/** Most levels of arrays and objects in a request body. */
 export const jsonDepthMax = 32
 
 const OPEN_BRACE = 0x7b
@@ -12,8 +12,8 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /**
- * Reads a JSON body. Depth is counted on the bytes before anything is built, so a deeply nested body costs nothing;
- * `__proto__` and `constructor.prototype` keys and bytes that are not UTF-8 are refused.
+ * Parses a JSON body. Depth is counted on the bytes before parsing, so a deeply nested body costs nothing; `__proto__` and
+ * `constructor.prototype` keys and bytes that are not UTF-8 are refused.
  */
 export function readJson(body: Uint8Array): unknown {
   if (depthOf(body) > jsonDepthMax) {

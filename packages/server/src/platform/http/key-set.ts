@@ -1,14 +1,14 @@
 import type { PublicPage } from './server.ts'
 
-/** An Ed25519 public key: its name, and its 32 bytes in base64url. */
+/** An Ed25519 public key: its id, and its 32 bytes in base64url. */
 export interface PublicKey {
   readonly kid: string
   readonly x: string
 }
 
 /**
- * The name that a signature of the service carries: a DID that anybody resolves over the web, and the key in it. Source:
- * did:web, section "Create (Register)": a port is written `%3A`, a path with colons.
+ * The key id of the service's signatures: a DID that anyone can resolve over the web, with the key as fragment. Source: did:web, section
+ * "Create (Register)": a port is written `%3A`, a path with colons.
  */
 export function keyIdOf(baseUrl: string, kid: string): string {
   return `${didOf(baseUrl)}#${kid}`
@@ -20,14 +20,14 @@ function didOf(baseUrl: string): string {
   return ['did:web', encodeURIComponent(host), ...path.map(encodeURIComponent)].join(':')
 }
 
-/** The keys that the service signs with, retired ones too, as a JSON Web Key Set and as the document of its DID. Read for each answer. */
+/** The service's signing keys, including retired ones, as a JSON Web Key Set and as its DID document. Read for each request. */
 export function keySetPages(baseUrl: string, listKeys: () => Promise<readonly PublicKey[]>): PublicPage[] {
   const didPage = pageOf('application/did+json', async () => didDocument(didOf(baseUrl), await listKeys()))
   const keySet = pageOf('application/jwk-set+json', async () => ({ keys: (await listKeys()).map(jwkOf) }))
   return [
     { path: '/.well-known/jwks.json', answer: keySet, crossOrigin: true },
     { path: '/.well-known/did.json', answer: didPage, crossOrigin: true },
-    // Where the base address has a path, the DID's document stands under that path and not under /.well-known.
+    // If the base URL has a path, the DID document is under that path and not under /.well-known.
     { path: '/did.json', answer: didPage, crossOrigin: true },
   ]
 }

@@ -21,32 +21,32 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-test('of a slow request and the repeat that took its key over, the repeat alone takes effect', async () => {
-  const asked = { key: 'slow', fingerprint: Buffer.alloc(32, 1) }
-  expect(await claimWithLease(ctx, asked, 'first')).toEqual({ kind: 'first' })
+test('of a slow request and the repeat that took over its key, only the repeat takes effect', async () => {
+  const requested = { key: 'slow', fingerprint: Buffer.alloc(32, 1) }
+  expect(await claimWithLease(ctx, requested, 'first')).toEqual({ kind: 'first' })
   await world.database.db.run(
     sql`update idempotency_keys set running_until = now() - interval '1 second' where key = 'slow'`,
   )
-  expect(await claimWithLease(ctx, asked, 'repeat')).toEqual({ kind: 'first' })
+  expect(await claimWithLease(ctx, requested, 'repeat')).toEqual({ kind: 'first' })
 
-  const overtaken = ctx.db.tx(async (tx) => {
+  const superseded = ctx.db.tx(async (tx) => {
     await tx.run(sql`create table effect_of_the_first ()`)
-    await leaseHandle(ctx, asked, 'first').commit(tx, 'wtx_1')
+    await leaseHandle(ctx, requested, 'first').commit(tx, 'wtx_1')
   })
-  await expect(overtaken).rejects.toMatchObject({ code: 'idempotency-in-progress' })
+  await expect(superseded).rejects.toMatchObject({ code: 'idempotency-in-progress' })
   const undone = sql`select 1 from pg_tables where tablename = 'effect_of_the_first'`
-  expect(await world.database.db.run(undone), 'what it did is undone').toBe(0)
+  expect(await world.database.db.run(undone), 'its effect is rolled back').toBe(0)
 
-  await ctx.db.tx((tx) => leaseHandle(ctx, asked, 'repeat').commit(tx, 'wtx_2'))
-  await finishLease(ctx, asked, 'first', { status: 201, headers: {}, body: Buffer.from('first') })
-  await finishLease(ctx, asked, 'repeat', { status: 201, headers: {}, body: Buffer.from('repeat') })
-  expect(await claimWithLease(ctx, asked, 'third')).toMatchObject({
+  await ctx.db.tx((tx) => leaseHandle(ctx, requested, 'repeat').commit(tx, 'wtx_2'))
+  await finishLease(ctx, requested, 'first', { status: 201, headers: {}, body: Buffer.from('first') })
+  await finishLease(ctx, requested, 'repeat', { status: 201, headers: {}, body: Buffer.from('repeat') })
+  expect(await claimWithLease(ctx, requested, 'third')).toMatchObject({
     kind: 'answered',
     answer: { body: Buffer.from('repeat') },
   })
 })
 
-test('a secret answer is stored sealed, and its key is repeated for nobody else, also before it has an answer', async () => {
+test('a secret response is stored sealed, and its key is replayed to no other API key, even before there is a response', async () => {
   const sent = { key: 'secret', fingerprint: Buffer.alloc(32, 2), isSecret: true }
   const by = (apiKeyId: `key_${string}`): Ctx => ({ ...ctx, actor: { kind: 'api-key', apiKeyId } })
   const [own, other] = [by('key_own'), by('key_other')]
@@ -62,7 +62,7 @@ test('a secret answer is stored sealed, and its key is repeated for nobody else,
   expect(await claimWithLease(own, sent, 'third')).toMatchObject({ answer: { body: Buffer.from('the secret') } })
 })
 
-test('a key that another API key took over is repeated for that one alone', async () => {
+test('a key that another API key took over is replayed to that one only', async () => {
   const sent = { key: 'taken', fingerprint: Buffer.alloc(32, 3), isSecret: true }
   const by = (apiKeyId: `key_${string}`): Ctx => ({ ...ctx, actor: { kind: 'api-key', apiKeyId } })
   await claimWithLease(by('key_own'), sent, 'first')

@@ -8,31 +8,34 @@ export interface RateLimit {
 export interface Admission {
   readonly admitted: boolean
   readonly remaining: number
-  /** Seconds until a token is there again; for Retry-After, at least 1 when refused. */
+  /** Seconds until a token is available; for Retry-After, at least 1 if refused. */
   readonly resetSeconds: number
 }
 
 const bucketsMax = 100_000
 
 /**
- * Token buckets in this process's memory, one per key or address. Several processes each keep their own, so the limit
- * of a deployment is the figure times its api processes; the oldest buckets are dropped beyond a bound, never refused.
+ * Token buckets in this process's memory, one per key, organization or address. A request takes as many tokens as it costs, by default 1. Each process has its own, so a deployment's limit is the figure times its
+ * api processes. Beyond a bound the oldest buckets are dropped, and never refused.
  */
-export function createLimiter(limit: RateLimit, clock: Clock): (who: string) => Admission {
+export function createLimiter(limit: RateLimit, clock: Clock): (who: string, cost?: number) => Admission {
   const buckets = new Map<string, { tokens: number; at: number }>()
-  return (who) => {
+  return (who, cost = 1) => {
     const now = clock.now().getTime()
     const bucket = buckets.get(who) ?? { tokens: limit.burst, at: now }
     const elapsedMs = Math.max(0, now - bucket.at)
     bucket.tokens = Math.min(limit.burst, bucket.tokens + (elapsedMs / 1000) * limit.perSecond)
     bucket.at = now
-    const admitted = bucket.tokens >= 1
-    if (admitted) bucket.tokens -= 1
+    // What costs more than the whole bucket is admitted when the bucket is full.
+    const price = Math.min(cost, limit.burst)
+    const admitted = bucket.tokens >= price
+    if (admitted) bucket.tokens -= price
     if (!buckets.has(who)) {
       if (buckets.size >= bucketsMax) buckets.delete(buckets.keys().next().value ?? '')
       buckets.set(who, bucket)
     }
-    const wait = bucket.tokens >= 1 ? 0 : (1 - bucket.tokens) / limit.perSecond
+    const wanted = admitted ? 1 : price
+    const wait = bucket.tokens >= wanted ? 0 : (wanted - bucket.tokens) / limit.perSecond
     return {
       admitted,
       remaining: Math.floor(bucket.tokens),

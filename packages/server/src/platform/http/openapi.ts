@@ -11,10 +11,10 @@ export interface ApiInfo {
   readonly description: string
 }
 
-/** What is sent to webhooks: the schema of each event type's payload. */
+/** The schema of each event type's payload, as sent to webhooks. */
 export type EventPayloads = Readonly<Record<string, z.ZodType>>
 
-/** The OpenAPI 3.1 document of these operations and of these events, made from the schemas that validate them. */
+/** The OpenAPI 3.1 document of these operations and events, generated from the schemas that validate them. */
 export function openApiDocument(
   operations: readonly Operation[],
   info: ApiInfo,
@@ -49,12 +49,12 @@ export function openApiDocument(
   }
 }
 
-/** A delivery to a webhook, whose body no one but its receiver reads: the schema is a promise. */
+/** A webhook delivery. Only its receiver reads the body, so the schema is a promise. */
 function eventOf(type: string, payload: z.ZodType): Json {
   const schema = {
     type: 'object',
     properties: {
-      eventId: { type: 'string', description: 'The same whenever the event is delivered again.' },
+      eventId: { type: 'string', description: 'Equal on every delivery of the event.' },
       type: { type: 'string', const: type },
       payload: schemaOf(payload, 'output'),
     },
@@ -69,8 +69,8 @@ function eventOf(type: string, payload: z.ZodType): Json {
       }),
       requestBody: { required: true, content: { 'application/json': { schema } } },
       responses: {
-        '2XX': { description: 'Taken. Anything else, or nothing within ten seconds, and it is delivered again.' },
-        410: { description: 'Nothing more is wanted; the webhook is turned off.' },
+        '2XX': { description: 'Received. Any other status, or none within ten seconds, and it is delivered again.' },
+        410: { description: 'The receiver wants no more deliveries; the webhook is disabled.' },
       },
     },
   }
@@ -79,11 +79,11 @@ function eventOf(type: string, payload: z.ZodType): Json {
 const deliveryHeaders = [
   [
     'X-Service-Signature',
-    'sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two with a comma during a rotation.',
+    'sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation.',
   ],
-  ['X-Service-Timestamp', 'When this attempt was made, in Unix seconds.'],
+  ['X-Service-Timestamp', 'Time of this attempt, in Unix seconds.'],
   ['webhook-id', 'The eventId (Standard Webhooks).'],
-  ['webhook-timestamp', 'When this attempt was made, in Unix seconds (Standard Webhooks).'],
+  ['webhook-timestamp', 'Time of this attempt, in Unix seconds (Standard Webhooks).'],
   ['webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
 ] as const
 
@@ -118,7 +118,7 @@ const idempotencyParameter: Json = {
   in: 'header',
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
-  description: 'Send the same key again to repeat a request safely; its answer is kept for 24 hours.',
+  description: 'Send the same key again to repeat a request safely; its response is stored for 24 hours.',
 }
 
 function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query'): Json[] {
@@ -145,7 +145,7 @@ function answersOf(operation: Operation): Json {
   return { [status]: usual, ...Object.fromEntries(others) }
 }
 
-/** An answer besides the usual one; of a stream it is bytes too, unless its status has no body. */
+/** A response besides the usual one; that of a stream is bytes too, unless its status has no body. */
 function otherAnswer(operation: Operation, status: number, schema: z.ZodType): Json {
   if (status === 304) return { ...success(operation, undefined), description: 'Not modified; no body.' }
   if (status === 204) return success(operation, undefined)
@@ -153,7 +153,7 @@ function otherAnswer(operation: Operation, status: number, schema: z.ZodType): J
   const answer = streamed(operation, operation.streamsOutput)
   if (status !== 206) return answer
   const headers = { ...Object(answer.headers), ...headerRefs(['Content-Range']) }
-  return { ...answer, description: 'The part that was asked for.', headers }
+  return { ...answer, description: 'The requested part.', headers }
 }
 
 function success(operation: Operation, output: z.ZodType | undefined): Json {
@@ -167,7 +167,7 @@ function success(operation: Operation, output: z.ZodType | undefined): Json {
   }
 }
 
-/** An answer that is bytes and not JSON. */
+/** A response of bytes, not JSON. */
 function streamed(operation: Operation, mediaType: string): Json {
   const content = { [mediaType]: { schema: { type: 'string', format: 'binary' } } }
   return { description: 'OK', headers: successHeaders(operation), content }
@@ -194,8 +194,8 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
 }
 
 /**
- * What the library says and a reader should not rely on: bounds that are only those of a JavaScript integer, and, in
- * answers, that no member may be added, which would make every new field a breaking change.
+ * Removes details of the library's schemas that a reader should not rely on: bounds that are only those of a JavaScript integer, and, in
+ * responses, that no member may be added, which would make every new field a breaking change.
  */
 function tidy(value: unknown, io: 'input' | 'output'): unknown {
   if (Array.isArray(value)) return value.map((inner) => tidy(inner, io))

@@ -14,6 +14,7 @@ export function publicPages(
   deps: Deps,
   operations: readonly Operation[],
   openApi: Readonly<Record<string, unknown>>,
+  isStopping: () => boolean = () => false,
 ): PublicPage[] {
   const errors = allErrors(operations)
   const document = JSON.stringify(openApi)
@@ -24,7 +25,7 @@ export function publicPages(
   }
   const pages: PublicPage[] = [
     { path: '/healthz', answer: () => json({ status: 'ok' }) },
-    { path: '/readyz', answer: () => readiness(deps) },
+    { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : readinessWithin(deps)) },
     {
       path: '/openapi.json',
       answer: () => ({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: document }),
@@ -52,13 +53,34 @@ function json(value: unknown, status = 200): RawAnswer {
 }
 
 const todoOf = {
-  behind: 'The database is a copy from before what was done last. Run: purser admin restored',
+  behind: 'The database is a copy without the latest changes. Run: purser admin restored',
   unknown: 'The marks of the witness cannot be read, beside the files or in WITNESS_DIR.',
 } as const
+
+/** Longest that readiness waits, so that a probe with a short timeout gets a 503 and not silence. */
+const readinessMsMax = 4_000
+
+async function readinessWithin(deps: Deps): Promise<RawAnswer> {
+  const late = Promise.withResolvers<RawAnswer>()
+  const timer = setTimeout(() => {
+    deps.log.warn('not ready: the database does not respond in time')
+    late.resolve(unavailable())
+  }, readinessMsMax)
+  try {
+    return await Promise.race([readiness(deps), late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function unavailable(): RawAnswer {
+  return json({ status: 'not-ready', database: 'unavailable', migrations: 'unknown' }, 503)
+}
 
 async function readiness(deps: Deps): Promise<RawAnswer> {
   try {
     if (await isMigrated(deps.db)) {
+      await deps.lookUpKey?.()
       const witness = await deps.witness.status()
       if (witness !== 'current')
         return json({ status: 'not-ready', database: witness, migrations: 'ok', todo: todoOf[witness] }, 503)
@@ -67,8 +89,8 @@ async function readiness(deps: Deps): Promise<RawAnswer> {
     }
     return json({ status: 'not-ready', database: 'ok', migrations: 'behind' }, 503)
   } catch (error) {
-    deps.log.warn({ err: error }, 'not ready: the database does not answer')
-    return json({ status: 'not-ready', database: 'unavailable', migrations: 'unknown' }, 503)
+    deps.log.warn({ err: error }, 'not ready: the database does not respond')
+    return unavailable()
   }
 }
 

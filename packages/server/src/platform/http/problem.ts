@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Problem } from '../errors.ts'
 import { failPlatform } from '../errors.ts'
 
-/** RFC 9457 problem record. Rooms add members of their own. */
+/** RFC 9457 problem record. Modules add members of their own. */
 export const ProblemRecord = z.looseObject({
   type: z.url(),
   title: z.string(),
@@ -12,18 +12,18 @@ export const ProblemRecord = z.looseObject({
   errors: z
     .array(z.object({ path: z.string(), message: z.string() }))
     .optional()
-    .meta({ description: 'Every fault of the request; path is a JSON Pointer.' }),
+    .meta({ description: 'All faults of the request; path is a JSON Pointer.' }),
   balances: z
     .array(
       z.object({
         token: z.string(),
         required: z.string(),
         available: z.string(),
-        held: z.string().optional().meta({ description: 'So much more waits until its sender is screened.' }),
+        held: z.string().optional().meta({ description: 'Additional amount that waits until its sender is screened.' }),
       }),
     )
     .optional()
-    .meta({ description: '`insufficient-balance`: what is missing, in whole tokens.' }),
+    .meta({ description: '`insufficient-balance`: the missing amounts, in whole tokens.' }),
   reason: z.string().nullable().optional().meta({ description: "The payment protocol's own code." }),
   limit: z.int().optional(),
   current: z.int().optional(),
@@ -32,7 +32,7 @@ export const ProblemRecord = z.looseObject({
 
 export const problemContentType = 'application/problem+json; charset=utf-8'
 
-/** The record that the caller sees: nothing of the cause is in it. */
+/** The record that the caller sees: it contains nothing of the cause. */
 export function problemRecord(problem: Problem, baseUrl: string, requestId: string): Record<string, unknown> {
   return {
     type: `${baseUrl}/problems/${problem.code}`,
@@ -49,10 +49,7 @@ export interface Fault {
   readonly message: string
 }
 
-/**
- * One 422 that names every fault. A fault whose schema gives its own problem code (`params.problem`) turns the record
- * into that code when all faults agree on it.
- */
+/** One 422 that lists all faults. If all faults have schemas with the same problem code (`params.problem`), the record has that code. */
 export function validationProblem(issues: readonly z.core.$ZodIssue[]): Problem {
   const errors: Fault[] = issues.flatMap(faultsOf).slice(0, 100)
   const codes = new Set(issues.map((issue) => (issue.code === 'custom' ? issue.params?.problem : undefined)))

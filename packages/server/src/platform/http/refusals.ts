@@ -5,10 +5,15 @@ import { isKept } from './idempotency.ts'
 type Json = Readonly<Record<string, unknown>>
 type PlatformCode = keyof typeof failPlatform.table
 
-/** What anybody may meet at any address, whatever stands there: some of it before it is known what was asked. */
+/** Errors that any address may return; some of them before the operation is known. */
 const anywhere: readonly PlatformCode[] = [
   'bad-request',
   'unauthorized',
+  'role-not-allowed',
+  'fresh-authentication-required',
+  'origin-not-allowed',
+  'environment-not-served',
+  'organisation-not-found',
   'request-timeout',
   'validation-error',
   'rate-limit-exceeded',
@@ -17,13 +22,13 @@ const anywhere: readonly PlatformCode[] = [
   'service-unavailable',
 ]
 
-/** Every refusal that an operation may answer: its room's and the platform's. */
+/** Every error that an operation may return: its module's and the platform's. */
 export function errorsOf(operation: Operation): ErrorTable {
   return {
     ...pick(anywhere),
-    // A name in the path that is longer than any, or that is no text, is no address at all.
+    // A name in the path that is too long, or is not valid text, is an unknown address.
     ...(operation.path.includes('{') ? pick(['not-found']) : {}),
-    // A body is read with every method but GET, whether the operation takes one or not.
+    // A body is read with every method except GET, whether the operation takes one or not.
     ...(operation.method === 'GET' ? {} : pick(['payload-too-large', 'unsupported-media-type'])),
     ...(operation.input === undefined ? {} : pick(['malformed-json'])),
     ...(operation.method === 'POST' ? pick(['idempotency-key-reused', 'idempotency-in-progress']) : {}),
@@ -31,7 +36,7 @@ export function errorsOf(operation: Operation): ErrorTable {
   }
 }
 
-/** The table of every refusal in the product: the platform's and all rooms'. */
+/** The table of all errors of the product: the platform's and all modules'. */
 export function allErrors(operations: readonly Operation[]): ErrorTable {
   return Object.assign({}, failPlatform.table, ...operations.map((operation) => errorsOf(operation))) as ErrorTable
 }
@@ -40,14 +45,14 @@ function pick(codes: readonly PlatformCode[]): ErrorTable {
   return Object.fromEntries(codes.map((code) => [code, failPlatform.table[code]]))
 }
 
-/** Refusals as OpenAPI has them: what an operation answers, and what several of them share, said once. */
+/** Errors in OpenAPI form: those of one operation, and the shared ones, each defined once. */
 export interface Refusals {
   of(operation: Operation): Json
   /** Call it after the last operation was described. */
   components(): { readonly responses: Json; readonly examples: Json }
 }
 
-/** Gathers the refusals of operations while they are described. */
+/** Collects the errors of operations while they are described. */
 export function createRefusals(): Refusals {
   const responses: Record<string, Json> = {}
   const examples = new Map<string, ErrorEntry>()
@@ -78,7 +83,7 @@ export function createRefusals(): Refusals {
   }
 }
 
-/** The code, and where rooms say different things by one code its status too. */
+/** The code; with its status too if modules use it for different errors. */
 function nameOf(known: ReadonlyMap<string, ErrorEntry>, code: string, entry: ErrorEntry): string {
   const isFree = (name: string): boolean => {
     const other = known.get(name)
@@ -86,7 +91,7 @@ function nameOf(known: ReadonlyMap<string, ErrorEntry>, code: string, entry: Err
   }
   const names = [code, `${code}.${entry.status}`, ...[2, 3, 4].map((count) => `${code}.${entry.status}.${count}`)]
   const name = names.find(isFree)
-  if (name === undefined) throw new Error(`too many rooms say different things by ${code}`)
+  if (name === undefined) throw new Error(`too many modules use ${code} for different errors`)
   return name
 }
 
@@ -115,29 +120,29 @@ function headersOf(entries: readonly [string, ErrorEntry][]): Json {
   }
 }
 
-/** Header fields that answers carry, each said once. */
+/** Header fields of responses, each defined once. */
 export const headerComponents = {
   'X-Request-Id': { schema: { type: 'string' }, description: 'Names this request in logs and problem records.' },
   RateLimit: {
     schema: { type: 'string' },
     description:
-      'What is left: `"default";r=<requests>;t=<seconds until there are more>` (draft-ietf-httpapi-ratelimit-headers).',
+      'The remaining requests: `"default";r=<requests>;t=<seconds until there are more>` (draft-ietf-httpapi-ratelimit-headers).',
   },
   'RateLimit-Policy': {
     schema: { type: 'string' },
     description:
-      'The limit: `"default";q=<requests>;w=<seconds>`, of the key, or of the address where there is no good key.',
+      'The limit: `"default";q=<requests>;w=<seconds>`, of the key, or of the address if there is no valid key.',
   },
   Link: { schema: { type: 'string' }, description: 'RFC 8288; rel="next" while more remain.' },
-  'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before trying again.' },
+  'Retry-After': { schema: { type: 'integer' }, description: 'Seconds to wait before a retry.' },
   'Idempotency-Replayed': {
     schema: { type: 'string', const: 'true' },
-    description: 'This is the answer of an earlier request with the same Idempotency-Key.',
+    description: 'This is the response to an earlier request with the same Idempotency-Key.',
   },
-  'WWW-Authenticate': { schema: { type: 'string' }, description: 'That a Bearer key is asked for (RFC 6750).' },
+  'WWW-Authenticate': { schema: { type: 'string' }, description: 'A Bearer key is required (RFC 6750).' },
   'Content-Range': {
     schema: { type: 'string' },
-    description: 'Which bytes these are, or how many there are (RFC 9110).',
+    description: 'The range of these bytes, or their total number (RFC 9110).',
   },
 } as const
 
@@ -146,5 +151,5 @@ export function headerRefs(names: readonly (keyof typeof headerComponents)[]): J
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-/** What every answer carries. */
+/** Headers that every response has. */
 export const answerHeaders: Json = headerRefs(['X-Request-Id', 'RateLimit', 'RateLimit-Policy'])

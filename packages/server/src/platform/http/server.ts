@@ -1,86 +1,62 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import type { Deps } from '../ctx.ts'
-import { failPlatform, Problem } from '../errors.ts'
+import { actorId, type Caller } from '../ctx.ts'
+import { failPlatform } from '../errors.ts'
+import { EventStreamResponse } from '../event-stream-response.ts'
 import type { RequestId } from '../ids.ts'
-import { Live } from '../live.ts'
-import type { Guest, GuestRequest, Operation } from '../operation.ts'
-import { Pour } from '../pour.ts'
-import { unstorableTexts } from '../wire.ts'
-import { type Identity, unauthorized } from './authenticate.ts'
-import {
-  callerOf,
-  callOperation,
-  makeCtx,
-  newRequestId,
-  problemAnswer,
-  type RawAnswer,
-  withRefusalMembers,
-} from './call.ts'
+import type { Operation } from '../operation.ts'
+import { ReusedBufferStream } from '../reused-buffer-stream.ts'
+import { type Admit, addressBlock, createAdmission } from './admission.ts'
+import { bodyBytesOf, createBodyBudget, type ReserveBody } from './body-budget.ts'
+import { callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer, withRefusalMembers } from './call.ts'
 import { refuseUnread } from './client-errors.ts'
-import { crossOriginHeaders, crossOriginMethods, preflightAnswer } from './cross-origin.ts'
-import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
-import { OpenLines } from './line.ts'
-import { pourInto } from './pouring.ts'
-import { limitBodySilence, limitBodyTime } from './slow-body.ts'
+import { limitConnections, type Trust } from './connections.ts'
+import {
+  crossOriginHeaders,
+  crossOriginMethods,
+  dashboardHeaders,
+  dashboardPreflight,
+  preflightAnswer,
+} from './cross-origin.ts'
+import { type HttpOptions, limitsDefault, type ServerLimits } from './http-options.ts'
+import { type Count, identify } from './identify.ts'
+import { libraryFaults } from './library-faults.ts'
+import type { PublicPage } from './public-page.ts'
+import { limitBodySilence, limitBodyTime, limitUnreadBody } from './slow-body.ts'
+import { OpenSseConnections } from './sse-connection.ts'
+import { writeStream } from './write-stream.ts'
 
-/** Bytes of a JSON request body. */
+/** Most bytes of a JSON request body. */
 export const bodyBytesMax = 1_048_576
 const bodyMsMax = 60_000
-/** Of any request, uploads of large files over slow lines among them. */
+/** Longest duration of any request, including uploads of large files over slow connections. */
 const requestMsMax = 12 * 3_600_000
 
-/** Connections that the system keeps until they are accepted. Of those beyond it the handshake is dropped and the caller waits, or is reset. */
+/** Connections that the system queues until they are accepted. Beyond that the handshake is dropped and the caller waits, or is reset. */
 const waitingConnectionsMax = 4_096
 
-/** An address that needs no key: health, documents, problem pages, and deliveries that carry a signature of their own. */
-export interface PublicPage {
-  readonly path: string
-  /** GET when left out. */
-  readonly method?: 'GET' | 'POST'
-  readonly answer: (params: Readonly<Record<string, string>>, request: PageRequest) => RawAnswer | Promise<RawAnswer>
-  /** Whether pages of any origin may read it. */
-  readonly crossOrigin?: true
-}
-
-/** What a page is given of a request: nothing of it is checked. */
-export interface PageRequest {
-  readonly headers: Readonly<Record<string, string | undefined>>
-  /** Byte for byte as it came. */
-  readonly body: Uint8Array
-}
-
-export interface HttpOptions {
-  readonly deps: Deps
-  readonly operations: readonly Operation[]
-  readonly pages: readonly PublicPage[]
-  readonly authenticate: (authorization: string | undefined) => Promise<Identity>
-  readonly keyLimit: RateLimit
-  readonly addressLimit: RateLimit
-  /** Whether X-Forwarded-For names the caller (behind a proxy of our own). */
-  readonly trustProxy: boolean
-  /**
-   * Milliseconds for a body that is read whole to arrive, and between two pieces of one that is read as it comes; a minute when
-   * left out.
-   */
-  readonly bodyMsMax?: number
-}
+export type { HttpOptions, ServerLimits } from './http-options.ts'
+export type { PageRequest, PublicPage } from './public-page.ts'
 
 export interface HttpServer {
   listen(port: number, host: string): Promise<{ port: number }>
-  /** Takes no new connections, lets every request under way finish, then resolves. */
+  /** Accepts no new connections, lets every request in progress finish, then resolves. */
   close(): Promise<void>
 }
 
-/** The HTTP server. The only file that knows which library serves it (docs/decisions/0002). */
+/** The HTTP server. The only file that depends on the HTTP library (docs/decisions/0002). */
 export function createHttpServer(options: HttpOptions): HttpServer {
-  const admit = createAdmission(options)
+  const limits = { ...limitsDefault, ...options.limits }
+  const admit = createAdmission(options, options.deps.clock)
+  const reserve = createBodyBudget(limits.bodiesBytesMax)
   const turnAway = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply =>
     refuse(options, request, reply, counted(admit, request, reply, error))
   const app = fastify({
     bodyLimit: bodyBytesMax,
-    trustProxy: options.trustProxy,
+    trustProxy: proxiesOf(options.trustProxy),
+    connectionTimeout: limits.silenceMsMax,
+    http: { headersTimeout: limits.headersMsMax, connectionsCheckingInterval: Math.min(5_000, limits.headersMsMax) },
     logger: false,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -96,7 +72,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  limitBodies(app, options, turnAway)
+  limitBodies(app, { ...options, silenceMsMax: limits.silenceMsMax }, turnAway)
   app.setErrorHandler((error, request, reply) => turnAway(request, reply, error))
   app.setNotFoundHandler((request, reply) => turnAway(request, reply, failPlatform('not-found')))
   let closing = false
@@ -104,17 +80,23 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     if (closing) reply.header('connection', 'close')
     done(null, payload)
   })
-  const lines = new OpenLines()
-  for (const page of options.pages) addPage(app, page, admit)
+  allowDashboard(app, options, admit)
+  // Before the body is read, which an unknown address does not need.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.is404) return turnAway(request, reply, failPlatform('not-found'))
+  })
+  const connections = new OpenSseConnections()
+  const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
+  const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
+  const context: RouteContext = { options, admit, reserve, trust, connections }
+  for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: Operation): boolean => operation.streamsInput !== undefined
-  for (const operation of options.operations.filter((one) => !isStreamed(one)))
-    addOperation(app, operation, { options, admit, lines })
+  for (const operation of options.operations.filter((one) => !isStreamed(one))) addOperation(app, operation, context)
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-    for (const operation of options.operations.filter(isStreamed))
-      addOperation(scope, operation, { options, admit, lines })
+    for (const operation of options.operations.filter(isStreamed)) addOperation(scope, operation, context)
   })
   return {
     async listen(port, host) {
@@ -124,8 +106,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     async close() {
       closing = true
-      await turns(receiveTurns)
-      lines.stop()
+      await waitTurns(receiveTurns)
+      connections.stop()
       await app.close()
     },
   }
@@ -133,7 +115,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
 
 function limitBodies(
   app: FastifyInstance,
-  { operations, bodyMsMax: msMax = bodyMsMax }: HttpOptions,
+  { operations, bodyMsMax: msMax = bodyMsMax, silenceMsMax }: HttpOptions & Pick<ServerLimits, 'silenceMsMax'>,
   turnAway: (request: FastifyRequest, reply: FastifyReply, error: unknown) => FastifyReply,
 ): void {
   const streamed = new Set(
@@ -142,10 +124,12 @@ function limitBodies(
       .map(({ method, path }) => `${method} ${urlOf(path)}`),
   )
   app.addHook('onRequest', (request, reply, done) => {
-    if (streamed.has(`${request.method} ${request.routeOptions.url}`)) limitBodySilence(request.raw, msMax)
+    limitUnreadBody(request.raw, reply.raw)
+    if (streamed.has(`${request.method} ${request.routeOptions.url}`))
+      limitBodySilence(request.raw, msMax, silenceMsMax)
     else
       limitBodyTime(request.raw, msMax, () => {
-        // What comes now is not read, so that nothing else can follow on the connection.
+        // The rest of the request is not read, so that nothing else can follow on the connection.
         reply.raw.once('finish', () => request.raw.destroy())
         if (!reply.sent) void turnAway(request, reply.header('connection', 'close'), failPlatform('request-timeout'))
         else request.raw.destroy()
@@ -154,148 +138,170 @@ function limitBodies(
   })
 }
 
+/** The library's form: a number is a count of proxies, each of which adds the address that it was called from. */
+function proxiesOf(
+  proxies: HttpOptions['trustProxy'],
+): boolean | string[] | ((address: string, hop: number) => boolean) {
+  if (typeof proxies === 'number') return (_, hop) => hop < proxies
+  return proxies === false ? false : [...proxies]
+}
+
 function urlOf(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
-/** Turns of the loop in which connections that wait are accepted and requests that were sent are read, so that none of them is cut. */
+/** Turns of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
 const receiveTurns = 3
 
-async function turns(count: number): Promise<void> {
+async function waitTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-interface Admit {
-  key(identity: Identity, reply: FastifyReply): void
-  address(request: FastifyRequest, reply: FastifyReply): void
-}
-
-function createAdmission(options: HttpOptions): Admit {
-  const byKey = createLimiter(options.keyLimit, options.deps.clock)
-  const byAddress = createLimiter(options.addressLimit, options.deps.clock)
-  const check = (limit: RateLimit, admission: Admission, reply: FastifyReply): void => {
-    reply.headers(rateLimitHeaders(limit, admission))
-    if (!admission.admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: admission.resetSeconds })
-  }
-  return {
-    key: (identity, reply) => check(options.keyLimit, byKey(identity.apiKeyId), reply),
-    address: (request, reply) => check(options.addressLimit, byAddress(request.ip), reply),
-  }
-}
-
 /**
- * What is turned away before anybody was counted counts for the address, and answers 429 when that had its share: whoever tries
- * addresses is no freer than whoever tries keys.
+ * Counts a refusal before authentication against the address, and returns 429 if that exceeded its limit: guessing paths is limited like
+ * guessing keys.
  */
 function counted(admit: Admit, request: FastifyRequest, reply: FastifyReply, error: unknown): unknown {
   if (reply.hasHeader('ratelimit')) return error
   try {
-    admit.address(request, reply)
+    admit.address(request.ip, reply)
     return error
   } catch (limited) {
     return limited
   }
 }
 
-/** Before anything else, so that a refusal can be read too. */
-const allowCrossOrigin = {
-  onRequest: async (_request: FastifyRequest, reply: FastifyReply): Promise<void> =>
-    void reply.headers(crossOriginHeaders),
+/** Set first, so that pages can read errors too. */
+async function allowCrossOrigin(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (!reply.hasHeader('access-control-allow-origin')) reply.headers(crossOriginHeaders)
+}
+
+/** Before the routes, so that the dashboard may read every answer, refusals included, and send its cookie. */
+function allowDashboard(app: FastifyInstance, { people }: HttpOptions, admit: Admit): void {
+  if (people === undefined) return
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.headers.origin !== people.origin) return
+    reply.headers(dashboardHeaders(people.origin))
+    if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return
+    admit.address(request.ip, reply)
+    return send(request, reply, dashboardPreflight)
+  })
 }
 
 function addPreflight(app: FastifyInstance, url: string, methods: readonly string[], admit: Admit): void {
   app.route({
     method: 'OPTIONS',
     url,
-    ...allowCrossOrigin,
+    onRequest: allowCrossOrigin,
     handler: (request, reply) => {
-      admit.address(request, reply)
+      admit.address(request.ip, reply)
       return send(request, reply, preflightAnswer(methods))
     },
   })
 }
 
-function addPage(app: FastifyInstance, page: PublicPage, admit: Admit): void {
+function addPage(app: FastifyInstance, page: PublicPage, { admit, reserve }: RouteContext): void {
+  const isLimited = page.isStatic !== true && page.path !== '/healthz' && page.path !== '/readyz'
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (isLimited) admit.address(request.ip, reply)
+    reserveBody(reserve, { request, reply, bytesMax: bodyBytesMax, owner: addressBlock(request.ip) })
+  }
   app.route({
     method: page.method ?? 'GET',
     url: page.path,
     bodyLimit: bodyBytesMax,
-    ...(page.crossOrigin === true && allowCrossOrigin),
+    onRequest: page.crossOrigin === true ? [allowCrossOrigin, onRequest] : onRequest,
     handler: async (request, reply) => {
-      if (page.path !== '/healthz' && page.path !== '/readyz') admit.address(request, reply)
-      const { headers, body } = rawRequest(request)
-      return send(request, reply, await page.answer(request.params as Record<string, string>, { headers, body }))
+      const requested = { ...rawRequest(request), address: request.ip }
+      return send(request, reply, await page.answer(request.params as Record<string, string>, requested))
     },
   })
 }
 
-function addOperation(app: FastifyInstance, operation: Operation, door: Door): void {
-  const { deps } = door.options
+function addOperation(app: FastifyInstance, operation: Operation, context: RouteContext): void {
+  const { admit, options, reserve, trust } = context
+  const { deps } = options
+  const callers = new WeakMap<FastifyRequest, Caller>()
+  const bytesMax = operation.streamsInput === undefined ? (operation.bodyBytesMax ?? bodyBytesMax) : 0
+  /** Admits the caller before the body is read. */
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const caller = await identifyCaller(operation, request, reply, context)
+    if (caller.actor.kind !== 'guest') trust(request.raw.socket)
+    // The body of a caller that disconnected meanwhile never ends.
+    if (request.raw.socket.destroyed) return reply.hijack()
+    reserveBody(reserve, { request, reply, bytesMax, owner: caller.tenant.organisationId })
+    callers.set(request, caller)
+  }
   app.route({
     method: operation.method,
     url: urlOf(operation.path),
     bodyLimit: operation.bodyBytesMax ?? bodyBytesMax,
-    ...(operation.guests !== undefined && allowCrossOrigin),
+    onRequest: operation.guests === undefined ? onRequest : [allowCrossOrigin, onRequest],
     handler: async (request, reply) => {
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
-      const caller = await identify(operation, request, reply, door)
+      const caller = callers.get(request)
+      if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(deps, caller, request.id as RequestId)
-      const asked = rawRequest(request)
-      const answer = withRefusalMembers(operation, asked, await callOperation(ctx, operation, asked))
+      const { organisationId } = caller.tenant
+      const charge = (cost: number): void => admit.cost({ id: actorId(caller.actor), organisationId }, cost, reply)
+      const requested = { ...rawRequest(request), charge }
+      const answer = withRefusalMembers(operation, requested, await callOperation(ctx, operation, requested))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
       if (deps.log.isLevelEnabled('debug'))
         deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
-      if (answer.body instanceof Live) return hold(request, reply, { ...answer, body: answer.body }, door.lines)
-      if (answer.body instanceof Pour) return pour(request, reply, { ...answer, body: answer.body }, door)
+      if (answer.body instanceof EventStreamResponse)
+        return sendEventStream(request, reply, { ...answer, body: answer.body }, context.connections)
+      if (answer.body instanceof ReusedBufferStream)
+        return sendReusedBuffer(request, reply, { ...answer, body: answer.body }, context)
       return send(request, reply, answer)
     },
   })
 }
 
-interface Door {
-  readonly options: HttpOptions
-  readonly admit: Admit
-  readonly lines: OpenLines
+/** Reserves memory for the body until the response has ended. */
+function reserveBody(
+  reserve: ReserveBody,
+  body: {
+    readonly request: FastifyRequest
+    readonly reply: FastifyReply
+    readonly bytesMax: number
+    readonly owner: string
+  },
+): void {
+  const bytes = bodyBytesOf(body.request.headers, body.bytesMax)
+  if (bytes > 0) body.reply.raw.once('close', reserve(body.owner, bytes))
 }
 
-/** Who calls: a guest where the operation takes guests and one shows himself, otherwise whoever's key it is. */
-async function identify(
+interface RouteContext {
+  readonly options: HttpOptions
+  readonly admit: Admit
+  readonly reserve: ReserveBody
+  readonly trust: Trust
+  readonly connections: OpenSseConnections
+}
+
+/** Identifies the caller and refuses one that may not make the call. Sets the rate-limit headers of the response. */
+function identifyCaller(
   operation: Operation,
   request: FastifyRequest,
   reply: FastifyReply,
-  { options, admit }: Door,
-): Promise<Guest> {
-  try {
-    const shown = guestRequest(request)
-    const isReadable = unstorableTexts([shown.params, shown.query]).length === 0
-    const guest = isReadable ? await operation.guests?.(options.deps, shown) : undefined
-    if (guest !== undefined) {
-      admit.address(request, reply)
-      return guest
-    }
-    const identity = await options.authenticate(request.headers.authorization)
-    admit.key(identity, reply)
-    refuseOtherOrganisation(operation, request, identity)
-    return callerOf(identity)
-  } catch (error) {
-    if (!(error instanceof Problem) || error.code !== 'rate-limit-exceeded') admit.address(request, reply)
-    throw error
-  }
-}
-
-function guestRequest(request: FastifyRequest): GuestRequest {
-  return {
+  { options, admit }: RouteContext,
+): Promise<Caller> {
+  const shown = {
+    method: request.method,
     params: request.params as Record<string, string>,
     query: request.query as Record<string, unknown>,
     headers: request.headers as Record<string, string | undefined>,
   }
-}
-
-function refuseOtherOrganisation(operation: Operation, request: FastifyRequest, identity: Identity): void {
-  if (operation.organisationInPath !== true) return
-  const { orgId } = request.params as { orgId?: string }
-  if (orgId !== identity.organisationId) throw unauthorized('wrong organisation')
+  const { ip } = request
+  const count: Count = {
+    caller: (id, organisationId) => admit.caller({ id, organisationId }, reply),
+    address: () => admit.address(ip, reply),
+    lookup: (credential) => admit.lookup(ip, credential, reply),
+    found: admit.found,
+  }
+  return identify(options, operation, shown, count)
 }
 
 function rawRequest(request: FastifyRequest): Parameters<typeof callOperation>[2] {
@@ -312,52 +318,55 @@ function rawRequest(request: FastifyRequest): Parameters<typeof callOperation>[2
 
 function send(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): FastifyReply {
   setHead(request, reply, answer)
-  if (answer.body instanceof Live) throw new Error('only an operation keeps its answer open')
+  if (answer.body instanceof EventStreamResponse) throw new Error('only an operation can keep its response open')
   if (answer.body instanceof Readable) return reply.send(answer.body)
   return reply.send(answer.body.length === 0 ? undefined : answer.body)
 }
 
-function setHead(request: FastifyRequest, reply: FastifyReply, { status, headers }: RawAnswer): void {
+function setHead(request: FastifyRequest, reply: FastifyReply, { status, headers, cookies = [] }: RawAnswer): void {
+  for (const cookie of cookies) reply.header('set-cookie', cookie)
   reply.code(status).headers({ ...headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
   if (headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
 }
 
 /**
- * Sends the head and hands the line over, past the library, which would keep a node stream and its listeners for each. The
- * connection ends with the answer, so that a server that stops waits for nobody.
+ * Sends the head and passes on the open response, bypassing the library, which would keep a node stream and its listeners for each. The
+ * connection ends with the response, so that a stopping server waits for nobody.
  */
-function hold(
+function sendEventStream(
   request: FastifyRequest,
   reply: FastifyReply,
-  answer: RawAnswer & { readonly body: Live },
-  lines: OpenLines,
+  answer: RawAnswer & { readonly body: EventStreamResponse },
+  connections: OpenSseConnections,
 ): FastifyReply {
   setHead(request, reply, answer)
   reply.header('connection', 'close')
   takeOver(reply, answer)
-  const line = lines.open(reply.raw, answer.body.closed)
+  const line = connections.open(reply.raw, answer.body.closed)
   answer.body.open(line)
-  if (lines.isStopping) line.end()
-  // Whoever left before the line was there is not announced again.
+  if (connections.isStopping) line.end()
+  // A caller that disconnected before the response was open is not reported again.
   if (reply.raw.destroyed) line.cut()
   return reply
 }
 
-/** Past the library too, which would make a memory of its own for each chunk. */
-function pour(
+/** Bypasses the library too, which would allocate memory for each chunk. */
+function sendReusedBuffer(
   request: FastifyRequest,
   reply: FastifyReply,
-  answer: RawAnswer & { readonly body: Pour },
-  { options: { deps }, lines }: Door,
+  answer: RawAnswer & { readonly body: ReusedBufferStream },
+  { options: { deps }, connections }: RouteContext,
 ): FastifyReply {
   setHead(request, reply, answer)
-  if (lines.isStopping) reply.header('connection', 'close')
+  if (connections.isStopping) reply.header('connection', 'close')
   takeOver(reply, answer)
   // A server that began to stop meanwhile waits for no other request on the connection.
   reply.raw.once('finish', () => {
-    if (lines.isStopping) request.raw.socket.end()
+    if (connections.isStopping) request.raw.socket.end()
   })
-  void pourInto(reply.raw, answer.body, (err) => deps.log.error({ err, requestId: request.id }, 'an answer broke off'))
+  void writeStream(reply.raw, answer.body, (err) =>
+    deps.log.error({ err, requestId: request.id }, 'a response broke off'),
+  )
   return reply
 }
 
@@ -367,15 +376,6 @@ function takeOver(reply: FastifyReply, { status }: RawAnswer): void {
     status,
     Object.entries(reply.getHeaders()).flatMap(([name, value]) => (value === undefined ? [] : [name, value])),
   )
-}
-
-const libraryFaults: Readonly<Record<string, Problem>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: failPlatform('payload-too-large'),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: failPlatform('bad-request'),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: failPlatform('unsupported-media-type'),
-  FST_ERR_BAD_URL: failPlatform('not-found'),
-  FST_ERR_MAX_PARAM_LENGTH: failPlatform('not-found'),
-  FST_ERR_ASYNC_CONSTRAINT: failPlatform('bad-request'),
 }
 
 function refuse(

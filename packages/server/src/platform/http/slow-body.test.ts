@@ -9,7 +9,7 @@ import { operation } from '../operation.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 import { limitBodySilence, limitBodyTime } from './slow-body.ts'
 
-/** Of the server here, whose senders stop in the middle: nothing is to come, so it may be as short as one likes. */
+/** Limit of the server in this test, whose senders stop in the middle: nothing more arrives, so it can be short. */
 const bodyMsMax = 50
 
 const guests = async () =>
@@ -21,6 +21,7 @@ const guests = async () =>
 const operations = [
   operation({
     id: 'toys.create',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'POST',
     path: '/toys',
     summary: 'Make a toy.',
@@ -31,6 +32,7 @@ const operations = [
   }),
   operation({
     id: 'toys.files.add',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'POST',
     path: '/toys/{id}/files',
     summary: 'Put a file into a toy.',
@@ -73,7 +75,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Sends a head and this much of a body, and no more; answers all that came back once the server has closed the connection. */
+/** Sends a head and this much of a body, and no more; returns the response once the server has closed the connection. */
 async function beginning(path: string, type: string, { body, sent }: { body: string; sent: number }): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
   socket.on('error', () => undefined)
@@ -90,34 +92,34 @@ async function beginning(path: string, type: string, { body, sent }: { body: str
 
 const named = JSON.stringify({ name: 'x'.repeat(100) })
 
-test('a JSON body that does not come to its end within the limit is answered 408 and its connection is cut', async () => {
+test('a JSON body that is not complete within the limit gets a 408 and its connection is cut', async () => {
   const answer = await beginning('/toys', 'application/json', { body: named, sent: 20 })
   expect(answer).toMatch(/^HTTP\/1\.1 408 /)
   expect(answer).toContain('/problems/request-timeout')
 })
 
-test('a body for an address that is not there is cut as soon', async () => {
-  expect(await beginning('/nowhere', 'application/json', { body: named, sent: 20 })).toMatch(/^HTTP\/1\.1 408 /)
+test('a request for an unknown address is refused without its body, which is cut as soon', async () => {
+  expect(await beginning('/nowhere', 'application/json', { body: named, sent: 20 })).toMatch(/^HTTP\/1\.1 404 /)
 })
 
-test('a body that is read as it comes is cut where nothing of it comes for the limit', async () => {
+test('a streamed body is cut if nothing of it arrives within the limit', async () => {
   const answer = await beginning('/toys/1/files', 'text/plain', { body: named, sent: 20 })
   expect(answer).not.toMatch(/^HTTP\/1\.1 2/)
 })
 
-/** A request whose head has come and whose body has not. */
+/** A request whose head has arrived and whose body has not. */
 function aRequest(contentLength: string | undefined): IncomingMessage {
   const request = new IncomingMessage(new net.Socket())
   if (contentLength !== undefined) request.headers['content-length'] = contentLength
   return request
 }
 
-/** The same where a byte of the body comes every tenth of a second. */
+/** A request of which a byte of the body arrives every tenth of a second. */
 function drip(request: IncomingMessage): NodeJS.Timeout {
   return setInterval(() => request.push('x'), 100)
 }
 
-test('dripping buys a body no time: it is refused at the limit and not a millisecond earlier', () => {
+test('a slow body gets no more time: it is refused at the limit and not a millisecond earlier', () => {
   vi.useFakeTimers()
   const refuse = vi.fn()
   const request = aRequest('1000')
@@ -129,7 +131,7 @@ test('dripping buys a body no time: it is refused at the limit and not a millise
   expect(refuse).toHaveBeenCalledOnce()
 })
 
-test('a body that has come, a connection that has gone and a request without a body leave no timer behind', () => {
+test('a complete body, a closed connection and a request without a body leave no timer', () => {
   vi.useFakeTimers()
   const [whole, gone, none] = [aRequest('1000'), aRequest('1000'), aRequest(undefined)]
   for (const request of [whole, gone, none]) limitBodyTime(request, 1_000, () => expect.unreachable('refused'))
@@ -139,12 +141,12 @@ test('a body that has come, a connection that has gone and a request without a b
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a body that is read as it comes may drip for as long as it likes, and its connection’s next request is not cut', () => {
+test('a streamed body may be slow for any time, and its connection’s next request is not cut', () => {
   vi.useFakeTimers()
   const request = aRequest('1000')
   limitBodySilence(request, 1_000)
-  expect(vi.getTimerCount(), 'nothing measures the whole of it').toBe(0)
-  expect(request.socket.timeout, 'Node measures the silence on the connection').toBe(1_000)
+  expect(vi.getTimerCount(), 'the total time is not limited').toBe(0)
+  expect(request.socket.timeout, 'Node limits the idle time of the connection').toBe(1_000)
   request.emit('end')
   request.socket.emit('timeout')
   expect([request.socket.timeout, request.destroyed]).toEqual([0, false])

@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /**
- * Calls `refuse` where a request's body is not there whole within `msMax`: a sender that drips holds a connection and what has
- * come of the body. A request without a body costs nothing.
+ * Calls `refuse` if a request's body is not complete within `msMax`: a slow sender occupies a connection and the memory of the received
+ * part. A request without a body costs nothing.
  */
 export function limitBodyTime(request: IncomingMessage, msMax: number, refuse: () => void): void {
   const { headers } = request
@@ -15,12 +15,24 @@ export function limitBodyTime(request: IncomingMessage, msMax: number, refuse: (
 }
 
 /**
- * Cuts the connection of a body that is read as it comes where nothing of it came for `msMax`. How long the whole of it takes is
- * the sender's affair: a gigabyte over a slow line takes an hour.
+ * Cuts the connection of a streamed body if nothing of it arrives for `msMax`. The total time is not limited: a gigabyte over a slow
+ * connection takes an hour. Once the body has ended, the connection may be silent for `afterMs` (0: for any time).
  */
-export function limitBodySilence(request: IncomingMessage, msMax: number): void {
+export function limitBodySilence(request: IncomingMessage, msMax: number, afterMs = 0): void {
   const cut = (): void => void request.destroy()
   request.setTimeout(msMax, cut)
-  // The answer may take longer than that, and the connection's next request has limits of its own.
-  request.once('end', () => request.setTimeout(0).off('timeout', cut))
+  // The response may take longer than that, and the connection's next request has its own limits.
+  request.once('end', () => request.setTimeout(afterMs).off('timeout', cut))
+}
+
+/** How long a body may still arrive after its request was answered, so that its sender receives the answer and not a reset. */
+const lingerMs = 1_000
+
+/** Cuts the connection of a request whose body is not complete soon after the response was sent. */
+export function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+  response.once('finish', () => {
+    if (request.complete) return
+    const timer = setTimeout(() => request.destroy(), lingerMs)
+    request.once('close', () => clearTimeout(timer))
+  })
 }

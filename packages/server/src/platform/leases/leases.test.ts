@@ -4,12 +4,12 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Db, openDb, sql } from '../db/db.ts'
 import { createLog } from '../log.ts'
 import { systemRandom } from '../random.ts'
-import { holdLeases, type Leases } from './leases.ts'
+import { keepLeases, type Leases } from './leases.ts'
 import {
   fencedTx,
-  type HeldLeases,
   insertShares,
   isUnder,
+  type LeaseSet,
   releaseLeases,
   renewLeases,
   type Share,
@@ -30,7 +30,7 @@ afterAll(() => database?.drop())
 
 let scopes = 0
 
-/** Shares of a scope of their own, that nobody holds. */
+/** Shares of a new scope without a holder. */
 async function aScope(count = 2): Promise<{ readonly scope: string; readonly shares: readonly Share[] }> {
   scopes += 1
   const scope = `toy/${scopes}`
@@ -39,20 +39,20 @@ async function aScope(count = 2): Promise<{ readonly scope: string; readonly sha
   return { scope, shares }
 }
 
-async function take(shares: readonly Share[], ownerToken: string, leaseMs = 60_000): Promise<HeldLeases> {
+async function take(shares: readonly Share[], ownerToken: string, leaseMs = 60_000): Promise<LeaseSet> {
   const leases = await takeLeases(database.db, shares, { ownerToken, leaseMs })
   return { scope: shares[0]?.scope ?? '', ownerToken, leaseMs, leases }
 }
 
-/** Lets the leases of a scope end, as time does. */
+/** Expires the leases of a scope. */
 const expire = (scope: string) =>
   database.db.run(sql`update leases set until = clock_timestamp() - interval '1 ms' where scope = ${scope}`)
 
-/** A process that holds leases by itself, on connections of its own. */
+/** A process that holds leases, with its own connections. */
 function aHolder(shares: readonly Share[], leaseMs: number): Leases & { readonly db: Db; readonly taken: string[] } {
   const db = openDb({ url: database.url, connectionsMax: 2, log })
   const taken: string[] = []
-  const leases = holdLeases({
+  const leases = keepLeases({
     deps: { db, random: systemRandom, log },
     shares,
     leaseMs,
@@ -66,12 +66,12 @@ function aHolder(shares: readonly Share[], leaseMs: number): Leases & { readonly
 }
 
 /** Whether a statement that is fenced by these leases has an effect. */
-async function isLetThrough(held: HeldLeases, shard = 0): Promise<boolean> {
+async function isLetThrough(held: LeaseSet, shard = 0): Promise<boolean> {
   const rows = await database.db.many(z.object({}), sql`select 1 as one where ${isUnder(held, sql`${shard}::integer`)}`)
   return rows.length === 1
 }
 
-test('of any number of takers at one instant one has each share, and the others have none', async () => {
+test('of any number of concurrent takers each share has one, and the others have none', async () => {
   const { shares } = await aScope(4)
   const all = await Promise.all(Array.from({ length: 10 }, (_, index) => take(shares, `taker-${index}`)))
   const taken = all.flatMap(({ leases }) => leases.map(({ shard }) => shard))
@@ -89,7 +89,7 @@ test('a statement under a lease has no effect after its end, after another holde
   expect([await isLetThrough(first), await isLetThrough(second)]).toEqual([false, true])
 })
 
-test('a lease that ended is not renewed, even where nobody took it: whoever slept takes it anew', async () => {
+test('an expired lease is not renewed, even if nobody took it: its holder must take it again', async () => {
   const { scope, shares } = await aScope(1)
   const first = await take(shares, 'first')
   await expire(scope)
@@ -99,10 +99,10 @@ test('a lease that ended is not renewed, even where nobody took it: whoever slep
   expect([await isLetThrough(first), await isLetThrough(again)]).toEqual([false, true])
 })
 
-test('an epoch that is given twice, as after an asynchronous fail-over, lets only the holder through whose token the row has', async () => {
+test('an epoch that is assigned twice, as after an asynchronous fail-over, admits only the holder whose token is in the row', async () => {
   const { scope, shares } = await aScope(1)
   const before = await take(shares, 'before the fail-over')
-  // The standby never got the first taking: it gives the same epoch to another.
+  // The standby lacks the first lease: it assigns the same epoch to another.
   await database.db.run(sql`update leases set epoch = epoch - 1, until = '-infinity' where scope = ${scope}`)
   const after = await take(shares, 'after it')
   expect(after.leases.map(({ epoch }) => epoch)).toEqual(before.leases.map(({ epoch }) => epoch))
@@ -124,12 +124,12 @@ test('nobody takes a share while a transaction under its lease is open; renewing
   expect((await take(shares, 'second')).leases).toHaveLength(1)
 })
 
-test('a holder keeps what it has for many times its length, and a stopped one leaves it at once', async () => {
+test('a holder keeps its shares for many times the lease length, and a stopped one releases them immediately', async () => {
   const { scope, shares } = await aScope(3)
   const first = aHolder(shares, 300)
-  await expect.poll(() => first.held(scope).leases.length).toBe(3)
+  await expect.poll(() => first.leasesOf(scope).leases.length).toBe(3)
   const second = aHolder(shares, 300)
-  const epochs = first.held(scope).leases
+  const epochs = first.leasesOf(scope).leases
   const { until } = await database.db.one(
     z.object({ until: z.date() }),
     sql`select clock_timestamp() + interval '1500 ms' as until`,
@@ -137,15 +137,15 @@ test('a holder keeps what it has for many times its length, and a stopped one le
   const isPast = () =>
     database.db.one(z.object({ past: z.boolean() }), sql`select clock_timestamp() > ${until} as past`)
   await expect.poll(isPast, { timeout: 5_000 }).toEqual({ past: true })
-  expect(first.held(scope).leases).toEqual(epochs)
+  expect(first.leasesOf(scope).leases).toEqual(epochs)
   expect(second.taken).toEqual([])
   const begun = performance.now()
   await first.stop()
-  await expect.poll(() => second.held(scope).leases.length, { interval: 10 }).toBe(3)
+  await expect.poll(() => second.leasesOf(scope).leases.length, { interval: 10 }).toBe(3)
   expect(performance.now() - begun).toBeLessThan(300)
 })
 
-test('a holder whose host vanished in the middle of a transaction, its connection still open, is replaced when its lease ends', async () => {
+test('a holder whose host vanished in the middle of a transaction, with its connection still open, is replaced when its lease ends', async () => {
   const { scope, shares } = await aScope(2)
   const leaseMs = 1_500
   const begun = performance.now()
@@ -158,7 +158,7 @@ test('a holder whose host vanished in the middle of a transaction, its connectio
     await never.promise
   }).catch(() => undefined)
   const second = aHolder(shares, leaseMs)
-  await expect.poll(() => second.held(scope).leases.length, { timeout: 10_000, interval: 10 }).toBe(2)
+  await expect.poll(() => second.leasesOf(scope).leases.length, { timeout: 10_000, interval: 10 }).toBe(2)
   const tookMs = performance.now() - begun
   expect(tookMs, 'not before the end of the lease').toBeGreaterThan(leaseMs - 50)
   expect(tookMs, 'as soon as it ends').toBeLessThan(leaseMs + 700)
@@ -166,7 +166,7 @@ test('a holder whose host vanished in the middle of a transaction, its connectio
   await dying
 })
 
-test('the rows of leases are as many as the shares, however often they change hands', async () => {
+test('there are as many rows of leases as shares, however often they change holders', async () => {
   const { scope, shares } = await aScope(8)
   for (let turn = 0; turn < 20; turn++) {
     await take(shares, `holder-${turn}`)

@@ -2,9 +2,9 @@ import { bytesToHex } from '@purser/protocol'
 import type { Deps } from '../ctx.ts'
 import { startLoop } from '../work/loop.ts'
 import {
-  type HeldLeases,
   insertShares,
   type Lease,
+  type LeaseSet,
   readNextEnd,
   releaseLeases,
   renewLeases,
@@ -15,7 +15,7 @@ import {
 export interface LeaseOptions {
   readonly deps: Pick<Deps, 'db' | 'random' | 'log'>
   readonly shares: readonly Share[]
-  /** How long a holder that cannot be reached keeps its shares. */
+  /** How long an unreachable holder keeps its shares. */
   readonly leaseMs: number
   /** Called when shares of the scope were taken. */
   readonly onTaken: (scope: string) => void
@@ -24,28 +24,28 @@ export interface LeaseOptions {
 /** The shares that this process works on. */
 export interface Leases {
   /**
-   * Those of the scope that it has, as far as it knows: none once it could not renew them for their length, as after a pause of the process.
-   * What is written under them is fenced by the rows.
+   * The leases of the scope that this process believes it has: none once it could not renew them for their length, as after a pause of the
+   * process. Writes under them are fenced by the rows.
    */
-  held(scope: string): HeldLeases
-  /** Ends them at once. What works under them has ended before. */
+  leasesOf(scope: string): LeaseSet
+  /** Releases them immediately. Work under them must have ended before. */
   stop(): Promise<void>
 }
 
-/** After the end of another's lease, so that the database's clock has passed it. */
+/** Delay after the end of another process's lease, so that the database's clock has passed it. */
 const afterEndMs = 20
 const failureMs = 500
 
 /**
- * Takes every share that no process holds, renews its leases every third of their length, and takes those of a process that went away as soon
- * as they end. Nothing here waits for a connection of that process to fail. One statement renews all, however many shares there are.
+ * Takes every share without a holder, renews its leases every third of their length, and takes expired leases of other processes as soon as
+ * they end. It does not depend on a failing connection of those processes. One statement renews all leases, however many shares there are.
  */
-export function holdLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Leases {
+export function keepLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Leases {
   const { db, log } = deps
   const ownerToken = bytesToHex(deps.random.bytes(16))
   let leases: readonly Lease[] = []
   let areRowsThere = false
-  /** Until when the leases last certainly, by a clock that nobody sets. */
+  /** Until when the leases are certainly valid, by a monotonic clock. */
   let endsAtMs = 0
 
   const takeFree = async (): Promise<number> => {
@@ -80,7 +80,7 @@ export function holdLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
     run: async () => Math.min(await turn(), leaseMs / 3),
   })
   return {
-    held(scope) {
+    leasesOf(scope) {
       const current = performance.now() < endsAtMs ? leases.filter((lease) => lease.scope === scope) : []
       return { scope, ownerToken, leaseMs, leases: current }
     },

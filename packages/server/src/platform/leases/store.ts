@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../db/db.ts'
 
-/** A share of some work. Its name never changes, so that the rows of a scope are as many as it has shards, whatever it works on. */
+/** A share of some work. Its name never changes, so that a scope has as many rows as shards. */
 export interface Share {
   readonly scope: string
   readonly shard: number
@@ -12,10 +12,10 @@ export interface Lease extends Share {
   readonly epoch: bigint
 }
 
-/** Leases of one scope under which a piece of work began. What it writes later is refused if they are lost by then. */
-export interface HeldLeases {
+/** Leases of one scope under which a piece of work began. Its later writes are refused if the leases are lost by then. */
+export interface LeaseSet {
   readonly scope: string
-  /** Random for each holder: after an asynchronous fail-over of the database an epoch can be given twice. */
+  /** Random for each holder: after an asynchronous fail-over of the database an epoch can be assigned twice. */
   readonly ownerToken: string
   readonly leaseMs: number
   readonly leases: readonly Lease[]
@@ -28,7 +28,7 @@ interface Holder {
 
 const LeaseRow = z.object({ scope: z.string(), shard: z.number(), epoch: z.bigint() })
 
-/** Makes the rows of these shares where they are missing, held by nobody. */
+/** Inserts the missing rows of these shares, without a holder. */
 export async function insertShares(db: Queryable, shares: readonly Share[]): Promise<void> {
   await db.run(sql`
     insert into leases (scope, shard, epoch, owner_token, until)
@@ -36,8 +36,8 @@ export async function insertShares(db: Queryable, shares: readonly Share[]): Pro
 }
 
 /**
- * Takes those of the shares whose lease has ended by the database's clock. One that a statement of its last holder still locks is passed over:
- * it is free when that transaction has ended.
+ * Takes those shares whose lease has ended by the database's clock. One that a statement of its last holder still locks is skipped: it is
+ * free when that transaction has ended.
  */
 export function takeLeases(db: Queryable, shares: readonly Share[], { ownerToken, leaseMs }: Holder): Promise<Lease[]> {
   return db.many(
@@ -52,7 +52,9 @@ export function takeLeases(db: Queryable, shares: readonly Share[], { ownerToken
   )
 }
 
-/** Prolongs leases; returns those that were still the holder's. One that has ended is not prolonged, though nobody took it: it is taken anew. */
+/**
+ * Renews leases; returns those that were still the holder's. An expired one is not renewed, even if nobody took it: it must be taken again.
+ */
 export function renewLeases(
   db: Queryable,
   leases: readonly Lease[],
@@ -68,14 +70,14 @@ export function renewLeases(
   )
 }
 
-/** Ends leases at once, so that another process need not wait for their end. */
+/** Releases leases immediately, so that another process need not wait for their end. */
 export async function releaseLeases(db: Queryable, leases: readonly Lease[], ownerToken: string): Promise<void> {
   await db.run(sql`
     update leases l set until = '-infinity' from ${given(leases)} as mine (scope, shard, epoch)
     where l.scope = mine.scope and l.shard = mine.shard and l.epoch = mine.epoch and l.owner_token = ${ownerToken}`)
 }
 
-/** In how many milliseconds the first of these leases of other holders ends, unless it is prolonged; undefined without any. */
+/** Milliseconds until the first of these leases of other holders ends, unless it is renewed; undefined without any. */
 export async function readNextEnd(db: Queryable, shares: readonly Share[]): Promise<number | undefined> {
   const { ms } = await db.one(
     z.object({ ms: z.number().nullable() }),
@@ -87,21 +89,21 @@ export async function readNextEnd(db: Queryable, shares: readonly Share[]): Prom
 }
 
 /**
- * The fence, for the `where` of a statement: whether the row whose shard this expression is falls under one of the leases. The lease is then
- * locked until the transaction ends: it can be renewed, and nobody can take it before the transaction's effects are visible.
+ * The fence, for the `where` of a statement: whether the row with this shard is under one of the leases. The lease is then locked until the
+ * transaction ends: it can be renewed, and nobody can take it before the transaction's effects are visible.
  */
-export function isUnder({ scope, ownerToken, leases }: HeldLeases, shard: Sql): Sql {
+export function isUnder({ scope, ownerToken, leases }: LeaseSet, shard: Sql): Sql {
   return sql`exists (
-    select from leases held where held.scope = ${scope} and held.shard = ${shard} and held.owner_token = ${ownerToken}
-      and (held.shard, held.epoch) in (select * from unnest(${leases.map((lease) => lease.shard)}::integer[], ${leases.map(({ epoch }) => epoch)}::bigint[]))
-      and held.until > clock_timestamp() for key share)`
+    select from leases leased where leased.scope = ${scope} and leased.shard = ${shard} and leased.owner_token = ${ownerToken}
+      and (leased.shard, leased.epoch) in (select * from unnest(${leases.map((lease) => lease.shard)}::integer[], ${leases.map(({ epoch }) => epoch)}::bigint[]))
+      and leased.until > clock_timestamp() for key share)`
 }
 
 /**
- * Runs work whose statements are fenced in one transaction. A process whose host is gone in the middle locks its leases and rows for half a
- * lease at most, so that whoever takes them waits for nothing else.
+ * Runs work with fenced statements in one transaction. A process whose host fails in the middle keeps its leases and rows locked for at
+ * most half a lease, so that the next holder waits for nothing else.
  */
-export function fencedTx<T>(db: Db, { leaseMs }: HeldLeases, work: (tx: Tx) => Promise<T>): Promise<T> {
+export function fencedTx<T>(db: Db, { leaseMs }: LeaseSet, work: (tx: Tx) => Promise<T>): Promise<T> {
   return db.tx(work, { idleMsMax: leaseMs / 2 })
 }
 

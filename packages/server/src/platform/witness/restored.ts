@@ -6,11 +6,11 @@ import { findNewestMark, isBefore, type Marks, nameOf } from './witness.ts'
 export interface RestoreOptions extends Auditing {
   readonly db: Db
   readonly marks: Marks
-  /** Begin a generation even where the database is not behind: whoever restored it restored the marks with it. */
+  /** Begin a generation even if the database is not behind: the marks were restored with it. */
   readonly isForced: boolean
-  /** How far every sequence is moved. */
+  /** Increment of every sequence. */
   readonly sequenceGap: number
-  /** Moves what else must not be given twice, in the same transaction; returns what the log says of it. */
+  /** Moves other values that must not be assigned twice, in the same transaction; returns the details for the log. */
   readonly move: (tx: Tx) => Promise<Readonly<Record<string, unknown>>>
 }
 
@@ -20,9 +20,9 @@ export type RestoreOutcome =
   | { readonly outcome: 'restored'; readonly generation: number; readonly details: Readonly<Record<string, unknown>> }
 
 /**
- * Takes a restored database into service: moves whatever it would give a second time, and begins a generation, in which every lane is compared
- * with the chain before it plans. Harmless twice: the second time the database is current. Killed after its commit, it has done everything;
- * the generation's first mark is then made by the service.
+ * Puts a restored database into service: moves everything that it would assign a second time, and begins a generation, in which every lane
+ * is compared with the chain before it plans. Idempotent: the second time the database is current. If it is killed after its commit, it is
+ * complete; the service then makes the generation's first mark.
  */
 export async function takeIntoService(options: RestoreOptions): Promise<RestoreOutcome> {
   const { db, marks, clock, isForced, sequenceGap, move } = options

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
 
-/** A point in what a deployment did. Marks are ordered by generation, then by counter. */
+/** A point in the history of a deployment. Marks are ordered by generation, then by counter. */
 export interface Mark {
-  /** How many restores came before. */
+  /** Number of previous restores. */
   readonly generation: number
   readonly counter: bigint
 }
 
 const State = z.object({ deployment: z.string(), generation: z.number(), counter: z.bigint() })
-/** What the database says of itself. */
+/** The state that the database records. */
 export type WitnessState = z.output<typeof State>
 
 /** Undefined in a database that was never served. */
@@ -21,12 +21,12 @@ export async function findState(db: Queryable): Promise<WitnessState | undefined
   return isThere ? db.maybeOne(State, sql`select deployment, generation, counter from witness_state`) : undefined
 }
 
-/** Gives a database that was never served its name; one that has a name keeps it. */
+/** Names a database that was never served; an existing name is kept. */
 export async function insertState(db: Queryable, deployment: string): Promise<void> {
   await db.run(sql`insert into witness_state (deployment) values (${deployment}) on conflict do nothing`)
 }
 
-/** Takes the next mark. Whatever was committed before is in every copy of the database that has this mark. */
+/** Takes the next mark. Everything committed before it is in every copy of the database that has this mark. */
 export function advanceState(db: Queryable): Promise<WitnessState> {
   return db.one(State, sql`update witness_state set counter = counter + 1 returning deployment, generation, counter`)
 }
@@ -43,7 +43,7 @@ export async function markRestored(tx: Tx, { generation, counter }: Mark, now: D
   )
 }
 
-/** Moves every sequence of the database forward by so much, or to its end; returns how many there are. */
+/** Moves every sequence of the database forward by this gap, or to its end; returns how many there are. */
 export async function moveSequences(tx: Tx, gap: number): Promise<number> {
   const rows = await tx.many(
     z.object({ moved: z.bigint() }),

@@ -31,7 +31,7 @@ beforeEach(async () => {
 })
 afterAll(() => database?.drop())
 
-/** A process of the deployment, as it has just connected. */
+/** A process of the deployment that has just connected. */
 async function aProcess(own: Marks = marks) {
   const witness = createWitness({ marks: own, clock: systemClock, log })
   witness.open(database.db)
@@ -39,7 +39,7 @@ async function aProcess(own: Marks = marks) {
   return witness
 }
 
-/** The database as it is when a copy from before takes its place. */
+/** Replaces the database with an earlier copy. */
 async function goBackTo(counter: bigint): Promise<void> {
   await database.db.run(sql`update witness_state set counter = ${counter}`)
 }
@@ -61,7 +61,7 @@ test('a database that was never served is current, and so is one with all its ma
   expect(await (await aProcess()).status()).toBe('current')
 })
 
-test('a database that is one mark behind is refused by every process, until it was taken into service', async () => {
+test('a database that is one mark behind is refused by every process, until it is put into service', async () => {
   const witness = await aProcess()
   await witness.cover()
   await witness.cover()
@@ -82,7 +82,7 @@ test.each([
   [5, 0n],
   [5, 3n],
   [5, 4n],
-])('a process whose database goes back under it, after %i marks to %i, covers nothing more', async (covered, to) => {
+])('a process whose database goes back, after %i marks to %i, covers nothing more', async (covered, to) => {
   const witness = await aProcess()
   for (let count = 0; count < covered; count++) await witness.cover()
   await goBackTo(to)
@@ -90,7 +90,7 @@ test.each([
   expect(witness.isCurrent()).toBe(false)
 })
 
-test('the process of an old primary covers nothing once another copy was taken into service', async () => {
+test('the process of an old primary covers nothing once another copy was put into service', async () => {
   const old = await aProcess()
   await old.cover()
   const before = await findState(database.db)
@@ -99,7 +99,7 @@ test('the process of an old primary covers nothing once another copy was taken i
   await expect(old.cover()).rejects.toThrow(refused)
 })
 
-test('a thousand calls of two processes at once make far fewer marks, none twice, and leave one or two', async () => {
+test('a thousand concurrent calls of two processes make far fewer marks, none twice, and leave one or two', async () => {
   const processes = [await aProcess(), await aProcess()]
   const made: string[] = []
   const counting = {
@@ -118,14 +118,14 @@ test('a thousand calls of two processes at once make far fewer marks, none twice
   expect(await processes[0]?.status()).toBe('current')
 })
 
-test('what was committed before a call is in every copy that is not behind the mark of the call', async () => {
+test('everything committed before a call is in every copy that is not behind the mark of the call', async () => {
   const witness = await aProcess()
   await database.db.run(sql`create table covered (id integer)`)
   const states: bigint[] = []
   const watching = {
     ...marks,
     async create(...of: [string, string]) {
-      // A copy that has this mark's counter: it must have the row too.
+      // A copy with this mark's counter must have the row too.
       const { count, counter } = await seen()
       expect(count).toBe(states.length + 1)
       states.push(counter)
@@ -146,7 +146,7 @@ test('what was committed before a call is in every copy that is not behind the m
   }
 })
 
-test('marks that are gone stop a database that had some; marks that cannot be read stop it until they can', async () => {
+test('missing marks stop a database that had some; unreadable marks stop it until they can be read', async () => {
   const witness = await aProcess()
   await witness.cover()
   let isBroken = true
@@ -174,7 +174,7 @@ test('a mark that cannot be made covers nothing, and the next one does', async (
   expect(await (await aProcess()).status()).toBe('current')
 })
 
-test('taking into service moves every sequence', async () => {
+test('putting a database into service moves every sequence', async () => {
   const next = () => database.db.one(z.object({ next: z.bigint() }), sql`select nextval('screening_tickets') as next`)
   const { next: before } = await next()
   await (await aProcess()).cover()

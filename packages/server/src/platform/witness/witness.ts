@@ -7,44 +7,44 @@ import type { Random } from '../random.ts'
 import { advanceState, findState, insertState, type Mark, type WitnessState } from './store.ts'
 
 /**
- * Small named marks outside the database, where no restore of the database reaches them. Any number of processes write there at once.
- * Whatever the storage fails in is thrown.
+ * Small named marks outside the database, out of reach of its restores. Any number of processes write there concurrently. Failures of the
+ * storage are thrown.
  */
 export interface Marks {
   /** The names of a deployment's marks, in any order. */
   list(deployment: string): Promise<readonly string[]>
-  /** Durable when it resolves. `taken`: somebody else has made one of that name. */
+  /** Durable when it resolves. `taken`: a mark of that name already exists. */
   create(deployment: string, name: string): Promise<'created' | 'taken'>
   remove(deployment: string, names: readonly string[]): Promise<void>
 }
 
 /**
- * `current`: the database has all that was done. `behind`: it is a copy from before, and `purser admin restored` has not run. `unknown`: the
- * marks cannot be read at the moment.
+ * `current`: the database has everything that was done. `behind`: it is an earlier copy, and `purser admin restored` has not run.
+ * `unknown`: the marks cannot be read at the moment.
  */
 export type WitnessStatus = 'current' | 'behind' | 'unknown'
 
 /**
- * Keeps a restored or promoted database from doing twice what its predecessor did. Before what was committed takes effect outside (an address
- * is answered, signed bytes are sent), the database's counter is advanced and marked outside; a database whose counter is below the newest mark
- * has lost something that took effect.
+ * Prevents a restored or promoted database from repeating what its predecessor did. Before a commit takes effect outside (an address is
+ * returned, signed bytes are sent), the database's counter is advanced and marked outside; a database whose counter is below the newest
+ * mark has lost something that took effect.
  */
 export interface Witness {
   /** Throws `service-unavailable` unless the database is current. Call it before a derivation, a signature or a plan. */
   requireCurrent(): void
   isCurrent(): boolean
   /**
-   * Resolves when everything that this process has committed is covered by a mark; only then may it take effect outside. Calls at the same
-   * time share one mark. Throws `service-unavailable` where the database is behind or no mark can be made.
+   * Resolves when a mark covers everything that this process has committed; only then may it take effect outside. Concurrent calls share
+   * one mark. Throws `service-unavailable` if the database is behind or no mark can be made.
    */
   cover(): Promise<void>
-  /** Compares the database behind a connection with the marks, before the connection is used. Never throws. */
+  /** Compares the database of a connection with the marks, before the connection is used. Never throws. */
   compare(connection: Queryable): Promise<void>
-  /** What the last comparison found; compares again where it was not `current`. */
+  /** The result of the last comparison; compares again if it was not `current`. */
   status(): Promise<WitnessStatus>
 }
 
-/** How often a database that was not current is compared again, while somebody wants to know. */
+/** Interval at which a database that was not current is compared again, while callers request it. */
 const compareAgainMs = 1_000
 
 export interface WitnessOptions {
@@ -62,7 +62,7 @@ export function nameOf({ generation, counter }: Mark): string {
   return `${String(generation).padStart(10, '0')}-${String(counter).padStart(20, '0')}`
 }
 
-/** Undefined for a name that is no mark's. */
+/** Undefined if the name is not a mark's. */
 function markOf(name: string): Mark | undefined {
   const [, generation, counter] = /^(\d{10})-(\d{20})$/.exec(name) ?? []
   return generation === undefined || counter === undefined
@@ -74,13 +74,13 @@ export function isBefore(left: Mark, right: Mark): boolean {
   return nameOf(left) < nameOf(right)
 }
 
-/** The newest mark of a deployment; undefined where it has none. */
+/** The newest mark of a deployment; undefined if it has none. */
 export async function findNewestMark(marks: Marks, deployment: string): Promise<Mark | undefined> {
   const names = (await marks.list(deployment)).filter((name) => markOf(name) !== undefined).sort()
   return markOf(names.at(-1) ?? '')
 }
 
-/** One that has nothing to compare until `open` has given it the database: the pool needs it before there is a connection. */
+/** A witness that compares nothing until `open` gives it the database: the pool needs it before there is a connection. */
 export function createWitness(options: WitnessOptions): Witness & { open(db: Db): void } {
   const { marks, clock, log } = options
   let db: Db | undefined
@@ -91,7 +91,7 @@ export function createWitness(options: WitnessOptions): Witness & { open(db: Db)
 
   const conclude = (found: WitnessStatus, facts: object = {}): WitnessStatus => {
     if (found !== status && found === 'behind')
-      log.error(facts, 'the database is behind what was done; run purser admin restored')
+      log.error(facts, 'the database lacks changes that took effect; run purser admin restored')
     if (found !== status && status === 'behind' && found === 'current') log.info(facts, 'the database is current again')
     status = found
     return found
@@ -159,8 +159,8 @@ export function createWitness(options: WitnessOptions): Witness & { open(db: Db)
 }
 
 /**
- * Marks are read after the database's counter, so that one which another process makes meanwhile may be newer: then the counter is read once
- * more, which has that mark by then, unless it was lost.
+ * Marks are read after the database's counter, so that one which another process makes meanwhile may be newer: then the counter is read
+ * once more, and includes that mark by then, unless it was lost.
  */
 async function compareWith(marks: Marks, connection: Queryable): Promise<[WitnessStatus, object]> {
   const state = await findState(connection)
@@ -175,8 +175,8 @@ async function compareWith(marks: Marks, connection: Queryable): Promise<[Witnes
 }
 
 /**
- * Makes the mark of a state. `behind` where the same mark was made from another copy of the database, or where the database lacks a newer one.
- * Older marks are removed: the newest says all.
+ * Makes the mark of a state. `behind` if another copy of the database made it, or if the database lacks a newer one. Older marks are
+ * removed, since only the newest matters.
  */
 async function mark(marks: Marks, db: Queryable, state: WitnessState): Promise<WitnessStatus> {
   const own = nameOf(state)
@@ -186,7 +186,7 @@ async function mark(marks: Marks, db: Queryable, state: WitnessState): Promise<W
   const older = names.filter((name) => name < newest)
   await marks.remove(state.deployment, older).catch(() => undefined)
   if (newest === own) return 'current'
-  // Another process made it meanwhile, or it is of what this database lost.
+  // Another process made it meanwhile, or it is from changes that this database lost.
   const now = (await findState(db)) ?? state
   return nameOf(now) < newest ? 'behind' : 'current'
 }

@@ -1,24 +1,24 @@
 import type { Log } from '../log.ts'
 
 export interface Loop {
-  /** Runs it at once; where it is running, once more when that run has ended. */
+  /** Runs it immediately; if it is running, once more when that run has ended. */
   wake(): void
-  /** Lets the run under way end. Nothing runs afterwards. */
+  /** Lets the current run end. Nothing runs afterwards. */
   stop(): Promise<void>
 }
 
 export interface LoopOptions {
-  /** Under this name failures are logged. */
+  /** Name of the loop in the log. */
   readonly name: string
   readonly everyMs: number
-  /** After a failure, however often it is woken; `everyMs` where it is left out. */
+  /** Delay after a failure, however often it is woken; default `everyMs`. */
   readonly failureMs?: number
   readonly log: Pick<Log, 'warn'> | undefined
-  /** Runs once. The signal is aborted when the loop stops. Returns after how many milliseconds it runs again, where that is not `everyMs`. */
+  /** Runs once. The signal is aborted when the loop stops. Returns the milliseconds until the next run if that differs from `everyMs`. */
   readonly run: (stopped: AbortSignal) => Promise<number | undefined>
 }
 
-/** Runs work again and again, one run at a time, from now until it is stopped. A run that fails ends nothing: the next comes when it is due. */
+/** Runs work repeatedly, one run at a time, until it is stopped. A failed run ends nothing: the next one runs when it is due. */
 export function startLoop({ name, everyMs, failureMs = everyMs, log, run }: LoopOptions): Loop {
   const stopping = new AbortController()
   let woken = Promise.withResolvers<void>()
@@ -29,7 +29,7 @@ export function startLoop({ name, everyMs, failureMs = everyMs, log, run }: Loop
         const nextMs = await run(stopping.signal)
         await pauseOrWake(nextMs ?? everyMs, woken.promise, stopping.signal)
       } catch (error) {
-        log?.warn({ err: error, loop: name }, 'background work failed; it is tried again')
+        log?.warn({ err: error, loop: name }, 'background work failed; retrying')
         await pause(failureMs, stopping.signal)
       }
     }
@@ -43,7 +43,7 @@ export function startLoop({ name, everyMs, failureMs = everyMs, log, run }: Loop
   }
 }
 
-/** Longest that a timer can wait. */
+/** Longest delay of a timer. */
 const pauseMsMax = 2 ** 31 - 1
 
 async function pauseOrWake(ms: number, woken: Promise<void>, stopped: AbortSignal): Promise<void> {
@@ -53,7 +53,7 @@ async function pauseOrWake(ms: number, woken: Promise<void>, stopped: AbortSigna
   waiting.abort()
 }
 
-/** Waits, but not beyond the signal. */
+/** Waits this long, or until the signal is aborted. */
 export function pause(ms: number, stopped: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (stopped.aborted) return resolve()

@@ -3,27 +3,27 @@ import type { Ctx, Deps } from '../ctx.ts'
 import { publishEvent } from '../events.ts'
 import { newId } from '../ids.ts'
 import type { Recurring } from '../job.ts'
-import { holdLeases } from '../leases/leases.ts'
+import { keepLeases } from '../leases/leases.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 export interface Runner {
-  /** Lets the work under way end and releases the leases; nothing runs afterwards. */
+  /** Lets the current work end and releases the leases; nothing runs afterwards. */
   stop(): Promise<void>
 }
 
-/** What a recurring task is leased as. */
+/** Lease scope of a recurring task. */
 export function scopeOf({ name }: Pick<Recurring, 'name'>): string {
   return `loops/${name}`
 }
 
 /**
- * Runs recurring tasks. Of all processes one at a time runs each, under a lease by the database's clock: a process that is gone is replaced when
- * its leases end, whatever its connections look like. One that was paused beyond its leases begins nothing under them. What it was in the midst
- * of goes on beside its successor, which each task allows: `Recurring` says why.
+ * Runs recurring tasks. One process at a time runs each, under a lease by the database's clock: a process that fails is replaced when its
+ * leases end, whatever the state of its connections. One that was paused beyond its leases begins nothing under them. A run that it had
+ * begun continues beside its successor, which each task allows: see `Recurring`.
  */
 export function startRunner(deps: Deps, recurring: readonly Recurring[], leaseMs: number): Runner {
   const loops = new Map<string, Loop>()
-  const leases = holdLeases({
+  const leases = keepLeases({
     deps,
     shares: recurring.map((entry) => ({ scope: scopeOf(entry), shard: 0 })),
     leaseMs,
@@ -32,7 +32,7 @@ export function startRunner(deps: Deps, recurring: readonly Recurring[], leaseMs
   for (const entry of recurring) {
     const scope = scopeOf(entry)
     const run = async (): Promise<undefined> => {
-      if (leases.held(scope).leases.length > 0) await runOnce(deps, entry)
+      if (leases.leasesOf(scope).leases.length > 0) await runOnce(deps, entry)
     }
     loops.set(scope, startLoop({ name: entry.name, everyMs: entry.everyMs, log: deps.log, run }))
   }
@@ -51,29 +51,29 @@ async function runOnce(deps: Deps, { name, run }: Recurring): Promise<void> {
     count('done')
   } catch (error) {
     count('failed')
-    deps.log.error({ err: error, task: name }, 'a recurring task failed; it is tried again')
+    deps.log.error({ err: error, task: name }, 'a recurring task failed; retrying')
   }
 }
 
-/** The record of a piece of background work: no tenant until the work names one (`forTenant`). */
+/** Context of background work: no tenant until the work names one (`forTenant`). */
 export function systemCtx(deps: Deps): Omit<Ctx, 'tenant'> {
   return {
     ...deps,
     actor: { kind: 'system' },
     requestId: newId('req', deps),
     idempotency: undefined,
-    publish: () => Promise.reject(new Error('background work publishes for a tenant that it names')),
-    audit: () => Promise.reject(new Error('background work audits for a tenant that it names')),
+    publish: () => Promise.reject(new Error('background work must publish for a named tenant')),
+    audit: () => Promise.reject(new Error('background work must audit for a named tenant')),
   }
 }
 
-/** The same record, acting for one tenant. */
+/** The context, acting for one tenant. */
 export function forTenant(ctx: Omit<Ctx, 'tenant'>, tenant: Ctx['tenant']): Ctx {
   const own: Ctx = {
     ...ctx,
     tenant,
     publish: (tx, type, payload) => publishEvent(own, tx, type, payload),
-    audit: (tx, entry) => appendAudit(own, tx, entry),
+    audit: async (tx, entry) => appendAudit(own, tx, entry),
   }
   return own
 }

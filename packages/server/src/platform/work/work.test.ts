@@ -30,14 +30,14 @@ function start(recurring: readonly Recurring[], { leaseMs = 60_000, own = deps }
   return runner
 }
 
-/** A task that notes when it ran, by the clock that nobody sets. */
+/** A task that records when it ran, by a monotonic clock. */
 function aTask(everyMs = 10) {
   const ranAtMs: number[] = []
   const task: Recurring = { name: 'toy.task', everyMs, run: async () => void ranAtMs.push(performance.now()) }
   return { task, ranAtMs }
 }
 
-test('of several processes one at a time runs a task, and when it stops another does at once', async () => {
+test('of several processes one at a time runs a task, and when it stops another does immediately', async () => {
   let inside = 0
   let insideMost = 0
   const counts = [0, 0, 0]
@@ -81,9 +81,9 @@ test('a task whose process vanished with its connections open is run by another 
   expect((ranAtMs[0] ?? 0) - beganAtMs).toBeLessThan(leaseMs + 1_500)
 })
 
-test('a process whose leases ended while it could not renew them begins nothing, though the database has no other holder', async () => {
+test('a process whose leases ended while it could not renew them begins nothing, even if the database has no other holder', async () => {
   const { task, ranAtMs } = aTask()
-  // Statements of this process reach the database no more; its timers run.
+  // Statements of this process no longer reach the database; its timers still run.
   const { promise: never, reject } = Promise.withResolvers<never>()
   never.catch(() => undefined)
   let isCut = false
@@ -107,13 +107,13 @@ test('a process whose leases ended while it could not renew them begins nothing,
   await loops.stop()
 })
 
-test('a task that is due once an hour runs as soon as its lease is taken', async () => {
+test('an hourly task runs as soon as its lease is taken', async () => {
   const { task, ranAtMs } = aTask(3_600_000)
   start([task])
   await expect.poll(() => ranAtMs.length).toBe(1)
 })
 
-test('a task that fails is run again, counts as failed, and delays no other', async () => {
+test('a failed task is run again, is counted as failed, and delays no other', async () => {
   const { task, ranAtMs } = aTask()
   let tries = 0
   const failing: Recurring = {
@@ -131,7 +131,7 @@ test('a task that fails is run again, counts as failed, and delays no other', as
   expect(text).toMatch(/purser_jobs_total\{job="toy.task",outcome="done"\} /)
 })
 
-test('stopping waits for the work under way', async () => {
+test('stopping waits for the current work', async () => {
   const gate = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()
   let done = false
@@ -152,7 +152,7 @@ test('stopping waits for the work under way', async () => {
   expect(done).toBe(true)
 })
 
-test('a loop that is woken during a run runs once more at once, and one that returns a time waits for that', async () => {
+test('a loop that is woken during a run runs once more immediately, and one that returns a time waits for that', async () => {
   let runs = 0
   const first = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()

@@ -7,16 +7,16 @@ const randomBytes = 16
 const pattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/
 
 /**
- * The id that an x402 offer carries in `extra.challengeId`: 128 random bits and their MAC. The payer's client returns it
- * with the payment and no chain shows it, so whoever knows it is the payer. 66 characters, a multiple of three, so that a
- * client of the service can exchange it inside base64 text.
+ * Returns the id that an x402 offer carries in `extra.challengeId`: 128 random bits and their MAC. The payer's client returns it
+ * with the payment and it never appears on chain, so whoever knows it is the payer. It has 66 characters, a multiple of three, so
+ * that a client of the service can replace it inside base64 text.
  */
 export function mintChallengeId({ current }: MppMacs, { random }: Pick<Ctx, 'random'>): string {
   const drawn = Buffer.from(random.bytes(randomBytes)).toString('base64url')
   return `${drawn}.${current(bindingOf(drawn))}`
 }
 
-/** The `extra.challengeId` of a payment, if it is one of ours; null for none, and for one that the payer made up. */
+/** Returns the `extra.challengeId` of a payment if this service made it; null if there is none or the payer invented it. */
 export async function challengeIdOf(ctx: Ctx, payment: PaymentPayload): Promise<string | null> {
   const named = payment.x402Version === 2 ? payment.accepted.extra?.challengeId : undefined
   if (typeof named !== 'string' || !pattern.test(named)) return null
@@ -25,13 +25,13 @@ export async function challengeIdOf(ctx: Ctx, payment: PaymentPayload): Promise<
   return all.some((macOf) => isSame(macOf(bindingOf(drawn)), mac)) ? named : null
 }
 
-/** Compares two texts in a time that does not depend on where they differ. */
+/** Compares two texts in constant time. */
 export function isSame(expected: string, given: string): boolean {
   const [left, right] = [Buffer.from(expected), Buffer.from(given)]
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** A realm of MPP is a host name, so no MPP challenge has the same binding. */
+/** Binds the id to a realm that no MPP challenge can have, because an MPP realm is a host name. */
 function bindingOf(drawn: string): string {
   return `x402 offer|${drawn}`
 }

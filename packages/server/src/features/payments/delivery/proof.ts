@@ -16,10 +16,10 @@ import { isSame } from './challenge-id.ts'
 import type { RedeemRequest } from './schema.ts'
 import type { PaymentKey, RedeemableRow } from './store.ts'
 
-/** What a credential shows: which payment it is, and what of it no chain shows. */
+/** What a presented credential proves: which payment it is, and secrets that do not appear on chain. */
 export interface Shown {
   readonly key: PaymentKey
-  /** Secrets between the payer and the service; each must have been there at the first verify. */
+  /** Secrets shared by the payer and the service; each must have been present at the first verify. */
   readonly secrets: {
     readonly challengeId?: string | undefined
     readonly offerId?: string | undefined
@@ -28,7 +28,10 @@ export interface Shown {
   }
 }
 
-/** Reads a credential that is shown again; undefined for one that names no payment. What version 1 of x402 shows, the chain shows too. */
+/**
+ * Reads a credential that is presented again; undefined if it names no payment. Everything in a version 1 x402 credential also
+ * appears on chain.
+ */
 export function shownBy({ tenant }: Pick<Ctx, 'tenant'>, request: RedeemRequest): Shown | undefined {
   const { credential, protocol } = request
   if (isStub(credential)) {
@@ -68,7 +71,7 @@ function claimKeyOf(
   return `eip3009:${network}:${asset}:${from}:${nonce}`.toLowerCase()
 }
 
-/** Whether the request is the one that was paid for, and whoever sent it is the payer and no reader of the chain. */
+/** Whether the request is the one that was paid for and comes from the payer, not from somebody who read the chain. */
 export function isProvenBy(ctx: Ctx, row: RedeemableRow, shown: Shown, request: RedeemRequest): boolean {
   return (
     isSameRequest(row, request) &&
@@ -100,7 +103,10 @@ function knowsSecret(row: RedeemableRow, { secrets }: Shown): boolean {
 
 const signatureAgeMsMax = 300_000
 
-/** Contract accounts have no signature that is judged without the chain; their payments are refundable. */
+/**
+ * Whether the payer signed this redemption. The signature of a contract account cannot be checked without the chain; such
+ * payments can be refunded instead.
+ */
 function hasSigned(ctx: Ctx, { payer, claimKey }: RedeemableRow, request: RedeemRequest): boolean {
   const { signature, method, resource } = request
   if (signature === undefined || payer === null || claimKey === null) return false

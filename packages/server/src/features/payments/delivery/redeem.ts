@@ -20,18 +20,18 @@ import {
   type RedeemableRow,
 } from './store.ts'
 
-/** How long the handler that ran first may still hand out its answer, once somebody asks to redeem the payment. */
+/** Grace period in which the first handler may still deliver its answer after another process requests to redeem the payment. */
 export const graceMs = 30_000
-/** How long a redemption has the answer for itself. */
+/** How long a redemption has the exclusive right to deliver the answer. */
 const leaseMs = 60_000
-/** When to ask again about a payment that is not settled yet. */
+/** When to retry for a payment that is not settled yet. */
 const openMs = 5_000
-/** How long a middleware keeps an answer that did not leave, when its options say nothing else. */
+/** How long a middleware keeps an undelivered answer by default. */
 const keptMs = 1_800_000
 const rerunsMax = 2
 const safeMethods = ['GET', 'HEAD']
 
-/** What becomes of a request to redeem a payment. */
+/** The decision about a request to redeem a payment. */
 export type RedeemVerdict = { readonly kind: 'grant' } | { readonly kind: 'announce' } | NotNow
 
 type NotNow =
@@ -39,18 +39,18 @@ type NotNow =
   | { readonly kind: 'lost' }
   | { readonly kind: 'wait'; readonly waitMs: number }
 
-/** Who requests to redeem. */
+/** The requester of a redemption. */
 export interface Redeemer {
   readonly method: string
   readonly isRerun: boolean
-  /** A process that still has the answer. */
+  /** Whether this process still has the answer of the first run. */
   readonly isFirst: boolean
 }
 
 /**
- * Whether a payment may be redeemed now. Before the first request, the first handler may hand out its answer at any time: so
- * the first request of somebody else only starts a period of grace, and the next one after it is granted. As long as the handler
- * may still run or its answer may still be kept, nobody is refused for good: a payer who is refused pays again.
+ * Decides whether a payment may be redeemed now. Before the first request the first handler may deliver its answer at any time,
+ * so the first request of another process only starts a grace period, and the next request after it is granted. As long as the
+ * handler may still run or its answer may still be kept, no request is refused for good: a payer who is refused pays again.
  */
 export function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
   const { status, delivery, deliveredAt, settledMs, refundedRaw, redemptionToken, redemptionMs, reruns } = row
@@ -69,8 +69,8 @@ function isOpen({ status }: RedeemableRow): boolean {
 }
 
 /**
- * Gives one caller at a time the right to hand out the answer of a payment that was settled and never delivered. The
- * payer must show what the chain does not, for the request that was paid for.
+ * Gives one caller at a time the right to deliver the answer of a payment that was settled and never delivered. The payer must
+ * present a secret that does not appear on chain, for the request that was paid for.
  */
 export async function redeemPayment(ctx: Ctx, request: RedeemRequest): Promise<z.input<typeof Redemption>> {
   const token = Buffer.from(ctx.random.bytes(24)).toString('base64url')
@@ -104,7 +104,7 @@ async function decide(ctx: Ctx, tx: Tx, request: RedeemRequest, token: string): 
   return { kind: 'wait', waitMs: graceMs }
 }
 
-/** The answer to a repeat with the same Idempotency-Key: the same right, as long as nobody else has it. */
+/** Returns the response to a repeat with the same Idempotency-Key: the same right, unless another caller has it now. */
 export async function redeemedBefore(ctx: Ctx, granted: string): Promise<z.input<typeof Redemption>> {
   const [paymentId = '', digest = ''] = granted.split(' ')
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
@@ -114,7 +114,7 @@ export async function redeemedBefore(ctx: Ctx, granted: string): Promise<z.input
   return redemptionAnswer(ctx, payment.id, token)
 }
 
-/** What a stored Idempotency-Key shows of a token: enough to recognize it, too little to use it. */
+/** Returns the digest that a stored Idempotency-Key keeps of a token: enough to recognize the token, too little to use it. */
 function digestOf(token: string): string {
   return hash('sha256', token, 'base64url')
 }
@@ -125,7 +125,10 @@ async function redemptionAnswer(ctx: Ctx, paymentId: PaymentId, token: string): 
   return { ...answerOf(ctx, payment), redemptionToken: token, expiresIn: leaseMs / 1_000 }
 }
 
-/** Ends a redemption: the answer may leave now, and never again. Refused once the right has gone to somebody else. */
+/**
+ * Ends a redemption: its caller may send the answer now, and nobody may send it later. Refused if the right has passed to another
+ * caller.
+ */
 export async function finishRedemption(
   ctx: Ctx,
   paymentId: PaymentId,
@@ -138,7 +141,10 @@ export async function finishRedemption(
   return payment
 }
 
-/** Takes back that a redemption was finished, or gives its right back: the answer did not leave, and may be requested again at once. */
+/**
+ * Undoes the end of a redemption, or returns the right early: the answer was not sent, so the payment can be redeemed again at
+ * once.
+ */
 export async function takeBackRedemption(
   ctx: Ctx,
   paymentId: PaymentId,
@@ -150,7 +156,7 @@ export async function takeBackRedemption(
   return payment
 }
 
-/** Records that the answers of these payments were handed to their payers' connections. */
+/** Records that the answers of these payments were sent to their payers. */
 export async function reportDelivered(ctx: Ctx, paymentIds: readonly PaymentId[]): Promise<{ delivered: number }> {
   return { delivered: (await markDelivered(ctx.db, ctx.tenant, paymentIds, ctx.clock.now())).size }
 }

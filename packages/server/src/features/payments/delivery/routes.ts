@@ -8,6 +8,7 @@ import { Delivered, DeliveredRequest, RedeemedRequest, RedeemRequest, Redemption
 export const deliveryOperations: readonly Operation[] = [
   operation({
     id: 'payments.delivered',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/payments/delivered',
     summary: 'Report that the answers of payments were handed to their payers.',
@@ -19,9 +20,10 @@ export const deliveryOperations: readonly Operation[] = [
   }),
   operation({
     id: 'payments.redeem',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/payments/redeem',
-    summary: 'Ask to serve a payment that was settled and never delivered.',
+    summary: 'Request the right to serve a payment that was settled and never delivered.',
     description:
       'The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is delivery-in-progress.',
     input: RedeemRequest,
@@ -39,10 +41,12 @@ export const deliveryOperations: readonly Operation[] = [
   }),
   operation({
     id: 'payments.redeemed',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/payments/{id}/redeemed',
-    summary: 'Finish a redemption, right before the answer leaves.',
-    description: 'If it is refused, somebody else has the right to serve the payment and the answer must not leave.',
+    summary: 'Finish a redemption, right before you send the answer.',
+    description:
+      'If it is refused, another caller has the right to serve the payment and you must not send the answer.',
     params: PaymentParams,
     input: RedeemedRequest,
     output: Payment,
@@ -54,9 +58,10 @@ export const deliveryOperations: readonly Operation[] = [
   }),
   operation({
     id: 'payments.undelivered',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/payments/{id}/undelivered',
-    summary: 'Take back that a redemption was finished: its answer did not leave.',
+    summary: 'Undo the end of a redemption whose answer was not sent.',
     description:
       'For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by whoever has its answer or may run the handler again.',
     params: PaymentParams,

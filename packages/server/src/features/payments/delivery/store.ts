@@ -4,16 +4,16 @@ import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.
 import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
 
-/** What a caller that reports delivery said at verify; it is kept with the payment. */
+/** What a caller that reports delivery sent at verify; stored with the payment. */
 export const Delivery = z.object({
-  /** RFC 9530, of the paid request's body where the route binds it. */
+  /** Content-Digest (RFC 9530) of the paid request's body, where the route binds it. */
   digest: z.string().nullable(),
   /** The authenticated `extra.challengeId` of the x402 offer that the payer accepted. */
   challengeId: z.string().nullable(),
 })
 export type Delivery = z.output<typeof Delivery>
 
-/** A payment as a redemption sees it. */
+/** The columns of a payment that a redemption reads. */
 export const RedeemableRow = z.object({
   id: id('pay'),
   status: z.enum(paymentStatuses),
@@ -26,20 +26,20 @@ export const RedeemableRow = z.object({
   method: z.string().nullable(),
   delivery: Delivery.nullable(),
   deliveredAt: z.date().nullable(),
-  /** Milliseconds since it was settled, by the database's clock; null where it was not. */
+  /** Milliseconds since settlement, by the database's clock; null if not settled. */
   settledMs: z.number().nullable(),
-  /** What refunds take of it, in the token's smallest unit. */
+  /** Sum of the payment's refunds, in the token's smallest unit. */
   refundedRaw: z.string().transform((text) => BigInt(text)),
   redemptionToken: z.string().nullable(),
-  /** Milliseconds until the present right to deliver ends, by the database's clock; null where no redemption was requested. */
+  /** Milliseconds until the current right to deliver ends, by the database's clock; null if no redemption was requested. */
   redemptionMs: z.number().nullable(),
   reruns: z.number(),
 })
 export type RedeemableRow = z.output<typeof RedeemableRow>
 
 /**
- * A payment by its id, or by what its credential says: the claim of an authorization or stub, of which version 1 of x402 leaves the token
- * open, or the MPP challenge.
+ * Identifies a payment by its id or by its credential: the claim of an authorization or stub (version 1 of x402 does not name the
+ * token), or the MPP challenge.
  */
 export type PaymentKey =
   | { readonly id: PaymentId }
@@ -49,8 +49,7 @@ export type PaymentKey =
 const IdRow = z.object({ id: z.string() })
 
 /**
- * Locks a payment until the transaction ends. Redemptions and refunds take this lock first, so that one of them sees what
- * the other did.
+ * Locks a payment until the transaction ends. Redemptions and refunds take this lock first, so that each sees what the other did.
  */
 export async function lockRedeemable(tx: Tx, tenant: Tenant, key: PaymentKey): Promise<RedeemableRow | undefined> {
   const [row] = await tx.many(
@@ -70,20 +69,20 @@ function named(key: PaymentKey): Sql {
   return 'claimKeys' in key ? sql`claim_key = any(${key.claimKeys}::text[])` : sql`challenge_id = ${key.challengeId}`
 }
 
-/** Announces a redemption: until then the first handler may still hand out its answer. */
+/** Starts the grace period of a redemption: until it ends the first handler may still deliver its answer. */
 export async function announceRedemption(tx: Tx, paymentId: PaymentId, graceMs: number): Promise<void> {
   await tx.run(sql`
     update payments set redemption_until = clock_timestamp() + ${graceMs} * interval '1 ms' where id = ${paymentId}`)
 }
 
-/** A lease of the right to hand out the answer of a payment. */
+/** A lease of the right to deliver the answer of a payment. */
 export interface RedemptionLease {
   readonly token: string
   readonly leaseMs: number
   readonly isRerun: boolean
 }
 
-/** Gives the right to hand out the answer to whoever has the token. */
+/** Gives the owner of the token the right to deliver the answer. */
 export async function grantRedemption(tx: Tx, paymentId: PaymentId, lease: RedemptionLease): Promise<void> {
   await tx.run(sql`
     update payments set redemption_token = ${lease.token}, reruns = reruns + ${lease.isRerun ? 1 : 0},
@@ -91,7 +90,7 @@ export async function grantRedemption(tx: Tx, paymentId: PaymentId, lease: Redem
     where id = ${paymentId}`)
 }
 
-/** Marks a payment as served, if the right to do so is still the token's and nothing of it was refunded. Answers how many rows changed. */
+/** Marks a payment as delivered if the token still has the right and nothing was refunded. Returns the number of changed rows. */
 export function markRedeemed(
   tx: Queryable,
   tenant: Tenant,
@@ -105,8 +104,8 @@ export function markRedeemed(
 }
 
 /**
- * Takes back that a payment was served, for whoever has the right to serve it, finished or not: its answer did not leave. Answers how many
- * rows changed.
+ * Undoes the delivery of a payment for the token that has the right to deliver it, finished or not. Returns the number of changed
+ * rows.
  */
 export function markUndelivered(tx: Queryable, tenant: Tenant, paymentId: PaymentId, token: string): Promise<number> {
   return tx.run(sql`
@@ -115,7 +114,10 @@ export function markUndelivered(tx: Queryable, tenant: Tenant, paymentId: Paymen
       and redemption_token = ${token}`)
 }
 
-/** Marks payments as served; those that are, and those of callers that do not report delivery, stay as they are. Answers the ids that changed. */
+/**
+ * Marks payments as delivered. Payments that already are, and payments of callers that do not report delivery, do not change.
+ * Returns the changed ids.
+ */
 export async function markDelivered(
   tx: Queryable,
   tenant: Tenant,

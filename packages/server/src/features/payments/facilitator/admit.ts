@@ -1,5 +1,5 @@
 import { type Chain, chains, checksumAddress, isChain, type Network, resolveNetwork } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
+import { type Ctx, callerId } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import { newId } from '../../../platform/ids.ts'
 import { isServiceAddress, type ReceivingWallet } from '../../wallets/index.ts'
@@ -12,8 +12,8 @@ import type { FacilitatorBody } from './schema.ts'
 import type { Claim, Judged, Reading } from './scheme.ts'
 
 /**
- * Takes a payment in: refuses it, cheapest checks first, or records it, once for all doors and organisations. Throws the protocol's
- * refusal, the problem `duplicate-payment` for a claim that somebody holds, and the problems of limits and nodes.
+ * Admits a payment: refuses it, cheapest checks first, or records it once for all entry points and organizations. Throws the
+ * protocol's refusal, the problem `duplicate-payment` if the claim is taken, and the problems of limits and nodes.
  */
 export async function admit(
   ctx: Ctx,
@@ -43,7 +43,7 @@ export async function admit(
   }
   const funds = await judged.refuseByChain(payment)
   await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
-    // Of two payments that take one name at the same time, the second learns that the name was the matter.
+    // Of two payments that use one identifier at the same time, the second is refused because of the identifier.
     if (isProblem(error, 'duplicate-payment')) await namePayment(ctx, extensionsOf(body), claim.fingerprint)
     throw error
   })
@@ -54,12 +54,11 @@ function newRow(
   claim: Claim,
   judged: Judged,
 ): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'door' | 'payTo' | keyof PaymentName> {
-  if (ctx.actor.kind !== 'api-key') throw new Error('payments are taken in for an API key')
   const { network, token } = claim
   return {
     id: newId('pay', ctx),
     logId: newId('plog', ctx),
-    apiKeyId: ctx.actor.apiKeyId,
+    apiKeyId: callerId(ctx.actor),
     protocol: 'x402',
     protocolVersion: claim.x402Version,
     claimKey: claim.claimKey,
@@ -91,7 +90,7 @@ function placeOf(
   return { walletId: wallet?.id ?? null, chain: wallet?.chain ?? chainOf(ctx, network) }
 }
 
-/** The name that the public API has for a network: its own, or for test networks without one the mainnet's. */
+/** Returns the network's name in the public API: its own, or for test networks without one the mainnet's. */
 function chainOf(ctx: Ctx, network: Network): Chain {
   if (isChain(network.name)) return network.name
   const named = chains.find((chain) => resolveNetwork(chain, ctx.tenant.environment)?.name === network.name)

@@ -4,12 +4,13 @@ import { readDeclaration } from './declaration.ts'
 import { upsertResource } from './discovery-store.ts'
 import type { FacilitatorBody } from './schema.ts'
 
-/** Resources that one organisation may have listed per environment. */
+/** Most resources that one organization may list per environment. */
 const resourcesMax = 1_000
 
 /**
- * Lists what a paid request declares of its resource (x402 extension bazaar), and answers the header that tells the resource server
- * how that went. What is declared is the payer's copy of a challenge, so a fault of it, or of the list, is never a fault of the settlement.
+ * Lists the resource that a paid request declares (x402 extension bazaar), and returns the header that reports the result to the
+ * resource server. The declaration is the payer's copy of a challenge, so an invalid declaration or a failure of the list never
+ * fails the settlement.
  */
 export async function declareResource(ctx: Ctx, body: FacilitatorBody): Promise<Record<string, string>> {
   const declared = readDeclaration(body)
@@ -25,7 +26,7 @@ export async function declareResource(ctx: Ctx, body: FacilitatorBody): Promise<
   }
 }
 
-/** The `EXTENSION-RESPONSES` header (x402 specification v2, transport HTTP): base64 of JSON by extension. */
+/** Builds the `EXTENSION-RESPONSES` header (x402 specification v2, transport HTTP): base64 of JSON by extension. */
 function answerHeader(bazaar: JsonObject): Record<string, string> {
   return { 'extension-responses': encodeJsonBase64({ bazaar }) }
 }

@@ -4,12 +4,12 @@ import { text } from '../../../platform/wire.ts'
 import { describedResource, extensionsOf, objectOf } from './paid-resource.ts'
 import type { FacilitatorBody } from './schema.ts'
 
-/** One thing that is sold, as it is listed. */
+/** A resource as it is listed. */
 export interface Declaration {
-  /** Origin and path; never the query, which may hold what a caller asked. */
+  /** Origin and path without the query, which may contain a caller's private input. */
   readonly resource: string
   readonly type: 'http' | 'mcp'
-  /** HTTP method or tool name: several things may be sold at one address. */
+  /** HTTP method or tool name: one address may sell several operations. */
   readonly operation: string
   readonly x402Version: 1 | 2
   readonly accepts: JsonObject
@@ -35,8 +35,8 @@ const Info = z.looseObject({ input: z.discriminatedUnion('type', [HttpInput, Mcp
 type Info = z.output<typeof Info>
 
 /**
- * What a payment declares of the resource that it pays for; undefined when it declares nothing. The schema that comes with a declaration is
- * not run: it is the payer's copy, and compiling a stranger's schema costs what the stranger likes. The protocol's own shape is checked instead.
+ * Reads the resource that a payment declares; undefined if it declares none. The schema inside a declaration is not executed: it
+ * is untrusted, and compiling it could be made arbitrarily expensive. Only the protocol's own shape is checked.
  * Source: x402 extension bazaar, @x402/extensions 2.27.0 `bazaar/facilitator.ts`; version 1 `outputSchema`.
  */
 export function readDeclaration(body: FacilitatorBody): Declaration | { readonly rejectedReason: string } | undefined {
@@ -82,7 +82,7 @@ function offerOf({
   return { x402Version: paymentPayload.x402Version === 1 ? 1 : 2, accepts }
 }
 
-/** The address to list: origin and path, or for a route with parameters its template, which the payer may have changed. */
+/** Returns the address to list: origin and path, or the template of a route with parameters, which the payer may have changed. */
 function listedUrl(url: unknown, extension: JsonObject): string | undefined {
   const address = text(2_048, 1).safeParse(url).data
   if (address === undefined || !URL.canParse(address)) return undefined
@@ -101,7 +101,7 @@ const Words = text(1_024, 1)
 const Label = z.string().regex(/^[\x20-\x7e]{1,32}$/)
 const IconUrl = text(2_048, 1).refine(isPublicUrl)
 
-/** What a listing shows beside the price. Each part that does not fit is left out, as the extension's rules for services say. */
+/** Returns what a listing shows beside the price. Invalid parts are left out, as the extension's rules for services require. */
 function detailsOf(body: FacilitatorBody, extension: JsonObject): JsonObject {
   const described = describedResource(body)
   const tags = Array.isArray(described.tags) ? described.tags.flatMap((tag) => Label.safeParse(tag).data ?? []) : []
@@ -116,7 +116,7 @@ function detailsOf(body: FacilitatorBody, extension: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined))
 }
 
-/** An icon is fetched by whoever reads the list, so it must not point into that reader's own network. */
+/** Whether an icon's URL is public. Readers of the list fetch it, so it must not point into a reader's own network. */
 function isPublicUrl(value: string): boolean {
   if (!URL.canParse(value)) return false
   const { protocol, hostname, username, password } = new URL(value)

@@ -19,8 +19,8 @@ export type ResourceRow = z.output<typeof ResourceRow>
 const CountRow = z.object({ count: z.bigint() })
 
 /**
- * Lists a resource, or brings its entry up to date: the offer just paid comes first and takes the place of an older one of the same scheme,
- * network, token and account; at most 16 are kept. False when the organisation has listed all that it may.
+ * Lists a resource or updates its entry. The offer just paid comes first and replaces an older one of the same scheme, network,
+ * token and account; at most 16 are kept. Returns false if the organization has reached its limit.
  */
 export async function upsertResource(
   db: Queryable,
@@ -47,7 +47,7 @@ export async function upsertResource(
   return listed === 1
 }
 
-/** What is listed in an environment, newest first, of every organisation: declaring a resource makes it public. */
+/** Returns the resources of all organizations in an environment, newest first: declaring a resource makes it public. */
 export function listResources(db: Queryable, environment: Environment, query: DiscoveryQuery): Promise<ResourceRow[]> {
   return db.many(
     ResourceRow,

@@ -6,22 +6,23 @@ import type { DiscoveredResources, DiscoveryQuery } from './schema.ts'
 
 type Item = z.input<typeof DiscoveredResources>['items'][number]
 
-/** A paid route that its organisation shows to everybody, and how to list it. */
-interface ShownRoute {
+/** A paid route that its organization has made public, with the fields to list. */
+interface PublicRoute {
   readonly url: string
   readonly lastSeenAt: Date
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** A page of the routes that organisations have made public in an environment, and how many there are in all. */
+/** Returns a page of the routes that organizations have made public in an environment, and their total number. */
 export type PublicRoutes = (
   db: Queryable,
   environment: Environment,
   page: { readonly limit: number; readonly offset: number },
-) => Promise<{ readonly routes: readonly ShownRoute[]; readonly total: number }>
+) => Promise<{ readonly routes: readonly PublicRoute[]; readonly total: number }>
 
 /**
- * What has been declared by being paid for, in the caller's environment, whoever sells it, and after it what organisations have made public.
+ * Returns the resources that payments declared in the caller's environment, of all sellers, and after them the routes that
+ * organizations made public.
  * Source: x402 specification v2 section 8.
  */
 export async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promise<z.input<typeof DiscoveredResources>> {
@@ -32,13 +33,20 @@ export async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promis
     countResources(ctx.db, environment, query),
   ])
   const rest = { limit: limit - rows.length, offset: Math.max(0, offset - declared) }
-  const shown = await shownRoutes(ctx, query, rest)
-  const items = [...rows.map(asItem), ...shown.routes.map(asShownItem)]
+  const shown = await publicRoutesFor(ctx, query, rest)
+  const items = [...rows.map(asItem), ...shown.routes.map(publicItemOf)]
   return { x402Version: 2, items, pagination: { limit, offset, total: declared + shown.total } }
 }
 
-/** A public route says nothing of accounts, schemes, networks or extensions, so that a filter on one of them leaves it out. */
-async function shownRoutes(ctx: Ctx, query: DiscoveryQuery, page: { readonly limit: number; readonly offset: number }) {
+/**
+ * Returns a page of public routes. They have no accounts, schemes, networks or extensions, so a filter on one of these excludes
+ * them.
+ */
+async function publicRoutesFor(
+  ctx: Ctx,
+  query: DiscoveryQuery,
+  page: { readonly limit: number; readonly offset: number },
+) {
   const { type = 'http', payTo, scheme, network, extensions } = query
   const isNarrowed = [payTo, scheme, network, extensions].some((filter) => filter !== undefined)
   if (ctx.publicRoutes === undefined || type !== 'http' || isNarrowed) return { routes: [], total: 0 }
@@ -49,7 +57,10 @@ function asItem({ resource, type, x402Version, accepts, details, updatedAt }: Re
   return { ...details, resource, type, x402Version, accepts, lastUpdated: updatedAt.toISOString() }
 }
 
-/** What a payment must be is said by the route's own 402: the price is known here, the accounts are not. */
-function asShownItem({ url, lastSeenAt, details }: ShownRoute): Item {
+/**
+ * Returns a public route as a discovery item without payment options. Its price is known here but its accounts are not; the
+ * route's own 402 states them.
+ */
+function publicItemOf({ url, lastSeenAt, details }: PublicRoute): Item {
   return { ...details, resource: url, type: 'http', x402Version: 2, accepts: [], lastUpdated: lastSeenAt.toISOString() }
 }

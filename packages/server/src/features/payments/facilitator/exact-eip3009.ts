@@ -9,15 +9,15 @@ import {
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { refused, separatorOf } from '../credential.ts'
-import { claimKeyOf, lapseOf, storedAuthorization } from '../new-payment.ts'
-import { refuseByChain, withAccountAsItIs } from '../on-chain.ts'
+import { claimKeyOf, expiryOf, storedAuthorization } from '../new-payment.ts'
+import { refuseByChain, resolveDeployment } from '../on-chain.ts'
 import { fingerprintOf } from '../payment-identifier.ts'
-import { refuseStrangeToken } from '../token-domain.ts'
+import { refuseDomainMismatch } from '../token-domain.ts'
 import { refuseUnserved } from './networks.ts'
 import type { FacilitatorBody } from './schema.ts'
 import type { Judged, Reading, Scheme } from './scheme.ts'
 
-/** Scheme `exact` with a signed EIP-3009 authorisation, versions 1 and 2: the same checks and reasons as `payments.verify`. */
+/** Scheme `exact` with a signed EIP-3009 authorization, versions 1 and 2: the checks and reasons of `payments.verify`. */
 export const exactEip3009: Scheme = { read }
 
 function read(ctx: Ctx, body: FacilitatorBody): Reading {
@@ -41,7 +41,7 @@ function read(ctx: Ctx, body: FacilitatorBody): Reading {
   return { claim, judge: () => judge(ctx, request, expected) }
 }
 
-/** Extensions and output schemas are read elsewhere, and leniently: a fault of theirs is no fault of the payment. */
+/** Extensions and output schemas are parsed elsewhere, leniently: an invalid one does not invalidate the payment. */
 function parse(body: FacilitatorBody): FacilitatorRequest {
   const parsed = parseFacilitatorRequest({
     x402Version: body.x402Version,
@@ -67,10 +67,10 @@ function judge(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expect
     scheme: 'exact',
     rawAmount: verdict.authorization.value,
     settlement: storedAuthorization(verdict),
-    validBefore: lapseOf(verdict.authorization.validBefore),
+    validBefore: expiryOf(verdict.authorization.validBefore),
     async refuseByChain(payment) {
-      await refuseStrangeToken(ctx, network, token)
-      const judged = { payload, token, verdict: await withAccountAsItIs(ctx, network, verdict) }
+      await refuseDomainMismatch(ctx, network, token)
+      const judged = { payload, token, verdict: await resolveDeployment(ctx, network, verdict) }
       return refuseByChain(ctx, network, judged, payment)
     },
   }

@@ -2,13 +2,13 @@ import type { Address, Network } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { refused } from '../credential.ts'
 
-/** Networks on which the caller's environment can be paid here: a test key sees test networks alone, a live key mainnets. */
+/** Returns the networks on which the caller's environment can be paid: test networks for a test key, mainnets for a live key. */
 export function servedNetworks(ctx: Ctx): readonly Network[] {
   const isTest = ctx.tenant.environment === 'test'
   return ctx.chains.configured.filter((network) => network.settlesEip3009 && network.isTestnet === isTest)
 }
 
-/** A payment on a network that is not served cannot be taken, whatever it is worth; that is no failure of a node. */
+/** Refuses a payment on a network that is not served. This is not a failure of a node. */
 export function refuseUnserved(ctx: Ctx, network: Network, payer: Address): void {
   if (servedNetworks(ctx).some(({ caip2 }) => caip2 === network.caip2)) return
   throw refused('invalid_network', { payer, message: `${network.caip2} is not served in this environment` })

@@ -3,7 +3,7 @@ import { text } from '../../../platform/wire.ts'
 import { routeOf } from '../new-payment.ts'
 import type { FacilitatorBody } from './schema.ts'
 
-/** What a payment's row says of the thing that was bought. */
+/** What a payment's row stores about the resource that was bought. */
 export interface PaidResource {
   readonly resource: string | null
   readonly route: string | null
@@ -14,8 +14,9 @@ const Url = text(2_048, 1)
 const Description = text(1_024, 1)
 
 /**
- * What the request says was bought: version 2 in the payment, where the payer copied it from the challenge, version 1 in the requirements. It
- * is a note for the log and binds nothing: what is no URL, or too long, is left out and refuses no payment.
+ * Returns the resource that the request names: in version 2 from the payment, where the payer copied it from the challenge, in
+ * version 1 from the requirements. It is stored for the log only: a value that is not a URL or is too long is left out and
+ * refuses no payment.
  */
 export function resourceOf(body: FacilitatorBody): PaidResource {
   const { url, description } = describedResource(body)
@@ -28,7 +29,7 @@ export function resourceOf(body: FacilitatorBody): PaidResource {
   }
 }
 
-/** The members of the resource as sent, for either version. */
+/** Returns the members of the resource as sent, for either version. */
 export function describedResource(body: FacilitatorBody): JsonObject {
   const { paymentPayload, paymentRequirements } = body
   if (paymentPayload.x402Version !== 1) return objectOf(paymentPayload.resource)
@@ -36,12 +37,12 @@ export function describedResource(body: FacilitatorBody): JsonObject {
   return { url, description, mimeType }
 }
 
-/** The payment's extensions as sent; empty when there are none. */
+/** Returns the payment's extensions as sent; empty if there are none. */
 export function extensionsOf(body: FacilitatorBody): JsonObject {
   return objectOf(body.paymentPayload.extensions)
 }
 
-/** The value if it is an object, else one without members. */
+/** Returns the value if it is an object, otherwise an empty object. */
 export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }

@@ -5,7 +5,7 @@ import { objectOf } from './paid-resource.ts'
 import type { FacilitatorBody, SettleAnswer, VerifyAnswer } from './schema.ts'
 import type { Claim } from './scheme.ts'
 
-/** Why a payment is not taken, in the protocol's words, for an answer that is 200 all the same. */
+/** Why a payment is refused, in the protocol's words. The response is still 200. */
 export interface Refusal {
   readonly reason: string
   readonly message: string | undefined
@@ -13,8 +13,8 @@ export interface Refusal {
 }
 
 /**
- * What a thrown value means as an answer of the facilitator, or undefined when it is none: a node that fails, a limit or a fault of ours stays the problem that it is, so that
- * nobody takes it for a bad payment.
+ * Maps a thrown value to a refusal of the facilitator; undefined if it is none. A failing node, a limit or an internal fault
+ * stays a problem record, so that it is not mistaken for a bad payment.
  */
 export function refusalOf(
   thrown: unknown,
@@ -31,14 +31,15 @@ export function refusalOf(
 }
 
 /**
- * The protocol's members beside a problem record of verify, so that official clients parse it as an answer. The reason names a fault of
- * the payer's alone; limits and outages of the seller are the protocol's own general reason, because servers show it to buyers.
+ * Returns the protocol's members that a problem record of verify also carries, so that official clients can parse it. The reason
+ * names only faults of the payer. Limits and outages of the seller become the protocol's general reason, because servers show it
+ * to buyers.
  */
 export function verifyRefusal(problem: { readonly type: string }): VerifyAnswer {
   return { isValid: false, invalidReason: reasonOf(problem, 'unexpected_verify_error') }
 }
 
-/** The same for settle: nothing was sent for the request that is refused. */
+/** Returns the protocol's members for a problem record of settle. Nothing was sent for the refused request. */
 export function settleRefusal(problem: { readonly type: string }, body: unknown): SettleAnswer {
   const network = objectOf(objectOf(body).paymentRequirements).network
   return {
@@ -60,7 +61,10 @@ function reasonOf({ type }: { readonly type: string }, other: string): string {
   return payersFaults[type.slice(type.lastIndexOf('/') + 1)] ?? other
 }
 
-/** Refuses text that PostgreSQL cannot hold as the protocol does: such a payment was never signed for anything that is sold here. */
+/**
+ * Refuses text that PostgreSQL cannot store, with the protocol's own refusal. No payment for a resource sold here was signed with
+ * such text.
+ */
 export function refuseUnstorableText(body: FacilitatorBody): void {
   const [path] = unstorableTexts(body, 1)
   if (path !== undefined) throw refused('invalid_payload', { message: `/${path.join('/')} ${unstorableText}` })

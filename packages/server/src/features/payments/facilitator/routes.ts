@@ -19,15 +19,16 @@ const errors = {
   'payment-identifier-conflict': fail.table['payment-identifier-conflict'],
 }
 
-/** The facilitator of x402, as its specification has it, versions 1 and 2. */
+/** Operations of the x402 facilitator, versions 1 and 2 of the specification. */
 export const facilitatorOperations: readonly Operation[] = [
   operation({
     id: 'facilitator.verify',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/facilitator/verify',
-    summary: 'Verify a payment for an x402 server of any make, and record it, once.',
+    summary: 'Verify a payment for any x402 server, and record it, once.',
     description:
-      'A bad payment is 200 with isValid false. A signature is found valid once: asking again says that it is used. Every problem record carries isValid and invalidReason too.',
+      'A bad payment is 200 with isValid false. A signature is valid once: a repeated request reports it as used. Every problem record carries isValid and invalidReason too.',
     input: schema.FacilitatorBody,
     output: schema.VerifyAnswer,
     errors,
@@ -39,11 +40,12 @@ export const facilitatorOperations: readonly Operation[] = [
   }),
   operation({
     id: 'facilitator.settle',
+    needs: { role: 'member', scope: 'payments' },
     method: 'POST',
     path: '/facilitator/settle',
-    summary: 'Bring a payment to the chain for an x402 server of any make, and wait for the outcome.',
+    summary: 'Settle a payment for any x402 server, and wait for the outcome.',
     description:
-      'Asking again joins the same settlement. Success is answered once; whoever got settlement_pending gets it by asking again. Every problem record carries success, errorReason, transaction and network too.',
+      'A repeated request joins the same settlement. Success is returned once; a server that received settlement_pending gets it by repeating the request. Every problem record carries success, errorReason, transaction and network too.',
     input: schema.FacilitatorBody,
     output: schema.SettleAnswer,
     answerHeaders: {
@@ -59,6 +61,7 @@ export const facilitatorOperations: readonly Operation[] = [
   }),
   operation({
     id: 'facilitator.supported',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/facilitator/supported',
     summary: 'What can be paid through the facilitator in the environment of the key.',
@@ -67,6 +70,7 @@ export const facilitatorOperations: readonly Operation[] = [
   }),
   operation({
     id: 'facilitator.resources',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'searches',
     method: 'GET',
     path: '/facilitator/discovery/resources',

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { AnyJsonObject, text } from '../../../platform/wire.ts'
 
 /**
- * What a resource server sends to `/verify` and `/settle`. Unknown members are let through: servers of other makes add their own. What
- * the two halves hold is judged by the payment's version and scheme, and what is wrong there is a negative answer, not a 422.
+ * What a resource server sends to `/verify` and `/settle`. Unknown members are allowed: other implementations add their own. The
+ * payment's version and scheme determine how the two halves are checked, and an invalid one is a negative answer, not a 422.
  * Source: x402 specification v2 section 7, v1 section 7.
  */
 export const FacilitatorBody = z.looseObject({

@@ -4,9 +4,9 @@ import type { Funds } from '../record.ts'
 import type { NewPayment, StoredSettlement } from '../store.ts'
 import type { FacilitatorBody } from './schema.ts'
 
-/** What a payment says of itself, read without the chain and without believing it: enough to know it again. */
+/** The identity of a payment, read without the chain and without verification: enough to recognize it again. */
 export interface Claim {
-  /** Under which it is recorded, once for all organisations and doors. */
+  /** Key under which it is recorded, once for all organizations and entry points. */
   readonly claimKey: string
   readonly x402Version: 1 | 2
   readonly payer: Address
@@ -15,37 +15,39 @@ export interface Claim {
   readonly payTo: Address
   /** Digest of the signed parts: other parts under the same claim are another payment. */
   readonly fingerprint: string
-  /** What a settle request takes of a payment that permits more, in the token's smallest unit: ask for it by `chargeUpto`. */
+  /**
+   * The amount that a settle request takes of a payment that permits more, in the token's smallest unit; charged by `chargeUpto`.
+   */
   readonly charge?: bigint
-  /** What a payer is told whose claim is taken; for EIP-3009 `invalid_exact_evm_nonce_already_used`. */
+  /** Reason for a payer whose claim is already used; for EIP-3009 `invalid_exact_evm_nonce_already_used`. */
   readonly usedReason?: Reason
-  /** Whether what was recorded, in the token's smallest unit, pays what the requirements ask for now. */
+  /** Whether the recorded amount, in the token's smallest unit, covers what the requirements charge now. */
   isPaidBy(rawRecorded: bigint): boolean
 }
 
-/** A payment that is good as far as can be said without the chain. */
+/** A payment that passed every check that does not need the chain. */
 export interface Judged {
   readonly scheme: string
   /** In the token's smallest unit; for a scheme with a maximum, the most that may be taken. */
   readonly rawAmount: bigint
   readonly settlement: StoredSettlement
   readonly validBefore: Date
-  /** Answers what the payer has. Throws the protocol's refusal, or the problem `chain-unavailable` when the node fails. */
+  /** Returns the payer's funds. Throws the protocol's refusal, or the problem `chain-unavailable` when the node fails. */
   refuseByChain(payment: NewPayment): Promise<Funds>
 }
 
-/** What was read of a request, and the judgement of it that costs a signature recovery. */
+/** What was read from a request, and the check that costs a signature recovery. */
 export interface Reading {
   readonly claim: Claim
   /** Throws the protocol's refusal. */
   judge(): Judged
 }
 
-/** What a request asks for: under scheme `upto` its amount is the maximum at verify and what is taken at settle. */
+/** The step of a request: under scheme `upto` its amount is the maximum at verify and the charged amount at settle. */
 export type Step = 'verify' | 'settle'
 
-/** One way to pay, as the facilitator needs it. */
+/** A payment scheme as the facilitator uses it. */
 export interface Scheme {
-  /** Throws the protocol's refusal for what is no payment of this kind, or is for a network that is not served here. */
+  /** Throws the protocol's refusal if the body is not a payment of this scheme, or is for a network that is not served here. */
   read(ctx: Ctx, body: FacilitatorBody, step: Step): Reading
 }

@@ -5,8 +5,8 @@ import type { FacilitatorBody } from './schema.ts'
 import type { Scheme } from './scheme.ts'
 
 /**
- * The one place that tells the ways to pay apart: scheme `upto` by what the server asks for, and `exact` by what was signed, as
- * the reference implementation does. What is neither is read as `exact` with EIP-3009, which names the fault.
+ * Selects the scheme: `upto` by the server's requirements, and `exact` by what was signed, as the reference implementation does.
+ * Anything else is read as `exact` with EIP-3009, which reports the fault.
  */
 export function schemeOf({ paymentPayload, paymentRequirements }: FacilitatorBody): Scheme {
   if (paymentRequirements.scheme === 'upto') return permit2

@@ -20,9 +20,9 @@ import { findClaimed, getKnownPayment, type KnownPayment, markAnswered } from '.
 import { withdrawSettlement } from './withdraw.ts'
 
 /**
- * Settles a payment for somebody else's x402 server and waits for the outcome. One that was not verified here before, by a server that
- * settles before it serves, is verified and recorded now. Success is answered to one call alone; a server that got
- * `settlement_pending` gets it by asking again. Failures are answered to every call.
+ * Settles a payment for an external x402 server and waits for the outcome. A payment that was not verified here before, by a
+ * server that settles before it serves, is verified and recorded now. Success is returned to one call only; a server that
+ * received `settlement_pending` gets it by repeating the call. Failures are returned to every call.
  * Source: x402 specification v2 section 7.2; docs/decisions/0070.
  */
 export async function settle(ctx: Ctx, body: FacilitatorBody): Promise<Reply> {
@@ -35,16 +35,16 @@ export async function settle(ctx: Ctx, body: FacilitatorBody): Promise<Reply> {
     const payment = await findOrAdmit(ctx, body, reading)
     refuseOtherUse(ctx, body, claim, payment)
     await charge(ctx, payment, claim)
-    await holdIdempotencyKey(ctx, payment.id)
-    const told = await bringToChain(ctx, payment, ctx.idempotency?.key)
-    const headers = told.success ? await declareResource(ctx, body) : {}
-    return replyWith({ ...told, network, payer: claim.payer }, headers)
+    await commitIdempotencyKey(ctx, payment.id)
+    const reported = await bringToChain(ctx, payment, ctx.idempotency?.key)
+    const headers = reported.success ? await declareResource(ctx, body) : {}
+    return replyWith({ ...reported, network, payer: claim.payer }, headers)
   } catch (error) {
     return replyWith(refusedAs(error, network, claim))
   }
 }
 
-/** The present state of a settlement, for a repeat with the same Idempotency-Key whose first answer was never given. */
+/** Returns the present state of a settlement, for a repeat with the same Idempotency-Key whose first response was never sent. */
 export async function settledBefore(ctx: Ctx, paymentId: string, key: string): Promise<Reply> {
   const payment = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
   const { payer } = payment
@@ -56,7 +56,10 @@ export async function settledBefore(ctx: Ctx, paymentId: string, key: string): P
   }
 }
 
-/** The payment under this claim, recorded now if nobody has. Of copies that come together one is recorded, and all go on with that one. */
+/**
+ * Returns the payment under this claim, and records it if it is new. Of copies that arrive together one is recorded, and all
+ * continue with that one.
+ */
 async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: Reading): Promise<KnownPayment> {
   const { claimKey } = reading.claim
   const known = await findClaimed(ctx.db, claimKey)
@@ -65,14 +68,14 @@ async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: Reading): P
     if (!isProblem(error, 'duplicate-payment')) throw error
   })
   const recorded = await findClaimed(ctx.db, claimKey)
-  // Only the payer's name for the payment was taken: nothing was recorded under this claim.
+  // Only the payment identifier was taken: nothing was recorded under this claim.
   if (recorded === undefined) throw fail('duplicate-payment')
   return recorded
 }
 
 /**
- * Refuses to settle what was not sold by this request: another organisation's payment, one that bought through another door,
- * other signed parts under the same nonce, and requirements that ask for more or for another account than was verified.
+ * Refuses a payment that this request did not sell: a payment of another organization or entry point, other signed parts under
+ * the same nonce, or requirements with a higher amount or another account than were verified.
  */
 function refuseOtherUse(ctx: Ctx, body: FacilitatorBody, claim: Claim, payment: KnownPayment): void {
   const { organisationId, environment } = ctx.tenant
@@ -84,23 +87,26 @@ function refuseOtherUse(ctx: Ctx, body: FacilitatorBody, claim: Claim, payment: 
     throw refused('invalid_payment_requirements', { message: 'the requirements are not those that were verified' })
 }
 
-/** Whether the server says that it serves on this answer alone, so that a payment which already bought must not buy here. */
+/** Whether the server delivers on this response alone, so that a payment that was already used must be refused. */
 function settlesFirst(body: FacilitatorBody): boolean {
   const flow = objectOf(body.paymentRequirements.extra).paymentFlow
   return flow !== undefined && flow !== null && flow !== 'authorization'
 }
 
-type Told = Omit<SettleAnswer, 'network' | 'payer'>
+type Reported = Omit<SettleAnswer, 'network' | 'payer'>
 
-/** Says how much is taken of a payment that permits more. Before the key is held: a repeat by key alone does not know how much. */
+/**
+ * Sets the amount to take of a payment that permits more. It runs before the key is committed, because a repeat by key does not
+ * know the amount.
+ */
 async function charge(ctx: Ctx, payment: KnownPayment, claim: Claim): Promise<void> {
   if (claim.charge === undefined || payment.status !== 'verified') return
   refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
   await chargeUpto(ctx, payment.id, claim.charge)
 }
 
-/** Stores the request for settlement, waits, and answers the outcome; further calls join the same settlement. */
-async function bringToChain(ctx: Ctx, payment: KnownPayment, key: string | undefined): Promise<Told> {
+/** Stores the request for settlement, waits, and returns the outcome. Further calls join the same settlement. */
+async function bringToChain(ctx: Ctx, payment: KnownPayment, key: string | undefined): Promise<Reported> {
   if (payment.status === 'verified') {
     refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
     await requestSettlement(ctx, payment.id)
@@ -115,12 +121,12 @@ async function bringToChain(ctx: Ctx, payment: KnownPayment, key: string | undef
 }
 
 const pending = 'settlement_pending'
-/** A transaction that is being signed when the wait ends has its hash within this time. */
+/** Most milliseconds after which a transaction that was being signed when the wait ended has its hash. */
 const signMsMax = 3_000
 
 /**
- * The outcome, or what is known when the wait ends. A settlement that no transaction carries by then is withdrawn: servers retry only with a
- * hash, so that a payment without one would be charged after its buyer was refused.
+ * Returns the outcome, or what is known when the wait ends. A settlement that no transaction carries by then is withdrawn:
+ * servers retry only with a hash, so a payment without one would be charged after its buyer was refused.
  */
 async function outcomeOf(ctx: Ctx, paymentId: PaymentId): Promise<Outcome> {
   const outcome = await ctx.settlements.outcome(paymentId, ctx.facilitatorWaitMs)
@@ -129,8 +135,8 @@ async function outcomeOf(ctx: Ctx, paymentId: PaymentId): Promise<Outcome> {
   return ctx.settlements.outcome(paymentId, signMsMax)
 }
 
-/** What was really taken, said only where it may be less than what was signed. */
-async function amountTaken(ctx: Ctx, payment: KnownPayment): Promise<Pick<Told, 'amount'>> {
+/** Returns the amount that was taken, only where it may be less than what was signed. */
+async function amountTaken(ctx: Ctx, payment: KnownPayment): Promise<Pick<Reported, 'amount'>> {
   if (payment.scheme !== 'upto') return {}
   const { rawAmount } = await getKnownPayment(ctx.db, ctx.tenant, payment.id)
   return { amount: rawAmount.toString() }
@@ -147,13 +153,13 @@ function replyWith(answer: SettleAnswer, headers: Readonly<Record<string, string
   return new Reply(200, answer, headers, answer.errorReason === pending)
 }
 
-/** The network by the name that the payment's version has for it. */
+/** Returns the network's name in the payment's protocol version. */
 function networkAs({ network: name, protocolVersion }: KnownPayment): string {
   const network = networkByName(name)
   return (protocolVersion === 1 ? network?.x402V1Name : network?.caip2) ?? name
 }
 
-async function holdIdempotencyKey(ctx: Ctx, paymentId: PaymentId): Promise<void> {
+async function commitIdempotencyKey(ctx: Ctx, paymentId: PaymentId): Promise<void> {
   const handle = ctx.idempotency
   if (handle !== undefined) await ctx.db.tx((tx) => handle.commit(tx, paymentId))
 }

@@ -4,7 +4,7 @@ import { type Queryable, sql } from '../../../platform/db/db.ts'
 import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
 
-/** A payment as a settle request finds it by its claim, of whatever organisation: what it may be told is decided after. */
+/** A payment as a settle request finds it by its claim, of any organization. The caller checks what it may disclose. */
 export const KnownPayment = z.object({
   id: id('pay'),
   organisationId: id('org'),
@@ -23,7 +23,7 @@ export type KnownPayment = z.output<typeof KnownPayment>
 
 const columns = sql`id, organisation_id, environment, door, network, scheme, protocol_version, pay_to, payer, raw_amount, payment_fingerprint, status`
 
-/** Across organisations on purpose: a claim is held once, by whoever recorded it first. */
+/** Finds a payment by its claim across organizations: a claim is unique for the whole service. */
 export function findClaimed(db: Queryable, claimKey: string): Promise<KnownPayment | undefined> {
   return db.maybeOne(KnownPayment, sql`select ${columns} from payments where claim_key = ${claimKey}`)
 }
@@ -38,8 +38,8 @@ export function getKnownPayment(db: Queryable, tenant: Tenant, paymentId: string
 }
 
 /**
- * Takes the one success answer of a payment; false for every caller but the first. Under the Idempotency-Key `key` the same caller may take
- * it again, so that an answer that was lost is not lost for good.
+ * Takes the one success response of a payment; returns false for every caller but the first. The same caller may take it again
+ * under the Idempotency-Key `key`, so that a lost response can be repeated.
  */
 export async function markAnswered(
   db: Queryable,

@@ -6,7 +6,10 @@ import { permit2Kinds } from '../permit2/kinds.ts'
 import { servedNetworks } from './networks.ts'
 import type { Supported } from './schema.ts'
 
-/** What can be paid here in the caller's environment, and by which account it is settled. Source: x402 specification v2 section 7.3. */
+/**
+ * Returns the kinds of payment that the caller's environment supports, and the account that settles them. Source: x402
+ * specification v2 section 7.3.
+ */
 export async function supported(ctx: Ctx): Promise<z.input<typeof Supported>> {
   const networks = servedNetworks(ctx)
   const { kinds, signers } = supportedResponse(networks, [ctx.settlerAddress])

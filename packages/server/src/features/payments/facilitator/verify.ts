@@ -7,8 +7,8 @@ import { schemeOf } from './schemes.ts'
 import { getKnownPayment } from './store.ts'
 
 /**
- * Judges a payment for somebody else's x402 server, and takes it in: the answer `isValid: true` is given once for a signature, so that copies
- * that arrive together buy one thing. A bad payment is a negative answer; a node that fails, or a limit, is a problem.
+ * Verifies a payment for an external x402 server, and records it. `isValid: true` is returned once per signature, so that copies
+ * that arrive together buy one thing. A bad payment is a negative answer; a failing node or a limit is a problem.
  * Source: x402 specification v2 section 7.1; docs/decisions/0018.
  */
 export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAnswer> {
@@ -26,7 +26,10 @@ export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAns
   }
 }
 
-/** The answer to a repeat with the same Idempotency-Key, when the payment was recorded and the first answer never given. */
+/**
+ * Returns the response to a repeat with the same Idempotency-Key, when the payment was recorded and the first response was never
+ * sent.
+ */
 export async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyAnswer> {
   const { payer } = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
   return { isValid: true, payer: payer ?? undefined }

@@ -4,12 +4,12 @@ import { relays } from '../../relayer/index.ts'
 import { paymentPurpose } from '../relay.ts'
 import { recordFailed } from '../settlement-outcome.ts'
 
-/** Why a settlement ended that no transaction carried. */
+/** The failure reason of a settlement that no transaction carried. */
 const withdrawnReason = 'settlement_withdrawn'
 
 /**
- * Ends a settlement for good if no transaction carries it that may still be mined, and answers whether it was ended. It takes the relay's lock, as the
- * relayer does before it plans, so that a buyer who learns of the failure is never charged afterwards.
+ * Ends a settlement for good unless a transaction that may still be mined carries it, and returns whether it ended it. It takes
+ * the relay's lock, as the relayer does before it plans, so that a buyer who received the failure is never charged afterwards.
  */
 export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<boolean> {
   return ctx.db.tx(async (tx) => {

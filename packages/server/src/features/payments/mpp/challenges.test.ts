@@ -36,7 +36,7 @@ async function aWalletOn(chain: string, supportedTokens: readonly string[], key 
   return String(made.body.id)
 }
 
-test('an EIP-3009 wallet is asked for an evm/charge, with the same price, token and expiry as by x402', async () => {
+test('an EIP-3009 wallet offers an evm/charge with the same price, token and expiry as x402', async () => {
   const answer = await challenge({ description: 'Weather' })
   const offer = offerOf(answer)
   expect(offer).toEqual({
@@ -76,7 +76,7 @@ test('request and opaque are canonical, so that clients echo the very text that 
   })
 })
 
-test('a hundred challenges of one millisecond are a hundred challenges', async () => {
+test('a hundred challenges of one millisecond have a hundred different ids', async () => {
   const { list } = await challenge({ count: 100 })
   const offers = list.map((one) => offerOf(one))
   expect(new Set(offers.map(({ id }) => id)).size).toBe(100)
@@ -117,7 +117,7 @@ test('a wallet on Tempo is offered tempo/charge for each token, at most four, an
   expect((await challenge({ walletId, acceptMPP: false })).status).toBe(422)
 })
 
-test('each protocol is there when it is accepted, and null when it is not', async () => {
+test('each protocol has a challenge if it is accepted, and null otherwise', async () => {
   const [both, x402, mpp] = await Promise.all([
     challenge(),
     challenge({ acceptMPP: false }),
@@ -132,16 +132,20 @@ test('each protocol is there when it is accepted, and null when it is not', asyn
   expect(codeOf(await challenge({ acceptX402: false, acceptMPP: false }))).toBe('validation-error')
 })
 
-test('a wallet whose tokens no protocol can ask for is refused', async () => {
+test('a wallet whose tokens no protocol supports is refused', async () => {
   const walletId = await aWalletOn('ethereum', ['USDT'], org.liveKey)
   const refused = await challenge({ walletId }, org.liveKey)
   expect([refused.status, codeOf(refused)]).toEqual([422, 'chain-not-supported'])
 })
 
-test('digest and header stand in the challenge, an intent of session says charge', async () => {
+test('the challenge contains digest and header, and an intent of session becomes charge', async () => {
   const digest = 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:'
-  const asked = { digest, credentialHeader: 'Payment-Authorization', intent: 'session' }
-  expect(offerOf(await challenge(asked))).toMatchObject({ digest, header: 'Payment-Authorization', intent: 'charge' })
+  const requested = { digest, credentialHeader: 'Payment-Authorization', intent: 'session' }
+  expect(offerOf(await challenge(requested))).toMatchObject({
+    digest,
+    header: 'Payment-Authorization',
+    intent: 'charge',
+  })
 })
 
 test.each([
@@ -156,7 +160,7 @@ test.each([
   expect(refused.body.errors).toEqual([expect.objectContaining({ path: '/digest' })])
 })
 
-test('whatever stands in a description, the header is one line of Latin-1 that every offer survives', async () => {
+test('whatever a description contains, the header is one line of Latin-1 and every offer stays readable', async () => {
   const description = `line one\r\nX-Evil: yes\u0007 "quoted\\" – ☃ 🎉 ${'long '.repeat(190)}`
   const { testKey } = await world.organisation()
   const walletId = await aWalletOn('tempo-moderato', ['pathUSD', 'AlphaUSD', 'BetaUSD', 'ThetaUSD'], testKey)
@@ -169,7 +173,7 @@ test('whatever stands in a description, the header is one line of Latin-1 that e
   for (const offer of offers) expect(offer.description).toMatch(/^line one X-Evil: yes "quoted\\" – ☃ 🎉 long .*…$/u)
 })
 
-test('a host name in place of a resource is the realm, without port and in lower case', async () => {
+test('a host name given instead of a resource is the realm, without port and in lower case', async () => {
   const offer = offerOf(await challenge({ resource: undefined, hostname: 'API.Example.com:8443' }))
   const digest = createHash('sha256').update('host:api.example.com').digest()
   expect(offer.realm).toBe('api.example.com')
@@ -177,7 +181,7 @@ test('a host name in place of a resource is the realm, without port and in lower
   expect(codeOf(await challenge({ resource: undefined, hostname: '1.2.3.4.5' }))).toBe('validation-error')
 })
 
-test('a price of zero is asked for as a proof on Tempo, wherever the wallet is, and never by x402', async () => {
+test('a price of zero requires a proof on Tempo, wherever the wallet is, and has no x402 challenge', async () => {
   for (const price of ['0', '0.00']) {
     const answer = await challenge({ price })
     expect([answer.status, answer.body.x402, answer.body.x402V1]).toEqual([200, null, null])
@@ -194,7 +198,7 @@ test('a price of zero is asked for as a proof on Tempo, wherever the wallet is, 
   expect([x402Only.status, codeOf(x402Only), x402Only.body.reason]).toEqual([422, 'amount-invalid', 'zero'])
 })
 
-test('in live mode a proof is asked for on Tempo’s main network', async () => {
+test('in live mode a proof is required on Tempo’s main network', async () => {
   const walletId = await aWalletOn('base', ['USDC'], org.liveKey)
   const offer = offerOf(await challenge({ walletId, price: '0' }, org.liveKey))
   expect(requestOf(offer)).toMatchObject({

@@ -14,13 +14,13 @@ import { type Scope, scopeOf } from './scope.ts'
 import { type MppTerms, mppTermsOf } from './terms.ts'
 
 const nonceBytes = 16
-/** What people are shown of a description, in UTF-16 units: it stands in every offer of a header. */
+/** Most UTF-16 units of a description that are shown to people: every offer of a header repeats it. */
 const descriptionMax = 160
 
 /**
- * Mints the values of `WWW-Authenticate` for this price, each with randomness of its own, so that no two payers share an
- * id; what is the same in all of them is computed once. Undefined where MPP has no way to pay the wallet. An `intent` of
- * `session` asks for a pass and says `charge` still: official clients pay a `session` only as a payment channel.
+ * Returns a function that mints values of `WWW-Authenticate` for this price, each with its own randomness, so that no two payers
+ * share an id; the common parts are computed once. Undefined if MPP cannot pay the wallet. An `intent` of `session` requests a
+ * pass and is still a `charge`: official clients pay a `session` only as a payment channel.
  */
 export async function createMppMint(
   ctx: Ctx,
@@ -47,19 +47,22 @@ export async function createMppMint(
 /** One way to pay, and the wallet that it pays. */
 type WalletTerms = MppTerms & { readonly wallet: ReceivingWallet }
 
-/** The first wallet's own offers first, and so few in all that a challenge stays well below the 8 KB that clients and proxies take of headers. */
+/**
+ * Most offers of a challenge, those of the first wallet first. The header stays well below the 8 KB that clients and proxies
+ * accept.
+ */
 const offersMax = 4
 
-/** Who proves that he owes nothing proves it once, whatever the number of wallets. */
+/** Returns the terms of all wallets. A price of zero has one proof, whatever the number of wallets. */
 function allTermsOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): readonly WalletTerms[] {
-  const asked = isFree(request.price) ? wallets.slice(0, 1) : wallets
-  const terms = asked.flatMap((wallet) => mppTermsOf(ctx, wallet, request.price).map((one) => ({ ...one, wallet })))
+  const requested = isFree(request.price) ? wallets.slice(0, 1) : wallets
+  const terms = requested.flatMap((wallet) => mppTermsOf(ctx, wallet, request.price).map((one) => ({ ...one, wallet })))
   return terms
     .filter(({ network, token, rawAmount }) => rawAmount === 0n || isWorthSettling(ctx, network, token, rawAmount))
     .slice(0, offersMax)
 }
 
-/** Whether the service pays the payer's fee on Tempo; an environment has one Tempo. */
+/** Whether the service pays the payer's fee on Tempo; an environment has one Tempo network. */
 async function paysFee(ctx: Ctx, terms: readonly MppTerms[]): Promise<boolean> {
   const onTempo = terms.find(({ method, rawAmount }) => method === 'tempo' && rawAmount > 0n)
   return onTempo !== undefined && (await sponsorsFees(ctx, onTempo.network))
@@ -78,16 +81,16 @@ function commonParameters(request: ChallengeRequest, { realm }: Scope, expiresAt
 
 function encodedRequest({ method, network, token, rawAmount, wallet }: WalletTerms, feePayer: boolean) {
   const { chainId } = network
-  const asked = { amount: rawAmount.toString(), currency: token.address, recipient: wallet.address, chainId }
-  if (method === 'evm') return encodeMppJson(evmChargeRequest({ ...asked, decimals: token.decimals }))
-  // The service can pay the fee only of a transaction that it sends itself; clients push unless the challenge says so.
-  const sponsored = { ...asked, feePayer, supportedModes: ['pull'] } as const
-  return encodeMppJson(tempoChargeRequest(feePayer ? sponsored : asked))
+  const requested = { amount: rawAmount.toString(), currency: token.address, recipient: wallet.address, chainId }
+  if (method === 'evm') return encodeMppJson(evmChargeRequest({ ...requested, decimals: token.decimals }))
+  // The service can pay the fee only of a transaction that it sends itself; clients push unless the challenge offers it.
+  const sponsored = { ...requested, feePayer, supportedModes: ['pull'] } as const
+  return encodeMppJson(tempoChargeRequest(feePayer ? sponsored : requested))
 }
 
 /**
- * Canonical JSON of `n`, the challenge's own randomness, `r`, what it is good for, and `m`, the method at whose price; none of them needs an
- * escape.
+ * Returns canonical JSON of `n`, the challenge's own randomness, `r`, its scope, and `m`, the method that the price is for. None
+ * of them needs an escape.
  */
 function opaqueOf(ctx: Ctx, scope: Scope, method: string | undefined): string {
   const nonce = Buffer.from(ctx.random.bytes(nonceBytes)).toString('base64url')
@@ -95,7 +98,7 @@ function opaqueOf(ctx: Ctx, scope: Scope, method: string | undefined): string {
   return Buffer.from(`{${priced}"n":"${nonce}","r":"${scope.digest}"}`).toString('base64url')
 }
 
-/** For people, on one line: a header holds no control characters. */
+/** Returns the description on one line: a header must not contain control characters. */
 function shortened(description: string | undefined): string | undefined {
   const line = description?.replaceAll(/[ \x00-\x1f\x7f]+/g, ' ').trim() ?? ''
   if (line === '') return undefined

@@ -13,10 +13,10 @@ import { refusedMpp } from './refused.ts'
 import { isInScope } from './scope.ts'
 
 /**
- * The credential, once its challenge is proven to be one of ours for this very request: made under a secret that is good,
- * for this organisation and environment, not expired, for this resource and this body. Refused otherwise, cheapest
- * first; whether its price and wallet are right is for the caller to see. The hash of a payment that was sent is taken also
- * after the challenge has expired, since its money may have arrived.
+ * Returns the credential once its challenge is proven genuine for this request: made under a valid secret, for this organization
+ * and environment, not expired, for this resource and this body. Otherwise it refuses, cheapest checks first. The caller checks
+ * price and wallet. The hash of a payment that was already sent is accepted after the challenge has expired, since its money may
+ * have arrived.
  */
 export async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promise<MppCredential> {
   const parsed = parseMppCredential(request.credential)
@@ -45,8 +45,8 @@ function isKnownMethod({ method, intent }: MppChallenge): boolean {
 }
 
 /**
- * Texts are compared, not the bytes that they mean: the last character of an id has two bits to spare, and a payer
- * could else show one challenge under four names.
+ * Whether the service made this challenge. Texts are compared, not the bytes that they encode: the last character of an id has
+ * two unused bits, so a payer could otherwise present one challenge under four ids.
  */
 async function isGenuine(ctx: Ctx, challenge: MppChallenge): Promise<boolean> {
   const { all } = await ctx.mppSecrets.macs(ctx.tenant)
@@ -62,7 +62,7 @@ export function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {
   return expires === undefined || instantOf(expires) <= ctx.clock.now()
 }
 
-/** Whether the payer has sent the money before showing the credential. */
+/** Whether the payer sent the money before presenting the credential. */
 export function isSent({ challenge, payload }: MppCredential): boolean {
   return challenge.method === 'tempo' && payload.type === 'hash'
 }

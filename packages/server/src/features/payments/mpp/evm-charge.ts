@@ -14,17 +14,17 @@ import { isProblem } from '../../../platform/errors.ts'
 import { answerOf } from '../answer.ts'
 import { type JudgedCredential, judgePayment } from '../credential.ts'
 import { newPayment } from '../new-payment.ts'
-import { refuseByChain, withAccountAsItIs } from '../on-chain.ts'
+import { refuseByChain, resolveDeployment } from '../on-chain.ts'
 import type { Funds } from '../record.ts'
 import type { VerifiedPayment } from '../schema.ts'
 import type { NewPayment } from '../store.ts'
-import { refuseStrangeToken } from '../token-domain.ts'
+import { refuseDomainMismatch } from '../token-domain.ts'
 import type { MppPurchase } from './purchase.ts'
 import { refusedMpp } from './refused.ts'
 
 /**
- * Verifies an `evm/charge` by EIP-3009 authorization. Its nonce is the challenge's, so that it pays for nothing else; from
- * there on it is the same authorisation as x402's: the same checks, the same claim, the same settlement.
+ * Verifies an `evm/charge` by EIP-3009 authorization. Its nonce is derived from the challenge, so that it pays for nothing else.
+ * From there on it is handled as an x402 authorization: the same checks, claim and settlement.
  * Source: draft-evm-charge-00, "Authorization payload"; mppx 0.11 `evm/server/Charge`.
  */
 export async function verifyEvmCharge(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof VerifiedPayment>> {
@@ -55,8 +55,8 @@ async function judge(ctx: Ctx, purchase: MppPurchase, signed: EvmAuthorizationPa
   const { request, wallet, network, token, rawAmount, challenge } = purchase
   const expected = { network, token, rawAmount, payTo: wallet.address }
   const found = judgePayment(ctx, asX402(expected, signed), [token], () => expected)
-  await refuseStrangeToken(ctx, network, token)
-  const judged: JudgedCredential = { ...found, verdict: await withAccountAsItIs(ctx, network, found.verdict) }
+  await refuseDomainMismatch(ctx, network, token)
+  const judged: JudgedCredential = { ...found, verdict: await resolveDeployment(ctx, network, found.verdict) }
   const payment: NewPayment = {
     ...newPayment(ctx, request, wallet, judged),
     protocolVersion: null,
@@ -66,7 +66,7 @@ async function judge(ctx: Ctx, purchase: MppPurchase, signed: EvmAuthorizationPa
   return { payment, funds: await refuseByChain(ctx, network, judged, payment) }
 }
 
-/** The same authorisation as x402 carries it, with our own requirements as what was accepted. */
+/** Returns the authorization as x402 carries it, with the service's own requirements as the accepted ones. */
 function asX402(
   expected: Expected,
   { type: _, signature, ...authorization }: EvmAuthorizationPayload,
@@ -79,7 +79,7 @@ function asX402(
   }
 }
 
-/** The rules are x402's; the words must be MPP's, with x402's reason in the message. */
+/** Turns refusals of x402 into refusals of MPP, with x402's reason in the message. */
 async function inMppTerms<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -47,7 +47,7 @@ async function refusalOf(answer: Answer): Promise<unknown> {
 
 const refused = (reason: string) => [402, 'payment-verification-failed', reason]
 
-test('a proof of the account buys what costs nothing, is settled at once, and counts to the month', async () => {
+test('a proof of the account buys what costs nothing, is settled at once, and counts as a payment of the month', async () => {
   const offer = offerOf(await challenge())
   const verified = await verify(await payByProof(account, offer))
   expect([verified.status, verified.body]).toMatchObject([
@@ -88,7 +88,7 @@ test('a hundred copies of one proof, sent to two processes at once, buy once', a
   expect(await paymentsOf(org)).toBe(1)
 })
 
-test('a proof for a wallet on Tempo is kept under the wallet’s own chain name', async () => {
+test('a proof for a wallet on Tempo is stored under the wallet’s own chain name', async () => {
   const body = { address: account.address, chain: 'tempo-moderato', supportedTokens: ['AlphaUSD'] }
   const { id } = (await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', body)).body
   const credential = await payByProof(account, offerOf(await challenge({ walletId: id })))
@@ -98,7 +98,7 @@ test('a proof for a wallet on Tempo is kept under the wallet’s own chain name'
   expect(payment.body).toMatchObject({ chain: 'tempo-moderato', network: 'tempo-moderato', payTo: account.address })
 })
 
-test('a proof is of one account, one challenge, one realm and one chain', async () => {
+test('a proof is valid for one account, one challenge, one realm and one chain only', async () => {
   const stranger = privateKeyToAccount(generatePrivateKey())
   for (const about of [
     { account: stranger.address },
@@ -129,7 +129,7 @@ test.each<readonly [name: string, reason: string, change: (whole: EchoedCredenti
   expect(await refusalOf(await verify(credential))).toEqual(refused(reason))
 })
 
-test('a proof pays no price, and a price that is gone no longer asks for money', async () => {
+test('a proof does not pay a price above zero, and a price that drops to zero requires no money', async () => {
   const proof = await payByProof(account, offerOf(await challenge()))
   expect(await refusalOf(await verify(proof, { price: '0.01' }))).toEqual(refused('payment-insufficient'))
   const paid = offerOf(await challenge({ price: '0.01' }))
@@ -138,13 +138,13 @@ test('a proof pays no price, and a price that is gone no longer asks for money',
   expect(await refusalOf(await verify(credential))).toEqual(refused('invalid-challenge'))
 })
 
-test('a proof lapses with its challenge', async () => {
+test('a proof expires with its challenge', async () => {
   const credential = await payByProof(account, offerOf(await challenge()))
   now = new Date(now.getTime() + 300_000)
   expect(await refusalOf(await verify(credential))).toEqual(refused('payment-expired'))
 })
 
-test('x402 cannot pay nothing, and a stub of the test mode can', async () => {
+test('x402 cannot pay a price of zero, and a stub of the test mode can', async () => {
   const stub = await verify('stub_payment_accepted', { protocol: 'x402', price: '0.00' })
   expect([stub.status, stub.body.amount, stub.body.scheme]).toEqual([200, '0', 'stub'])
   const byX402 = await verify(Buffer.from('{}').toString('base64'), { protocol: 'x402' })
@@ -156,7 +156,7 @@ test('the month’s count refuses a proof like any payment, and then the proof i
   wallet = await world.wallet(org)
   await Promise.all(Array.from({ length: 99 }, () => verify('stub_payment_accepted')))
   const [first, second] = await Promise.all(
-    [challenge(), challenge()].map(async (asked) => payByProof(account, offerOf(await asked))),
+    [challenge(), challenge()].map(async (requested) => payByProof(account, offerOf(await requested))),
   )
   expect((await verify(first ?? '')).status).toBe(200)
   const over = await verify(second ?? '')

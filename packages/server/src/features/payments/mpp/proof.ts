@@ -18,9 +18,9 @@ import type { MppPurchase } from './purchase.ts'
 import { refusedMpp } from './refused.ts'
 
 /**
- * Verifies a proof, which is what a price of zero is answered with: a signature of the payer's account over the challenge's
- * own id. No chain is asked and no money moves; the challenge is its claim, so that a proof buys once. It counts to the
- * month's payments. Source: draft-tempo-charge-00, "Proof"; mppx 0.11 `tempo/Proof` for what is signed.
+ * Verifies a proof, the credential for a price of zero: a signature of the payer's account over the challenge's id. It needs no
+ * chain and moves no money. The challenge is its claim, so that a proof buys once. It counts as one of the month's payments.
+ * Source: draft-tempo-charge-00, "Proof"; mppx 0.11 `tempo/Proof` for what is signed.
  */
 export async function verifyProof(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof VerifiedPayment>> {
   const { request, wallet, network, token, challenge, chain } = purchase
@@ -47,7 +47,7 @@ export async function verifyProof(ctx: Ctx, purchase: MppPurchase): Promise<z.in
   return answerOf(ctx, payment)
 }
 
-/** The account that proved itself; refused when it did not, or cannot without a chain. */
+/** Returns the account that made the proof; refuses a proof that is invalid or cannot be checked without a chain. */
 function proverOf(ctx: Ctx, { payload, source, challenge, network }: MppPurchase): Address {
   const parsed = parseTempoPayload(payload)
   if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: `/payload${parsed.fault.path}` })

@@ -3,28 +3,27 @@ import type { ReceivingWallet } from '../../wallets/index.ts'
 import type { VerifyRequest } from '../schema.ts'
 
 /**
- * What an MPP credential wants to buy, once its challenge is proven to be ours, fresh, for this resource and at the
- * price, wallet and network that the verify request names. Only the payload is the payer's own word: what pays, and that it pays, is
- * still to be checked.
+ * The purchase that an MPP credential requests, once its challenge is proven genuine and unexpired, for this resource and at the
+ * price, wallet and network of the verify request. The payload is not verified yet: the method checks that it pays.
  */
 export interface MppPurchase {
   readonly request: VerifyRequest
   readonly wallet: ReceivingWallet
   readonly token: TokenInfo
-  /** In the token's smallest unit; 0n asks for a proof of the account alone. */
+  /** In the token's smallest unit; 0n requires only a proof of the account. */
   readonly rawAmount: bigint
   readonly challenge: MppChallenge
-  /** The name of the network as the owner of the wallet knows it. */
+  /** The network's name as the wallet's owner knows it. */
   readonly chain: Chain
-  /** Where it is paid: the wallet's network, or for nothing the environment's Tempo network. */
+  /** Where it is paid: the wallet's network, or for a price of zero the environment's Tempo network. */
   readonly network: Network
   /** The credential's `payload`, as sent. */
   readonly payload: JsonObject
   /** The credential's `source`, as sent: a `did:pkh` of the payer, or none. */
   readonly source: string | undefined
   /**
-   * Only of money that was sent already: the challenge requested less than the price is now, and is not honored at that price. The money is
-   * credited and buys nothing.
+   * Only for money that was already sent: the challenge requested less than the price is now, and its price is not honored. The
+   * money is credited and buys nothing.
    */
   readonly isUnderpriced: boolean
   /** Whether the challenge promised that the service pays the fee. */

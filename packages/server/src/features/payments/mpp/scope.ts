@@ -1,15 +1,18 @@
 import { hash } from 'node:crypto'
 import { decodeMppJson, type MppChallenge } from '@purser/protocol'
 
-/** What a challenge is good for: one resource, or everything on one host. */
+/** The scope of a challenge: one resource, or everything on one host. */
 export interface Scope {
-  /** The host's name, without its port, as `mppx validate` wants it. */
+  /** The host's name without its port, as `mppx validate` requires. */
   readonly realm: string
   /** A digest of the resource, which travels in `opaque.r`. */
   readonly digest: string
 }
 
-/** The scope of a challenge: its resource without the fragment, which no server sees; or, where only a host was named, that host. */
+/**
+ * Returns the scope of a challenge: its resource without the fragment, which no server receives; or the host, where only a host
+ * was named.
+ */
 export function scopeOf(place: {
   readonly resource?: string | undefined
   readonly hostname?: string | undefined
@@ -21,8 +24,9 @@ export function scopeOf(place: {
 }
 
 /**
- * Whether a challenge of ours was made for this resource. One for a resource is good for that resource alone, query and
- * all, or the cheapest route would open its neighbours; one for a host is good for whatever is on it.
+ * Whether a challenge of this service was made for this resource. A challenge for a resource is valid only for that resource
+ * including its query; otherwise the cheapest route would open its neighbors. A challenge for a host is valid for everything on
+ * it.
  */
 export function isInScope(challenge: MppChallenge, resource: string | undefined): boolean {
   const digest = challenge.opaque === undefined ? undefined : decodeMppJson(challenge.opaque)?.r
@@ -33,7 +37,7 @@ export function isInScope(challenge: MppChallenge, resource: string | undefined)
   return challenge.realm === scope.realm && digest === scope.digest
 }
 
-/** Whether the challenge promised its price to requests of this method. */
+/** Whether the challenge offered its price to requests of this method. */
 export function isPricedFor(challenge: MppChallenge, method: string | undefined): boolean {
   const promised = challenge.opaque === undefined ? undefined : decodeMppJson(challenge.opaque)?.m
   return promised !== undefined && promised === method

@@ -4,20 +4,20 @@ import type { ReceivingWallet } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
 import { isFree, rawAmountOf, tokensByAuthorization } from '../price.ts'
 
-/** One way in which MPP can ask for a price. */
+/** One way to pay a price by MPP. */
 export interface MppTerms {
   readonly method: 'evm' | 'tempo'
   readonly chain: Chain
   readonly network: Network
   readonly token: TokenInfo
-  /** In the token's smallest unit; 0n asks for a proof of the account alone. */
+  /** In the token's smallest unit; 0n requires only a proof of the account. */
   readonly rawAmount: bigint
 }
 
 /**
- * The ways to pay this price to this wallet: on Tempo any token of the wallet, elsewhere those with EIP-3009, since an
- * authorization is the one thing that official clients sign there. Nothing is paid for nothing: a price of zero is
- * answered with a proof, whose chain is the environment's Tempo wherever the wallet is.
+ * Returns the ways to pay this price to this wallet: on Tempo any token of the wallet, elsewhere the tokens with EIP-3009, since
+ * official clients sign only an authorization there. A price of zero is paid by a proof, whose chain is the environment's Tempo
+ * network wherever the wallet is.
  */
 export function mppTermsOf(ctx: Ctx, wallet: ReceivingWallet, price: string): readonly MppTerms[] {
   if (isFree(price)) return [proofTerms(ctx, wallet, price)]

@@ -23,9 +23,9 @@ import { isPricedFor } from './scope.ts'
 import { type MppTerms, mppTermsOf } from './terms.ts'
 
 /**
- * Verifies an MPP credential and records the payment, once. The challenge must be ours and must ask for what would be asked
- * for now: a challenge of a cheaper route, of another wallet or of a price that has risen since buys nothing. Money that was sent
- * for a challenge is credited at that challenge's price whatever the price is now.
+ * Verifies an MPP credential and records the payment, once. The challenge must be genuine and must request what would be
+ * requested now: a challenge of a cheaper route, of another wallet or of a price that has risen since buys nothing. Money that
+ * was already sent for a challenge is credited at that challenge's price.
  */
 export async function verifyMpp(
   ctx: Ctx,
@@ -37,7 +37,7 @@ export async function verifyMpp(
   if (!isPush(request)) refuseTooSmall(ctx, terms)
   const credential = await openMppCredential(ctx, request)
   const purchase =
-    isSent(credential) && askedBy(credential).amount !== '0'
+    isSent(credential) && requestedBy(credential).amount !== '0'
       ? sentPurchase(ctx, request, wallet, credential)
       : purchaseOf(request, wallet, credential, terms)
   if (purchase.rawAmount === 0n) return verifyProof(ctx, purchase)
@@ -49,16 +49,16 @@ function isPush({ credential }: VerifyRequest): boolean {
   return parsed.ok && isSent(parsed.value)
 }
 
-/** A price below the minimum is the seller's mistake whatever the credential says, so it is refused first. */
+/** Refuses a price below the minimum first: it is the seller's mistake, whatever the credential contains. */
 function refuseTooSmall(ctx: Ctx, terms: readonly MppTerms[]): void {
   for (const { network, token, rawAmount } of terms)
     if (rawAmount !== 0n) refuseBelowMinimum(ctx, network, token, rawAmount)
 }
 
 /**
- * What money that was sent for a challenge of ours buys. Its price is the challenge's. Where the price has risen since, that is honored for the
- * method that the challenge named and until it expires: a challenge of a cheaper method of the same address, or a hoarded one, would otherwise
- * buy for less than everybody pays.
+ * Returns what money that was sent for a genuine challenge buys. Its price is the challenge's. If the price has risen since, that
+ * price is honored only for the method that the challenge names and until it expires; otherwise a challenge of a cheaper method
+ * of the same address, or a hoarded one, would buy for less than everybody pays.
  */
 function sentPurchase(
   ctx: Ctx,
@@ -67,7 +67,7 @@ function sentPurchase(
   credential: MppCredential,
 ): MppPurchase {
   const { challenge, payload, source } = credential
-  const terms = askedBy(credential)
+  const terms = requestedBy(credential)
   const { network, chain } = wallet
   const token = network.tokens.find(({ address }) => sameAddress(address, terms.currency))
   const isHere =
@@ -94,20 +94,20 @@ function purchaseOf(
   terms: readonly MppTerms[],
 ): MppPurchase {
   const { challenge, payload, source } = credential
-  const asked = askedBy(credential)
-  if (asked.amount === '0' && !isFree(request.price)) throw tooLittle()
+  const requested = requestedBy(credential)
+  if (requested.amount === '0' && !isFree(request.price)) throw tooLittle()
   const term = terms.find(({ method, network, token }) => {
-    const isSame = method === challenge.method && network.chainId === asked.chainId
-    return isSame && sameAddress(token.address, asked.currency)
+    const isSame = method === challenge.method && network.chainId === requested.chainId
+    return isSame && sameAddress(token.address, requested.currency)
   })
-  if (term === undefined || !sameAddress(asked.recipient, wallet.address))
+  if (term === undefined || !sameAddress(requested.recipient, wallet.address))
     throw refusedMpp('invalid-challenge', 'The challenge was made for another wallet, token or network.')
   const { network, token, rawAmount, chain } = term
   refuseOtherNetwork(request, network)
-  if (BigInt(asked.amount) < rawAmount) throw tooLittle()
-  if (BigInt(asked.amount) > rawAmount)
+  if (BigInt(requested.amount) < rawAmount) throw tooLittle()
+  if (BigInt(requested.amount) > rawAmount)
     throw refusedMpp('invalid-challenge', 'The challenge asks for more than the price is now.')
-  const { feePayer } = asked
+  const { feePayer } = requested
   return {
     request,
     wallet,
@@ -127,7 +127,7 @@ function tooLittle(): Error {
   return refusedMpp('payment-insufficient', 'The challenge asks for less than the price is now.')
 }
 
-interface Asked {
+interface Requested {
   readonly amount: string
   readonly currency: `0x${string}`
   readonly recipient: `0x${string}`
@@ -135,12 +135,15 @@ interface Asked {
   readonly feePayer: boolean
 }
 
-/** What the challenge's `request` asks for. It is genuine by now, so one that cannot be read was made by another version of us. */
-function askedBy({ challenge }: MppCredential): Asked {
+/**
+ * Reads the challenge's `request`. The challenge is genuine, so one that cannot be read was made by another version of this
+ * service.
+ */
+function requestedBy({ challenge }: MppCredential): Requested {
   const object = decodeMppJson(challenge.request) ?? {}
   const tempo = challenge.method === 'tempo' ? parseTempoChargeRequest(object) : undefined
   if (tempo !== undefined) return { ...tempo, feePayer: tempo.feePayer ?? false }
   const evm = challenge.method === 'evm' ? parseEvmChargeRequest(object) : undefined
   if (evm !== undefined) return { ...evm, feePayer: false }
-  throw refusedMpp('invalid-challenge', 'The challenge asks for something that is not asked for any more.')
+  throw refusedMpp('invalid-challenge', 'The challenge requests something that is no longer offered.')
 }

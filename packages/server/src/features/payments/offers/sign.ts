@@ -18,7 +18,7 @@ import type { PaymentRow } from '../store.ts'
 type Signing = Pick<Ctx, 'serviceSeal' | 'baseUrl'>
 
 /**
- * The extension that lets a payer prove what was asked: one signed offer for each way to pay. Source: x402 extension
+ * Returns the extension that lets a payer prove what was requested: one signed offer for each way to pay. Source: x402 extension
  * offer-and-receipt, sections 4 and 6.1.
  */
 export async function signOffers(ctx: Signing, offers: readonly Offer[], validUntil: Date): Promise<JsonObject> {
@@ -34,8 +34,8 @@ export async function signOffers(ctx: Signing, offers: readonly Offer[], validUn
 }
 
 /**
- * A receipt that anybody can check, as a JWS: this payer paid for this resource, in this transaction. Null for a payment
- * without a payer or a resource (stubs, and calls that named none), since there is nothing to attest.
+ * Returns a receipt as a JWS that anybody can check: this payer paid for this resource, in this transaction. Null for a payment
+ * without a payer or a resource (stubs, and calls that named none).
  */
 export async function signReceipt(ctx: Signing, payment: PaymentRow): Promise<string | null> {
   const { resource, payer, txHash, settledAt, network } = payment

@@ -7,9 +7,9 @@ import { recordSettled } from '../settlement-outcome.ts'
 import { markCharged, settling } from '../settlement-store.ts'
 
 /**
- * Asks for settlement of an `upto` payment with what is really owed, in the token's smallest unit; at most what was permitted. The first
- * charge counts: a later one, whatever it says, joins the settlement that is under way. Nothing owed is settled at once, without a
- * transaction.
+ * Requests settlement of an `upto` payment with the amount owed, in the token's smallest unit; at most what was permitted. Only
+ * the first charge counts: a later one, whatever its amount, joins the settlement in progress. If nothing is owed it is settled
+ * at once, without a transaction.
  */
 export async function chargeUpto(ctx: Ctx, paymentId: PaymentId, amount: bigint): Promise<void> {
   await ctx.db.tx(async (tx) => {

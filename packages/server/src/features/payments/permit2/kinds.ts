@@ -5,8 +5,9 @@ import { isProblem } from '../../../platform/errors.ts'
 const deployed = new WeakMap<Ctx['chains'], Set<string>>()
 
 /**
- * What Permit2 adds to `/supported`: scheme `upto` wherever its proxy has code, with the account that a payer must name. Exact by
- * Permit2 needs no kind of its own. A network whose node fails is left out this time; a proxy that was seen is not asked for again.
+ * Returns what Permit2 adds to `/supported`: scheme `upto` wherever its proxy has code, with the account that a payer must name.
+ * Scheme `exact` by Permit2 needs no kind of its own. A network whose node fails is left out this time; a proxy that was found is
+ * not queried again.
  */
 export async function permit2Kinds(ctx: Ctx, networks: readonly Network[]): Promise<readonly SupportedKind[]> {
   const offered = await Promise.all(networks.map((network) => hasUptoProxy(ctx, network)))

@@ -9,11 +9,14 @@ import { listTakenClaims, type NewPayment } from '../store.ts'
 export interface Permit2Question {
   readonly network: Network
   readonly settlement: Permit2Settlement
-  /** The payer's key is known to have signed; not so for what only a contract could have. */
+  /** Whether the payer's key is known to have signed; false if only a contract could have. */
   readonly isProven: boolean
 }
 
-/** Asks the chain what only it knows. A permit that is recorded here already is a duplicate, whatever is wrong with it by now. */
+/**
+ * Refuses what only the chain can refuse. A permit that is already recorded here is a duplicate, whatever else is wrong with it
+ * now.
+ */
 export async function refusePermit2ByChain(
   ctx: Ctx,
   { network, settlement, isProven }: Permit2Question,

@@ -19,53 +19,54 @@ import { refuseUnserved } from '../facilitator/networks.ts'
 import { extensionsOf } from '../facilitator/paid-resource.ts'
 import type { FacilitatorBody } from '../facilitator/schema.ts'
 import type { Claim, Judged, Reading, Scheme, Step } from '../facilitator/scheme.ts'
-import { lapseOf } from '../new-payment.ts'
+import { expiryOf } from '../new-payment.ts'
 import { fingerprintOf } from '../payment-identifier.ts'
 import { refusePermit2ByChain } from './on-chain.ts'
 import { storedPermit2 } from './settlement.ts'
 
-/** Schemes `exact` with asset transfer method permit2, and `upto`; version 2 alone has them. */
+/** Schemes `exact` with asset transfer method permit2, and `upto`; only version 2 has them. */
 export const permit2: Scheme = { read }
 
 interface Request {
   readonly payment: Permit2Payment
   readonly scheme: Permit2Scheme
-  /** With what the payer permitted: at settle an `upto` request asks for less. */
+  /** Contains what the payer permitted: at settle an `upto` request charges less. */
   readonly expected: Expected
 }
 
 function read(ctx: Ctx, body: FacilitatorBody, step: Step): Reading {
   const payment = parsePayment(body)
   const payer = checksumAddress(payment.payload.permit2Authorization.from, ctx.signatures.keccak)
-  const { scheme, asked } = readRequirements(body, payer)
-  refuseUnserved(ctx, asked.network, payer)
+  const { scheme, requested } = readRequirements(body, payer)
+  refuseUnserved(ctx, requested.network, payer)
   const permitted = BigInt(payment.payload.permit2Authorization.permitted.amount)
   const isCharge = scheme === 'upto' && step === 'settle'
-  if (isCharge && asked.rawAmount > permitted)
+  if (isCharge && requested.rawAmount > permitted)
     throw refused('invalid_upto_evm_payload_settlement_exceeds_amount', { payer })
-  const expected = isCharge ? { ...asked, rawAmount: permitted } : asked
+  const expected = isCharge ? { ...requested, rawAmount: permitted } : requested
   const claim: Claim = {
-    claimKey: permit2ClaimKey(asked.network, payment),
+    claimKey: permit2ClaimKey(requested.network, payment),
     x402Version: 2,
     payer,
-    network: asked.network,
-    token: asked.token,
-    payTo: asked.payTo,
+    network: requested.network,
+    token: requested.token,
+    payTo: requested.payTo,
     fingerprint: fingerprintOf(payment.payload),
     usedReason: 'permit2_invalid_nonce',
-    isPaidBy: (rawRecorded) => (scheme === 'upto' ? asked.rawAmount <= permitted : rawRecorded === asked.rawAmount),
-    ...(isCharge ? { charge: asked.rawAmount } : {}),
+    isPaidBy: (rawRecorded) =>
+      scheme === 'upto' ? requested.rawAmount <= permitted : rawRecorded === requested.rawAmount,
+    ...(isCharge ? { charge: requested.rawAmount } : {}),
   }
   return { claim, judge: () => judge(ctx, { payment, scheme, expected }) }
 }
 
-/** One key for every permit of an owner, whatever the token or the door: Permit2's nonces are the owner's. */
+/** Returns the one key for a permit of an owner, whatever the token or the entry point: Permit2's nonces belong to the owner. */
 export function permit2ClaimKey(network: Network, { payload }: Pick<Permit2Payment, 'payload'>): string {
   const { from, nonce } = payload.permit2Authorization
   return `permit2:${network.caip2}:${from.toLowerCase()}:${nonce}`
 }
 
-/** Extensions of other makes are read elsewhere, and leniently: only the one that belongs to Permit2 is kept. */
+/** Parses the payment. Other extensions are parsed elsewhere, leniently: only the one that belongs to Permit2 is kept. */
 function parsePayment(body: FacilitatorBody): Permit2Payment {
   if (body.x402Version !== 2) throw refused('invalid_x402_version')
   const extensions = { [eip2612GasSponsoring]: extensionsOf(body)[eip2612GasSponsoring] }
@@ -74,15 +75,15 @@ function parsePayment(body: FacilitatorBody): Permit2Payment {
   throw refused(parsed.fault.reason, { message: `${parsed.fault.path} ${parsed.fault.message}`.trim() })
 }
 
-function readRequirements(body: FacilitatorBody, payer: string): { scheme: Permit2Scheme; asked: Expected } {
+function readRequirements(body: FacilitatorBody, payer: string): { scheme: Permit2Scheme; requested: Expected } {
   const parsed = parsePaymentRequirementsV2(body.paymentRequirements)
   if (!parsed.ok)
     throw refused(parsed.fault.reason, { payer, message: `${parsed.fault.path} ${parsed.fault.message}`.trim() })
   const { scheme } = parsed.value
   if (scheme !== 'exact' && scheme !== 'upto') throw refused('unsupported_scheme', { payer })
-  const asked = expectedPermit2Of(parsed.value)
-  if (typeof asked === 'string') throw refused(asked, { payer })
-  return { scheme, asked }
+  const requested = expectedPermit2Of(parsed.value)
+  if (typeof requested === 'string') throw refused(requested, { payer })
+  return { scheme, requested }
 }
 
 function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
@@ -103,7 +104,7 @@ function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
     scheme,
     rawAmount: verdict.transfer.permitted,
     settlement,
-    validBefore: lapseOf(verdict.transfer.deadline),
+    validBefore: expiryOf(verdict.transfer.deadline),
     refuseByChain: (payment) =>
       refusePermit2ByChain(ctx, { network, settlement: settlementOf(settlement), isProven: verdict.isProven }, payment),
   }
@@ -111,7 +112,7 @@ function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
 
 const separators = new Map<number, Uint8Array>()
 
-/** Permit2's domain separator on a network, hashed once per process. */
+/** Returns Permit2's domain separator on a network, hashed once per process. */
 function separatorOf(ctx: Pick<Ctx, 'signatures'>, { chainId }: Network): Uint8Array {
   const known = separators.get(chainId) ?? permit2DomainSeparator(chainId, ctx.signatures.keccak)
   separators.set(chainId, known)

@@ -3,7 +3,10 @@ import type { StoredPermit2 } from '../store.ts'
 
 type GoodVerdict = Extract<Permit2Verdict, { ok: true }>
 
-/** The row's settlement of a judged payment. Until it is asked to settle, all that is permitted counts as charged. */
+/**
+ * Returns the row's settlement of a verified payment. Until settlement is requested, the whole permitted amount counts as
+ * charged.
+ */
 export function storedPermit2({ transfer, signature, permit2612 }: GoodVerdict): StoredPermit2 {
   const { scheme, spender, owner, token, witness } = transfer
   const permitted = transfer.permitted.toString()

@@ -8,7 +8,7 @@ import { addRefunded, listPendingRefunds, lockRefundable, markRefundEnded, type 
 
 const pageRows = 100
 
-/** Ends refunds whose transfers have ended for good. Harmless twice: a refund ends once, under its payment's lock. */
+/** Ends refunds whose transfers have ended. Running it again is harmless: a refund ends once, under its payment's lock. */
 export const followRefunds: Recurring = {
   name: 'payments.follow-refunds',
   everyMs: 1_000,
@@ -24,7 +24,7 @@ export const followRefunds: Recurring = {
 
 type System = Omit<Ctx, 'tenant'>
 
-/** One transaction for each: one that cannot be written keeps no other from its end. */
+/** Ends each refund in its own transaction: one that cannot be written does not block the others. */
 async function endAll(system: System, rows: readonly RefundRow[]): Promise<void> {
   if (rows.length === 0) return
   const ends = await listTransferEnds(
@@ -49,7 +49,7 @@ async function end(ctx: Ctx, tx: Tx, row: RefundRow, outcome: TransferOutcome): 
   const at = ctx.clock.now()
   const status = outcome.isDelivered ? 'completed' : 'failed'
   if ((await markRefundEnded(tx, row.id, { status, at })) === 0) return
-  // Money that has left and did not arrive stays counted: a second refund of it would be paid twice.
+  // Money that was sent and did not arrive stays counted: a second refund of it would pay twice.
   if (outcome.isBack) await addRefunded(tx, row.paymentId, -row.rawAmount)
   const { id: refundId, paymentId, transferId, decimals, token, chain, payer, reason } = row
   const amount = formatAmount(row.rawAmount, decimals)

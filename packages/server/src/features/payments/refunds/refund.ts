@@ -4,23 +4,25 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { id, newId, type PaymentId } from '../../../platform/ids.ts'
+import { Reply } from '../../../platform/operation.ts'
 import { networkFor } from '../../chains/index.ts'
-import { attachTransfer, findTransfer, type NewTransfer } from '../../transfers/index.ts'
+import { attachTransfer, type NewTransfer } from '../../transfers/index.ts'
 import { EvmAddress, findSource, type SourceWallet } from '../../wallets/index.ts'
 import { graceMs } from '../delivery/redeem.ts'
 import { announceRedemption } from '../delivery/store.ts'
 import { fail } from '../errors.ts'
+import { shownRefunds } from './read.ts'
 import type { Refund, RefundRequest } from './schema.ts'
 import { addRefunded, findRefund, insertRefund, lockRefundable, type RefundableRow, type RefundId } from './store.ts'
 
-/** What becomes of a request to refund a payment. */
+/** The decision about a request to refund a payment. */
 export type RefundVerdict =
   | { readonly kind: 'refund' | 'announce' | 'not-refundable' }
   | { readonly kind: 'wait'; readonly waitMs: number }
 
 /**
- * Whether a payment may be refunded now. One whose answer may still leave is not: as for a redemption, the first request starts a
- * period of grace for the handler that ran first, and whoever has the right to serve the payment keeps it until it ends.
+ * Decides whether a payment may be refunded now. It may not while its answer may still be delivered: as for a redemption, the
+ * first request starts a grace period for the first handler, and a caller with the right to deliver keeps it until it ends.
  */
 export function refundVerdict(row: RefundableRow): RefundVerdict {
   const { status, payer, rawAmount, delivery, deliveredAt, redemptionMs, refundedRaw } = row
@@ -31,22 +33,24 @@ export function refundVerdict(row: RefundableRow): RefundVerdict {
 }
 
 /**
- * Pays a settled payment back to its payer, in whole or in part, as a transfer out of a managed wallet and under its policy. The refund, its
- * transfer and what it takes of the payment commit together, so that all refunds of a payment are never more than what was settled.
+ * Refunds a settled payment to its payer, fully or partly, as a transfer from a managed wallet under its policy. The refund, its
+ * transfer and the refunded amount of the payment commit together, so that all refunds of a payment never exceed what was
+ * settled.
  */
 export async function refundPayment(
   ctx: Ctx,
   paymentId: PaymentId,
   request: RefundRequest,
-): Promise<z.input<typeof Refund>> {
+): Promise<z.input<typeof Refund> | Reply> {
   const payment = await refundable(ctx, paymentId)
   const rawAmount = amountOf(request, payment)
   const transfer = await transferOf(ctx, payment, request, rawAmount)
   const refundId = newId('rfd', ctx)
+  const reason = request.reason ?? null
   await attachTransfer(ctx, transfer, {
+    refund: { paymentId, reason },
     lock: (tx) => take(ctx, tx, paymentId, rawAmount),
     write: async (tx, transferId) => {
-      const reason = request.reason ?? null
       await insertRefund(tx, ctx.tenant, {
         id: refundId,
         paymentId,
@@ -63,7 +67,10 @@ export async function refundPayment(
   return refundState(ctx, refundId)
 }
 
-/** The payment, if it may be refunded now. A period of grace that this starts commits also where the answer is that it has to be waited for. */
+/**
+ * Returns the payment if it may be refunded now. A grace period that this starts commits even if the request is refused until it
+ * ends.
+ */
 async function refundable(ctx: Ctx, paymentId: PaymentId): Promise<RefundableRow> {
   const { row, verdict } = await ctx.db.tx(async (tx) => {
     const found = await judge(ctx, tx, paymentId)
@@ -87,7 +94,7 @@ function refuse(verdict: RefundVerdict): void {
   throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
 }
 
-/** Takes the amount of the payment, under its lock: what another refund or a redemption did since counts. */
+/** Adds the amount to the payment's refunds, under its lock, so that other refunds and redemptions since are seen. */
 async function take(ctx: Ctx, tx: Tx, paymentId: PaymentId, rawAmount: bigint): Promise<void> {
   const { row, verdict } = await judge(ctx, tx, paymentId)
   refuse(verdict)
@@ -113,7 +120,7 @@ function refuseMoreThanPaid({ rawAmount, refundedRaw, decimals, token }: Refunda
     throw fail('refund-exceeds-payment', { refundable: formatAmount(left, decimals), token })
 }
 
-/** The transfer that pays the refund, on the payment's own network: what arrives is what was sent. */
+/** Returns the transfer that pays the refund, on the payment's own network. The recipient receives the full amount. */
 async function transferOf(ctx: Ctx, payment: RefundableRow, request: RefundRequest, raw: bigint): Promise<NewTransfer> {
   const source = await sourceOf(ctx, request.fromWalletId ?? payment.walletId)
   if (source === undefined || networkFor(source.chain, ctx.tenant.environment).name !== payment.network)
@@ -133,25 +140,14 @@ async function sourceOf(ctx: Ctx, walletId: string | null): Promise<SourceWallet
   return walletId === null ? undefined : findSource(ctx.db, ctx.tenant, walletId)
 }
 
-/** The present state of a refund, for its answer and for a repeat of a request whose answer was never given. */
-export async function refundState(ctx: Ctx, refundId: string): Promise<z.input<typeof Refund>> {
+/**
+ * Returns the present state of a refund, with 202 while it waits for an approval, for its response and for a repeat whose first response
+ * was never sent.
+ */
+export async function refundState(ctx: Ctx, refundId: string): Promise<z.input<typeof Refund> | Reply> {
   const known: RefundId = id('rfd').parse(refundId)
   const row = await findRefund(ctx.db, ctx.tenant, known)
-  const transfer = row && (await findTransfer(ctx.db, ctx.tenant, row.transferId))
-  if (row === undefined || transfer === undefined) throw new Error('a refund disappeared')
-  return {
-    id: row.id,
-    paymentId: row.paymentId,
-    transferId: row.transferId,
-    fromWalletId: transfer.walletId,
-    toAddress: row.payer,
-    amount: formatAmount(row.rawAmount, row.decimals),
-    token: row.token,
-    chain: row.chain,
-    reason: row.reason,
-    status: row.status,
-    txHash: transfer.txHash,
-    createdAt: row.createdAt,
-    completedAt: row.status === 'completed' ? row.endedAt : null,
-  }
+  const [refund] = row === undefined ? [] : await shownRefunds(ctx, [row])
+  if (refund === undefined) throw new Error('a refund disappeared')
+  return refund.approval?.status === 'waiting' ? new Reply(202, refund) : refund
 }

@@ -1,35 +1,54 @@
 import { type Operation, operation } from '../../../platform/operation.ts'
+import { approvalErrors } from '../../approvals/index.ts'
 import { transferPlanErrors } from '../../transfers/index.ts'
 import { policyErrors } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
 import { PaymentParams } from '../schema.ts'
+import { pageOfRefunds } from './read.ts'
 import { refundPayment, refundState } from './refund.ts'
-import { Refund, RefundRequest } from './schema.ts'
+import { Refund, RefundQuery, RefundRequest } from './schema.ts'
 
 export const refundOperations: readonly Operation[] = [
   operation({
     id: 'payments.refund',
+    needs: { role: 'member', scope: 'money', fresh: true },
     method: 'POST',
     path: '/payments/{id}/refund',
     summary: 'Pay a settled payment back to its payer.',
     description:
-      'A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It answers before the transfer is in a block; payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that was refunded cannot be redeemed, and one whose answer may still leave is 409 delivery-in-progress. Use an Idempotency-Key: a repeat then never pays twice.',
+      'A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It answers before the transfer is in a block; payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that was refunded cannot be redeemed, and one whose answer may still leave is 409 delivery-in-progress. 202: it waits for the `approval` that the wallet’s policy requires. Use an Idempotency-Key: a repeat then never pays twice.',
     params: PaymentParams,
     input: RefundRequest,
     output: Refund,
     status: 201,
+    otherOutputs: { 202: Refund },
     errors: {
       ...transferPlanErrors,
       ...policyErrors,
+      ...approvalErrors,
       'payment-not-found': fail.table['payment-not-found'],
       'payment-not-refundable': fail.table['payment-not-refundable'],
       'delivery-in-progress': fail.table['delivery-in-progress'],
       'refund-exceeds-payment': fail.table['refund-exceeds-payment'],
       'managed-wallet-needed': fail.table['managed-wallet-needed'],
     },
-    // It reads a chain, which no transaction waits for.
+    // It reads a chain, so it must not run inside a transaction.
     idempotency: 'intent',
     resume: (ctx, refundId) => refundState(ctx, refundId),
     run: (ctx, { params, body }) => refundPayment(ctx, params.id, body),
+  }),
+  operation({
+    id: 'payments.refunds.list',
+    needs: { role: 'viewer', scope: 'read' },
+    agent: 'reads',
+    method: 'GET',
+    path: '/payments/{id}/refunds',
+    summary: 'List the refunds of a payment, newest first.',
+    params: PaymentParams,
+    query: RefundQuery,
+    output: Refund,
+    list: true,
+    errors: { 'payment-not-found': fail.table['payment-not-found'] },
+    run: (ctx, { params, query }) => pageOfRefunds(ctx, params.id, query),
   }),
 ]

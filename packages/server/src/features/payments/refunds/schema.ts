@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
-import { Instant, text } from '../../../platform/wire.ts'
+import { Instant, PageQuery, text } from '../../../platform/wire.ts'
+import { approvalOf } from '../../approvals/index.ts'
 
 export const refundStatuses = ['pending', 'completed', 'failed'] as const
 
@@ -22,6 +23,8 @@ export const RefundRequest = z
   .meta({ example: { reason: 'The answer was lost.' } })
 export type RefundRequest = z.output<typeof RefundRequest>
 
+export const RefundQuery = PageQuery
+
 export const Refund = z.strictObject({
   id: id('rfd'),
   paymentId: id('pay'),
@@ -37,6 +40,7 @@ export const Refund = z.strictObject({
       'completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.',
   }),
   txHash: z.string().nullable(),
+  approval: approvalOf,
   createdAt: Instant,
   completedAt: Instant.nullable(),
 })

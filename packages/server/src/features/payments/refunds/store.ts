@@ -11,7 +11,7 @@ export type RefundId = Id<'rfd'>
 
 const Amount = z.string().transform((text) => BigInt(text))
 
-/** A payment as a refund sees it. */
+/** The columns of a payment that a refund reads. */
 export const RefundableRow = z.object({
   id: id('pay'),
   status: z.enum(paymentStatuses),
@@ -25,12 +25,12 @@ export const RefundableRow = z.object({
   refundedRaw: Amount,
   delivery: Delivery.nullable(),
   deliveredAt: z.date().nullable(),
-  /** Milliseconds until the present right to deliver ends, by the database's clock; null where no redemption was requested. */
+  /** Milliseconds until the current right to deliver ends, by the database's clock; null if no redemption was requested. */
   redemptionMs: z.number().nullable(),
 })
 export type RefundableRow = z.output<typeof RefundableRow>
 
-/** Locks a payment until the transaction ends, as redemptions do: one of them sees what the other did. */
+/** Locks a payment until the transaction ends, as redemptions do, so that each sees what the other did. */
 export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promise<RefundableRow | undefined> {
   return tx.maybeOne(
     RefundableRow,
@@ -43,7 +43,7 @@ export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Pr
   )
 }
 
-/** Adds to what refunds take of a payment, or takes a failed one's part off again. The caller has the payment locked. */
+/** Changes the payment's refunded amount; a negative change returns a failed refund's part. The caller has locked the payment. */
 export async function addRefunded(tx: Tx, paymentId: PaymentId, rawChange: bigint): Promise<void> {
   await tx.run(sql`
     update payments set refunded_raw = refunded_raw + ${rawChange.toString()}::numeric where id = ${paymentId}`)
@@ -66,7 +66,7 @@ export async function insertRefund(tx: Tx, tenant: Tenant, refund: NewRefund): P
       ${createdAt})`)
 }
 
-/** A refund with what its answer says of its payment. */
+/** A refund with the fields of its payment that its response shows. */
 export const RefundRow = z.object({
   id: id('rfd'),
   organisationId: id('org'),
@@ -97,7 +97,23 @@ export function findRefund(db: Queryable, tenant: Tenant, refundId: RefundId): P
   )
 }
 
-/** Refunds of any tenant whose transfer had not ended when it was last read, a page in the order of their ids. */
+/** The refunds of a payment, newest first, one more than the limit. */
+export function listRefunds(
+  db: Queryable,
+  tenant: Tenant,
+  paymentId: PaymentId,
+  page: { readonly limit: number; readonly after: string | undefined },
+): Promise<RefundRow[]> {
+  const { limit, after } = page
+  return db.many(
+    RefundRow,
+    sql`${rows}
+    where r.organisation_id = ${tenant.organisationId} and r.environment = ${tenant.environment} and r.payment_id = ${paymentId}
+      and (${after ?? null}::text is null or r.id < ${after ?? null}) order by r.id desc limit ${limit + 1}`,
+  )
+}
+
+/** Returns a page of refunds of any tenant whose transfer had not ended when it was last read, ordered by id. */
 export function listPendingRefunds(
   db: Queryable,
   page: { readonly after: string; readonly limit: number },
@@ -108,7 +124,7 @@ export function listPendingRefunds(
   )
 }
 
-/** Ends a refund once; answers how many rows changed. */
+/** Ends a refund once; returns the number of changed rows. */
 export function markRefundEnded(
   tx: Tx,
   refundId: RefundId,

@@ -2,9 +2,9 @@ import type { Network } from '@purser/protocol'
 import type { LookUp, Receipt } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
-import { close } from '../../relayer/index.ts'
+import { changeGasLast } from '../../plans/index.ts'
 import { chargeGas, costOfReceipt, networkOf } from '../give-back.ts'
-import { endFailed, endSettled } from '../settlement-outcome.ts'
+import { recordFailed, recordSettled } from '../settlement-outcome.ts'
 import { isTempo } from './network.ts'
 import { outcomeOf, type TempoOutcome } from './outcome.ts'
 import { listSent, type SentRow } from './store.ts'
@@ -12,10 +12,10 @@ import { listSent, type SentRow } from './store.ts'
 type System = Omit<Ctx, 'tenant'>
 
 const pageRows = 100
-/** Left alone so long after it was recorded: whoever recorded it is sending it. */
+/** Grace period after a payment was recorded in which only its own process sends it. */
 const ownMs = 2_000
 
-/** Asks the chain about one payment, and records the outcome when there is one; answers whether there was. */
+/** Reads the chain for one payment and records its outcome if there is one; returns whether there was. */
 export async function followPayment(ctx: System, network: Network, row: SentRow): Promise<boolean> {
   const found = await ctx.chains.on(network).lookUp([row.txHash])
   const [receipt] = found.receipts
@@ -24,8 +24,8 @@ export async function followPayment(ctx: System, network: Network, row: SentRow)
 }
 
 /**
- * Finds out what became of every transaction of a payer's that was recorded and is not over: settled or failed by what the chain says, otherwise
- * the same bytes are sent once more. Whatever died when, this ends it.
+ * Finds the outcome of every recorded transaction that is still open: it settles or fails by what the chain reports, otherwise
+ * the same bytes are sent once more. This completes the work of processes that died.
  */
 export async function followTempo(ctx: System, network: Network): Promise<void> {
   for (let after = ''; ; ) {
@@ -49,14 +49,16 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
   await concludeAll(ctx, network, seen)
 }
 
-/** What one node says of a payment. */
+/** One node's report about a payment. */
 interface Seen {
   readonly row: SentRow
   readonly receipt: Receipt | undefined
   readonly outcome: TempoOutcome
 }
 
-/** Records the outcomes that a majority of the nodes confirms; answers how many. What one node says alone is asked again later. */
+/**
+ * Records the outcomes that a majority of the nodes confirms; returns how many. A report of only one node is checked again later.
+ */
 async function concludeAll(ctx: System, network: Network, seen: readonly Seen[]): Promise<number> {
   const chain = ctx.chains.on(network)
   const over = seen.filter(({ outcome: { kind } }) => kind === 'settled' || kind === 'failed')
@@ -76,7 +78,7 @@ async function concludeAll(ctx: System, network: Network, seen: readonly Seen[])
   return sure.length
 }
 
-/** A transaction that a node refused is not sent again: its payer was told that it will not be. */
+/** Whether a transaction is no longer sent: a node refused it, and its payer received that refusal. */
 function isLeft(ctx: System, row: SentRow): boolean {
   return row.failureReason === null && ctx.clock.now().getTime() - row.settlingAt.getTime() >= ownMs
 }
@@ -92,19 +94,16 @@ function outcomeFor(
   return outcomeOf(sent, receipt, found)
 }
 
-/** Records the outcome, with what the operator paid for it as the sponsor. */
+/** Records the outcome, with the fee that the operator paid as the sponsor. */
 async function conclude(ctx: System, { row, receipt, outcome }: Seen): Promise<void> {
   if (outcome.kind !== 'settled' && outcome.kind !== 'failed') return
   const weiUsed = row.settlement.sponsoredGas === '0' || receipt === undefined ? 0n : costOfReceipt(receipt)
   const gasNanoUsd = ctx.gasPrices.worthOf(networkOf(row.network), weiUsed)
   await ctx.db.tx(async (tx) => {
-    const { rows, closing } =
-      outcome.kind === 'settled'
-        ? await endSettled(ctx, tx, [{ id: row.id, txHash: row.txHash, gasNanoUsd }])
-        : await endFailed(ctx, tx, [failedFor(row, outcome.reason)])
-    const isCharged = outcome.kind === 'failed' && rows.length > 0
-    const gas = isCharged ? await chargeGas(tx, [{ paymentId: row.id, nanoUsd: gasNanoUsd }]) : []
-    await close(ctx, tx, [closing, { gas, audits: [] }])
+    if (outcome.kind === 'settled')
+      return void (await recordSettled(ctx, tx, [{ id: row.id, txHash: row.txHash, gasNanoUsd }]))
+    const failed = await recordFailed(ctx, tx, [failedFor(row, outcome.reason)])
+    if (failed.size > 0) changeGasLast(tx, await chargeGas(tx, [{ paymentId: row.id, nanoUsd: gasNanoUsd }]))
   })
 }
 
@@ -113,8 +112,8 @@ function failedFor({ id, failureReason }: SentRow, reason: string) {
 }
 
 /**
- * Follows the transactions of payers on Tempo. Running twice is harmless: a chain takes the same bytes once, and a row moves only from
- * `settling`, once.
+ * Follows the transactions of payers on Tempo. Running it twice is harmless: a chain accepts the same bytes once, and a row
+ * leaves `settling` once.
  */
 export const followTransactions: Recurring = {
   name: 'payments.follow-tempo',
@@ -122,7 +121,7 @@ export const followTransactions: Recurring = {
   async run(ctx) {
     for (const network of ctx.chains.configured.filter(isTempo)) {
       await followTempo(ctx, network).catch((error: unknown) =>
-        ctx.log.warn({ err: error, network: network.name }, 'the chain could not be asked; outcomes stay open'),
+        ctx.log.warn({ err: error, network: network.name }, 'the chain could not be read; outcomes stay open'),
       )
     }
   },

@@ -40,7 +40,7 @@ const at = (head: bigint, finalized = head) => ({
   finalized: { number: 8n, timestampSeconds: finalized },
 })
 
-test('a payment is settled by the very transfer that was promised, at the depth, and by nothing like it', () => {
+test('only the exact expected transfer at the confirmation depth settles a payment', () => {
   expect(outcomeOf(sent, receipt('success'), at(900n))).toEqual({ kind: 'settled' })
   const others = [
     transfer({ address: `0x${'20'.repeat(20)}` }),
@@ -69,7 +69,7 @@ test('a transaction in no block has failed only once a final block is past its e
   expect(outcomeOf(sent, undefined, at(9_000n, 1_006n))).toEqual({ kind: 'failed', reason: 'transaction_expired' })
 })
 
-test('every reason has a sentence, and an unknown one tells nothing of itself', () => {
+test('every reason has a sentence, and an unknown reason is not disclosed', () => {
   expect(sentenceOf('transaction_reverted')).toBe('the transaction reverted')
   for (const reason of ['constructor', 'rpc says secret', null])
     expect(sentenceOf(reason)).toBe('the transaction failed')

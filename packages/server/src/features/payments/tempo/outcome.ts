@@ -2,7 +2,7 @@ import { type Address, decodeTransferWithMemoLog, type Hex, sameAddress } from '
 import type { Log, LookUp, Receipt } from '../../../chain/port.ts'
 
 /** The transfer that a transaction was signed for. */
-export interface Promised {
+export interface ExpectedTransfer {
   readonly token: Address
   readonly from: Address
   readonly to: Address
@@ -10,7 +10,7 @@ export interface Promised {
   readonly memo: Hex
 }
 
-/** What ended a payment without money; each has a sentence below. */
+/** Why a payment ended without money; each has a sentence below. */
 export type TempoFailure =
   | 'transaction_reverted'
   | 'transaction_without_transfer'
@@ -23,28 +23,34 @@ export type TempoFailure =
   | 'transaction_refused_reverted'
   | 'transaction_refused_malformed'
 
-/** `absent`: in no block, and may still come. `over`: in no block that this node has, and sending again is useless, but nothing is proven yet. */
+/**
+ * `absent`: in no block, and may still be included. `over`: in no block of this node, and sending again is useless, but nothing
+ * is proven yet.
+ */
 export type TempoOutcome =
   | { readonly kind: 'settled' }
   | { readonly kind: 'failed'; readonly reason: TempoFailure }
   | { readonly kind: 'unripe' | 'absent' | 'over' }
 
-/** Seconds of the chain's own time that the last irreversible block must be past the end: what a node may lag in indexing receipts. */
+/**
+ * Margin in seconds of chain time by which the last irreversible block must be later than the end: a node's receipt index may lag
+ * by this much.
+ */
 const marginSeconds = 5n
 
 /**
- * What became of a transaction that was sent, decided by the chain alone. It failed only when a receipt at the confirmation depth says so, or when
- * a block that can no longer be undone is later than the transaction's end and no block has it.
+ * Decides the outcome of a sent transaction from the chain alone. It failed only if a receipt at the confirmation depth says so,
+ * or if an irreversible block is later than the transaction's end and no block contains it.
  */
 export function outcomeOf(
-  sent: { readonly promised: Promised; readonly validBefore: bigint; readonly depth: number },
+  sent: { readonly promised: ExpectedTransfer; readonly validBefore: bigint; readonly depth: number },
   receipt: Receipt | undefined,
   { head, finalized }: Pick<LookUp, 'head' | 'finalized'>,
 ): TempoOutcome {
   if (receipt !== undefined) {
     if (head.number - receipt.blockNumber + 1n < BigInt(sent.depth)) return { kind: 'unripe' }
     if (receipt.status === 'reverted') return { kind: 'failed', reason: 'transaction_reverted' }
-    const isPaid = receipt.logs.some((log) => isPromised(log, sent.promised))
+    const isPaid = receipt.logs.some((log) => isExpectedTransfer(log, sent.promised))
     return isPaid ? { kind: 'settled' } : { kind: 'failed', reason: 'transaction_without_transfer' }
   }
   if (finalized.timestampSeconds > sent.validBefore + marginSeconds)
@@ -52,7 +58,7 @@ export function outcomeOf(
   return { kind: head.timestampSeconds >= sent.validBefore ? 'over' : 'absent' }
 }
 
-function isPromised(log: Log, promised: Promised): boolean {
+function isExpectedTransfer(log: Log, promised: ExpectedTransfer): boolean {
   const made = decodeTransferWithMemoLog(log)
   return (
     made !== undefined &&
@@ -78,7 +84,7 @@ const sentences: Readonly<Record<TempoFailure, string>> = {
   transaction_refused_malformed: 'the chain cannot read the transaction',
 }
 
-/** A failure as the payer is told it. */
+/** Returns the failure as a sentence for the payer. */
 export function sentenceOf(reason: string | null): string {
   return Object.entries(sentences).find(([known]) => known === reason)?.[1] ?? 'the transaction failed'
 }

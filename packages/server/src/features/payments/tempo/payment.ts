@@ -5,17 +5,17 @@ import { commonFields } from '../new-payment.ts'
 import type { NewPayment } from '../store.ts'
 import type { Owed } from './transaction.ts'
 
-/** A purchase on Tempo, with what its payment must be. */
+/** A purchase on Tempo, with the payment that it requires. */
 export interface TempoPurchase extends MppPurchase {
   readonly owed: Owed
 }
 
-/** One key for a transaction, whether it was pulled or pushed (decisions.md, section 3). */
+/** Returns the one key for a transaction, whether pulled or pushed (decisions.md, section 3). */
 export function transactionClaim(network: Network, hash: Hex): string {
   return `tx:${network.caip2}:${hash.toLowerCase()}`
 }
 
-/** What the rows of pulled and pushed payments have in common. */
+/** Returns the fields that the rows of pulled and pushed payments share. */
 export function tempoFields(
   ctx: Ctx,
   { request, wallet, token, network, challenge, rawAmount }: TempoPurchase,

@@ -5,7 +5,7 @@ import { unixSeconds } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { fail } from '../errors.ts'
 import { refusedMpp } from '../mpp/refused.ts'
-import { lapseOf } from '../new-payment.ts'
+import { expiryOf } from '../new-payment.ts'
 import type { VerifiedPayment } from '../schema.ts'
 import type { NewPayment } from '../store.ts'
 import { sentenceOf } from './outcome.ts'
@@ -16,8 +16,8 @@ import { isUsed } from './store.ts'
 import { whyNotTaken } from './transaction.ts'
 
 /**
- * Pull: the payer's signed transaction is checked, tried, recorded and only then broadcast, so that whatever dies in between, the row
- * knows its bytes and somebody finishes it. Refused before the row is there, it costs the payer nothing.
+ * Pull: the payer's signed transaction is checked, simulated, recorded and only then broadcast. If a process dies in between, the
+ * row has its bytes and the follower completes it. A refusal before the row exists costs the payer nothing.
  */
 export async function payByTransaction(
   ctx: Ctx,
@@ -45,12 +45,12 @@ async function readTransaction(ctx: Ctx, raw: Hex): Promise<TempoTransaction> {
   return decoded.transaction
 }
 
-/** A credential that was used is 409 whatever else is wrong with it by now, since the first use is why. */
+/** Returns 409 for a used credential whatever else is wrong with it now, since its first use is the cause. */
 async function refusedOrUsed(ctx: Ctx, purchase: TempoPurchase, refusal: () => Error): Promise<Error> {
   return (await isUsed(ctx.db, purchase.challenge.id, null)) ? fail('duplicate-payment') : refusal()
 }
 
-/** The bytes that go to the chain. A signature for the fee leaves this process only in them, and only towards the node. */
+/** Returns the bytes for the chain. A signature for the fee leaves this process only inside them, and only to the node. */
 async function completed(ctx: Ctx, purchase: TempoPurchase, transaction: TempoTransaction): Promise<SignedTransaction> {
   if (transaction.feePaidBy === 'sender') {
     if (transaction.hash === undefined) throw new Error('a final transaction has a hash')
@@ -84,7 +84,7 @@ function pulledPayment(
       validBefore: validBefore.toString(),
       sponsoredGas: transaction.feePaidBy === 'sponsor' ? transaction.gasLimit.toString() : '0',
     },
-    validBefore: lapseOf(validBefore),
+    validBefore: expiryOf(validBefore),
     status: 'settling',
     settlingAt: ctx.clock.now(),
     settledAt: null,

@@ -13,14 +13,14 @@ import { type TempoPurchase, tempoFields, transactionClaim } from './payment.ts'
 import { isUsed } from './store.ts'
 import { type Owed, type Refusal, whyNotTransfer } from './transaction.ts'
 
-/** How long a hash is looked for: another node than the payer's may be a block behind. */
+/** Most milliseconds that a hash is looked for: this node may be a block behind the payer's node. */
 const lookMsMax = 2_000
 const pollMs = 200
 
 /**
- * Push: the payer broadcast the transaction and names its hash. Everybody can read a hash, so the transfer must carry a memo that was
- * made for this very challenge; a plain transfer proves nothing. It is on chain for good before it is recorded. The money has arrived
- * by then, so a bound transfer is credited also where the challenge wanted a transaction, has expired, or requested another price than now.
+ * Push: the payer broadcasts the transaction and sends its hash. Hashes are public, so the transfer must carry a memo made for
+ * this challenge; a plain transfer proves nothing. It is recorded only once it is final on chain. The money has arrived by then,
+ * so a bound transfer is credited even if the challenge required a transaction, has expired, or requested another price than now.
  */
 export async function payByHash(
   ctx: Ctx,
@@ -46,7 +46,7 @@ export async function payByHash(
     settledAt: now,
     ...(isUnderpriced && { delivery: null }),
   }
-  // A key that is tied to the payment would repeat a yes, after a crash before this refusal is stored.
+  // A key linked to the payment would repeat a success, after a crash before this refusal is stored.
   await ctx.recordPayment({ ctx: isUnderpriced ? { ...ctx, idempotency: undefined } : ctx, payment })
   if (isUnderpriced)
     throw refusedMpp(
@@ -57,8 +57,9 @@ export async function payByHash(
 }
 
 /**
- * One node's receipt is a hint: a payer may have invented the hash, and the node its transfer. Where a majority does not
- * confirm it in time, `chain-unavailable` is thrown: a refusal would make the payer of a real transfer pay again.
+ * Returns the receipt that a majority confirms. One node's receipt is only a hint: a payer may have invented the hash, and the
+ * node its transfer. If no majority confirms it in time it throws `chain-unavailable`: a refusal would make the payer of a real
+ * transfer pay again.
  */
 async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
   const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
@@ -74,7 +75,7 @@ async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Pr
   }
 }
 
-/** Who paid, by the logs of the challenge's token; otherwise what is wrong with the transfer that comes nearest. */
+/** Returns who paid, from the logs of the challenge's token; otherwise the fault of the closest transfer. */
 function paidIn(logs: readonly Log[], owed: Owed): { readonly from: Address; readonly amount: bigint } | Refusal {
   const transfers = logs
     .filter((log) => sameAddress(log.address, owed.token))

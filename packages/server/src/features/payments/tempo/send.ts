@@ -13,8 +13,8 @@ import { refuseUnpaid } from './unpaid.ts'
 const pollMs = 150
 
 /**
- * Broadcasts a recorded payment and waits for what the chain says, no longer than a settle call would. From here on nothing that fails
- * is the payer's fault, and the follower finishes what is left open: then the answer is that settlement is pending.
+ * Broadcasts a recorded payment and waits for the chain's outcome, no longer than a settle call would. From here on no failure is
+ * the payer's fault, and the follower completes what stays open: then the response is that settlement is pending.
  */
 export async function sendAndWait(
   ctx: Ctx,
@@ -37,7 +37,7 @@ async function waitForChain(ctx: Ctx, network: Network, paymentId: PaymentId): P
     const row = await findSent(ctx.db, ctx.tenant, paymentId)
     if (row === undefined) return
     const isOver = await followPayment(ctx, network, row).catch((error: unknown) => {
-      ctx.log.warn({ err: error, paymentId }, 'the chain could not be asked for a payment; it stays open')
+      ctx.log.warn({ err: error, paymentId }, 'the chain could not be read for a payment; it stays open')
       return false
     })
     if (isOver || performance.now() >= until) return

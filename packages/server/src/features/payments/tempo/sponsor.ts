@@ -12,13 +12,13 @@ export interface Sponsorship {
 
 const fundsMsMax = 5_000
 const attodollarsPerUnit = 10n ** 12n
-/** What the sponsor must hold for the dearest transaction that it signs, in the fee token's smallest unit. */
+/** Balance that the sponsor needs for the most expensive transaction that it signs, in the fee token's smallest unit. */
 const fundsMin = (sponsoredGasMax * sponsoredMaxFeePerGasMax) / attodollarsPerUnit
 
 /**
- * Whether a challenge may promise now that the service pays the fee: sponsoring is on, the organisation's budget of the day lasts for the dearest
- * payment, and the sponsor has the money. A promise is not a reservation; recording the payment is. A node that does not answer
- * makes it no, and the payer pays his fee himself.
+ * Whether a challenge may offer now that the service pays the fee: sponsoring is on, the organization's budget of the day covers
+ * the most expensive payment, and the sponsor has the funds. The offer reserves nothing; recording the payment does. If a node
+ * does not answer, the result is false and payers pay their own fees.
  */
 export async function sponsorsFees(ctx: Ctx, network: Network): Promise<boolean> {
   const { feeSponsor } = ctx
@@ -29,23 +29,26 @@ export async function sponsorsFees(ctx: Ctx, network: Network): Promise<boolean>
   return hasFunds(ctx, ctx.chains.on(network), { sponsor: feeSponsor.signer, token })
 }
 
-/** The token that the sponsor pays in: pathUSD, which every Tempo network has from its first block. */
+/** Returns the token that the sponsor pays in: pathUSD, which every Tempo network has from its first block. */
 export function feeTokenOf(network: Network): TokenInfo | undefined {
   return isTempo(network) ? (tokenBySymbol(network, 'pathUSD') ?? network.tokens[0]) : undefined
 }
 
 const remembered = new WeakMap<Chain, { readonly enough: Promise<boolean>; readonly until: number }>()
 
-/** Asked once for all challenges of some seconds, also of a node that fails: unpaid requests must not each wait for it. */
+/**
+ * Reads the sponsor's funds once for all challenges of some seconds, and caches a failure too: unpaid requests must not each wait
+ * for a node.
+ */
 function hasFunds(
   ctx: Pick<Ctx, 'clock' | 'log'>,
   chain: Chain,
-  asked: { readonly sponsor: FeeSponsor; readonly token: TokenInfo },
+  requested: { readonly sponsor: FeeSponsor; readonly token: TokenInfo },
 ): Promise<boolean> {
   const now = ctx.clock.now().getTime()
   const known = remembered.get(chain)
   if (known !== undefined && known.until > now) return known.enough
-  const enough = askFunds(ctx, chain, asked)
+  const enough = askFunds(ctx, chain, requested)
   remembered.set(chain, { enough, until: now + fundsMsMax })
   return enough
 }
@@ -56,8 +59,8 @@ async function askFunds(
   { sponsor, token }: { readonly sponsor: FeeSponsor; readonly token: TokenInfo },
 ): Promise<boolean> {
   try {
-    const [held = 0n] = await chain.balances([{ token: token.address, account: sponsor.address }])
-    return held >= fundsMin
+    const [balance = 0n] = await chain.balances([{ token: token.address, account: sponsor.address }])
+    return balance >= fundsMin
   } catch (error) {
     ctx.log.warn(
       { err: error, network: chain.network.name },

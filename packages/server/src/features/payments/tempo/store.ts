@@ -7,7 +7,7 @@ import { StoredTempoTransaction } from '../store.ts'
 const HexText = z.templateLiteral(['0x', z.string()])
 const IdRow = z.object({ id: z.string() })
 
-/** A payment whose transaction was handed to the chain, and whose outcome is open. Of any tenant: the chain is asked for all at once. */
+/** A payment whose transaction was broadcast and whose outcome is open. Of any tenant: the chain is read for all at once. */
 export const SentRow = z.object({
   id: id('pay'),
   organisationId: id('org'),
@@ -33,7 +33,7 @@ const columns = sql`id, organisation_id, environment, wallet_id, network, chain,
 
 const isOpen = sql`status = 'settling' and settlement ->> 'kind' = 'tempo'`
 
-/** Open payments of one network, a page in the order of their ids. */
+/** Returns a page of open payments of one network, ordered by id. */
 export function listSent(db: Queryable, network: string, page: { limit: number; after: string }): Promise<SentRow[]> {
   return db.many(
     SentRow,
@@ -43,7 +43,7 @@ export function listSent(db: Queryable, network: string, page: { limit: number; 
   )
 }
 
-/** The payment while its outcome is open. */
+/** Returns the payment while its outcome is open. */
 export function findSent(db: Queryable, tenant: Tenant, paymentId: PaymentId): Promise<SentRow | undefined> {
   return db.maybeOne(
     SentRow,
@@ -53,12 +53,12 @@ export function findSent(db: Queryable, tenant: Tenant, paymentId: PaymentId): P
   )
 }
 
-/** Remembers that a node would not have it: it is not sent again, and ends when the chain shows that it cannot come any more. */
+/** Records that a node refused it: it is not sent again, and ends when the chain shows that it cannot be included any more. */
 export async function markRefused(db: Queryable, paymentId: PaymentId, reason: string): Promise<void> {
   await db.run(sql`update payments set failure_reason = ${reason} where id = ${paymentId} and status = 'settling'`)
 }
 
-/** Whether the challenge, or the claim where there is one, has already bought something, for any organisation. */
+/** Whether the challenge, or the claim if there is one, has already bought something, for any organization. */
 export async function isUsed(db: Queryable, challengeId: string, claimKey: string | null): Promise<boolean> {
   const rows = await db.many(
     IdRow,

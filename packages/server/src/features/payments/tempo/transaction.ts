@@ -8,7 +8,7 @@ import {
 } from '@purser/protocol'
 import type { TempoTransaction } from '../../../chain/port.ts'
 
-/** What a transaction has to pay, and for which challenge. */
+/** What a transaction must pay, and for which challenge. */
 export interface Owed {
   readonly chainId: number
   readonly token: Address
@@ -17,9 +17,9 @@ export interface Owed {
   readonly amount: bigint
   readonly realm: string
   readonly challengeId: string
-  /** The account that the credential says it is of, when it says so. */
+  /** The account that the credential names as its source, if any. */
   readonly payer: Address | undefined
-  /** Whether the challenge promised to pay the fee. */
+  /** Whether the challenge offered to pay the fee. */
   readonly feePayer: boolean
 }
 
@@ -28,21 +28,21 @@ export interface Refusal {
   readonly message: string
 }
 
-/** A node wants this much time before a transaction ends. */
+/** Least time before a transaction's end that a node accepts. */
 const leadSecondsMin = 3n
-/** TIP-1009 allows 30 seconds of the chain's own time; clocks differ. */
+/** TIP-1009 allows 30 seconds of chain time; the rest allows for clock differences. */
 const expiringSecondsMax = 60n
-/** How long the outcome of any other transaction may stay open. */
+/** Most seconds that the outcome of any other transaction may stay open. */
 const validSecondsMax = 900n
-/** The most gas that a sponsored transaction may ask for; a first transfer to a new account takes about 310,000. */
+/** Most gas of a sponsored transaction; a first transfer to a new account uses about 310,000. */
 export const sponsoredGasMax = 1_000_000n
-/** The most that a sponsored transaction may offer for gas, in attodollars: with the gas above, 0.10 USD. */
+/** Most that a sponsored transaction may pay for gas, in attodollars: with the gas limit above, 0.10 USD. */
 export const sponsoredMaxFeePerGasMax = 100_000_000_000n
 
 /**
- * Why a transaction is not the payment that was asked for, as far as it can be said without the chain; undefined when it is. It must be one
- * call and no more, `transferWithMemo` on the challenge's token with exactly the amount and a memo made for this challenge: the
- * memo is what keeps a transfer from paying for two things.
+ * Returns why a transaction is not the requested payment, as far as this is known without the chain; undefined if it is. It must
+ * be exactly one call, `transferWithMemo` on the challenge's token with the exact amount and a memo made for this challenge: the
+ * memo prevents a transfer from paying for two things.
  * Source: draft-tempo-charge-00, "Transaction verification"; mppx 0.11 tempo/server/Charge.
  */
 export function whyNotTaken(transaction: TempoTransaction, owed: Owed, nowSeconds: bigint): Refusal | undefined {
@@ -60,11 +60,11 @@ function whyNotPaying({ chainId, calls, sender }: TempoTransaction, owed: Owed):
   if (transfer === undefined) return failed('the call must be a transferWithMemo')
   return (
     whyNotTransfer({ ...transfer, memo: transfer.memo }, owed) ??
-    (transfer.amount === owed.amount ? undefined : failed('the amount is not the one that was asked for'))
+    (transfer.amount === owed.amount ? undefined : failed('the amount is not the requested one'))
   )
 }
 
-/** Why one transfer does not pay what was asked for; one of more than that does. */
+/** Returns why one transfer does not pay the requested amount; a larger transfer does. */
 export function whyNotTransfer(
   transfer: { readonly to: Address; readonly amount: bigint; readonly memo: `0x${string}` | undefined },
   owed: Pick<Owed, 'recipient' | 'amount' | 'realm' | 'challengeId'>,

@@ -3,7 +3,7 @@ import type { PaymentRow } from '../store.ts'
 import { sentenceOf } from './outcome.ts'
 
 /**
- * Refuses a payment by a transaction that the chain, or the node, has said no to: the first answer and every later one must be the same.
+ * Refuses a payment by a transaction that the chain or the node refused: the first response and every repeat must be the same.
  */
 export function refuseUnpaid(row: Pick<PaymentRow, 'settlement' | 'status' | 'failureReason'>): void {
   if (row.settlement?.kind !== 'tempo' || row.status === 'settled' || row.failureReason === null) return

@@ -9,8 +9,8 @@ import { payByHash } from './push.ts'
 import type { Owed } from './transaction.ts'
 
 /**
- * Takes what pays a `tempo/charge` challenge that is proven to be ours: the payer's signed transaction, which is recorded and then broadcast (pull),
- * or the hash of one that is on chain (push). One challenge and one transaction buy once. A node that fails is 503 and costs
+ * Accepts the payment of a genuine `tempo/charge` challenge: the payer's signed transaction, which is recorded and then broadcast
+ * (pull), or the hash of one that is on chain (push). One challenge and one transaction buy once. A failing node is 503 and costs
  * the payer nothing.
  * Source: draft-tempo-charge-00, "Credential payloads".
  */

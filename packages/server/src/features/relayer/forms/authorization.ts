@@ -12,7 +12,7 @@ import type { AuthorizationPayload, StoredAuthorization } from '../payload.ts'
 import type { RelayFault } from '../port.ts'
 import type { Form, Trial, Use } from './form.ts'
 
-/** Gas for one authorization; what is not used is not paid. Contract accounts may run code of their own. */
+/** Gas limit of one authorization; unused gas is not paid. Contract accounts may run code of their own. */
 const gasOfKind = { ecdsa: 100_000n, bytes: 400_000n } as const
 const gasOfDeployment = 1_200_000n
 
@@ -39,7 +39,7 @@ export const authorizationForm: Form<AuthorizationPayload> = {
 
 const nonceUsed: Reason = 'invalid_exact_evm_nonce_already_used'
 
-/** Gas that one authorization costs the operator at most, beside the transaction that carries it. */
+/** Returns the most gas that one authorization costs the operator, without the base cost of its transaction. */
 export function gasOfAuthorization({
   signature,
   deployment,
@@ -70,8 +70,8 @@ function callsOf(payload: AuthorizationPayload): Call3[] {
 }
 
 /**
- * Says whether the token used the authorization and moved its value from its signer to its receiver. A success status alone proves nothing,
- * since calls in a batch may fail one by one. Every log is read once, however many payloads there are.
+ * Returns whether the token used the authorization and moved its value from its signer to its receiver. A success status alone
+ * proves nothing, since calls in a batch may fail one by one. Every log is read once, however many payloads there are.
  */
 function proofIn(logs: readonly Log[]): (payload: AuthorizationPayload) => boolean {
   const seen = new Set(logs.flatMap((log) => factOf(log) ?? []))
@@ -90,7 +90,10 @@ function fact(...words: readonly (string | bigint)[]): string {
   return words.join(' ').toLowerCase()
 }
 
-/** Anybody may send a signed authorization, so a used nonce is no failure: its transaction says whether this money moved. */
+/**
+ * Finds the use of a nonce. Anybody may send a signed authorization, so a used nonce is no failure: its transaction shows whether
+ * this money moved.
+ */
 async function find(chain: Chain, payload: AuthorizationPayload, since: Date): Promise<Use> {
   const { token, from: authorizer, nonce } = payload
   const found = await chain.findAuthorizationUse({ token, authorizer, nonce }, { since })

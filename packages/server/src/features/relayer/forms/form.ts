@@ -2,18 +2,18 @@ import type { Address, Call3, Hex } from '@purser/protocol'
 import type { Chain, Log, NonceState } from '../../../chain/port.ts'
 import type { RelayFault } from '../port.ts'
 
-/** `taken`: the latest block would take it. `used`: its nonce is spent by now. Otherwise why the chain refuses it. */
+/** `taken`: the latest block would accept it. `used`: its nonce is spent. Otherwise why the chain refuses it. */
 export type Trial = 'taken' | 'used' | RelayFault
 
-/** What became of a spent nonce. `lost`: it was spent without this money moving. `undecided`: read the chain again later. */
+/** How a spent nonce was used. `lost`: without this money moving. `undecided`: read the chain again later. */
 export type Use =
   | { readonly outcome: 'settled'; readonly transactionHash: Hex }
   | { readonly outcome: 'lost'; readonly fault: RelayFault }
   | { readonly outcome: 'undecided' }
 
-/** One kind of signature: how it is sent, what proves that it was carried out, and what the chain is asked about it. */
+/** One kind of signature: how it is sent, what proves that it was executed, and how the chain is queried about it. */
 export interface Form<Payload> {
-  /** Gas that it costs the operator at most, beside the transaction that carries it. */
+  /** Most gas that it costs the operator, without the base cost of its transaction. */
   gas(payload: Payload): bigint
   calls(payload: Payload): readonly Call3[]
   /** Whether these logs of one transaction show that its money moved. */
@@ -21,9 +21,9 @@ export interface Form<Payload> {
   expired(payload: Payload): RelayFault
   used(payload: Payload): RelayFault
   notCarried(payload: Payload): RelayFault
-  /** What a quorum says of each nonce; at most 500 at once. */
+  /** The quorum's report of each nonce; at most 500 at once. */
   states(chain: Chain, payloads: readonly Payload[]): Promise<readonly NonceState[]>
   find(chain: Chain, payload: Payload, since: Date): Promise<Use>
-  /** Whether the latest block would take it if the settler sent it now. */
+  /** Whether the latest block would accept it if the settler sent it now. */
   judge(chain: Chain, payload: Payload, settler: Address): Promise<Trial>
 }

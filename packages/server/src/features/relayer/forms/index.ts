@@ -8,7 +8,7 @@ import { permit2Form } from './permit2.ts'
 
 const gasOfTransaction = 60_000n
 
-/** The form of a payload with the payload in it. */
+/** Gas that the payload's form grants. */
 export function gasOf(payload: RelayPayload): bigint {
   return payload.kind === 'permit2' ? permit2Form.gas(payload) : authorizationForm.gas(payload)
 }
@@ -32,15 +32,16 @@ export interface RelayCall {
 }
 
 /**
- * The one transaction that carries these. A single call goes straight to its contract; several go through Multicall3, each allowed to fail by
- * itself. The gas limit is a sum of fixed grants and not an estimate, because an estimate of calls that may fail finds the gas at which they fail.
+ * Returns the one transaction that carries these payloads. A single call goes straight to its contract; several go through
+ * Multicall3, each allowed to fail by itself. The gas limit is a sum of fixed grants and not an estimate, because an estimate of
+ * calls that may fail finds the gas at which they fail.
  */
 export function callOf(payloads: readonly RelayPayload[]): RelayCall {
   const calls = payloads.flatMap(callsOf)
   const gasLimit = payloads.reduce((gas, payload) => gas + gasOf(payload), gasOfTransaction)
   const only = calls.length === 1 ? calls[0] : undefined
   if (only !== undefined) return { to: only.target, data: only.callData, gasLimit }
-  // Alone, an account's deployment may fail, since it may be there already, and its transfer may not.
+  // Sent alone, an account's deployment may fail, since the account may already exist, and its transfer may not.
   const own = payloads.length > 1 ? calls : calls.map((call, index) => ({ ...call, allowFailure: index === 0 }))
   return { to: multicall3Address, data: encodeAggregate3(own), gasLimit }
 }
@@ -49,14 +50,14 @@ function callsOf(payload: RelayPayload): readonly Call3[] {
   return payload.kind === 'permit2' ? permit2Form.calls(payload) : authorizationForm.calls(payload)
 }
 
-/** Says of payloads that one transaction carries whether its logs show that their money moved. */
+/** Returns, for payloads that one transaction carries, whether its logs show that their money moved. */
 export function movedIn(logs: readonly Log[]): (payload: RelayPayload) => boolean {
   const byAuthorization = authorizationForm.proof(logs)
   const byPermit2 = permit2Form.proof(logs)
   return (payload) => (payload.kind === 'permit2' ? byPermit2(payload) : byAuthorization(payload))
 }
 
-/** What a quorum says of each nonce, in the order of the payloads; at most 500 at once. */
+/** Returns the quorum's report of each nonce, in the order of the payloads; at most 500 at once. */
 export async function nonceStates(chain: Chain, payloads: readonly RelayPayload[]): Promise<readonly NonceState[]> {
   const permits = payloads.filter((payload): payload is StoredPermit2 => payload.kind === 'permit2')
   const authorizations = payloads.filter((payload) => payload.kind !== 'permit2')
@@ -69,8 +70,9 @@ export async function nonceStates(chain: Chain, payloads: readonly RelayPayload[
 }
 
 /**
- * Whether the chain would take a payload that travels alone. It is tried once as a call that pays nothing, which says why not, and then as the
- * settler would send it: with a real gas price, and for two block builders and times, since a stranger's code may behave well for one of them.
+ * Returns whether the chain would accept a payload that is sent alone. It is simulated first as a call without a gas price, which
+ * gives the reason of a failure, and then as the settler would send it: with a real gas price, and for two block builders and
+ * times, since untrusted code may behave well for only one of them.
  */
 export async function tryAlone(chain: Chain, payload: RelayPayload, settler: Address): Promise<Trial> {
   const trial = await (payload.kind === 'permit2'

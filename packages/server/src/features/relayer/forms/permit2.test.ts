@@ -35,13 +35,13 @@ function reverted(errorName: 'InvalidContractSignature' | 'PaymentTooEarly' | 'U
   return { ok: false, data: encodeErrorResult({ abi: errors, errorName }) }
 }
 
-test('what the chain would settle is taken, with a permit beside it also without an allowance', () => {
+test('a transfer that the chain would settle is accepted; one with a permit needs no allowance', () => {
   expect(whyNotPermit2(good, settlement, true)).toBeUndefined()
   expect(whyNotPermit2({ ...good, allowance: 0n }, settlement, true)).toBeUndefined()
   expect(whyNotPermit2({ ...good, payerHasCode: true }, settlement, false)).toBeUndefined()
 })
 
-test('a call that went through where no proxy is proves nothing', () => {
+test('a successful call to an address without a proxy proves nothing', () => {
   expect(whyNotPermit2({ ...good, proxyDeployed: false }, settlement, true)).toBe('permit2_proxy_not_deployed')
 })
 
@@ -49,9 +49,9 @@ test('a signature that the payer’s key did not make counts for a contract alon
   expect(whyNotPermit2(good, settlement, false)).toBe('invalid_permit2_signature')
 })
 
-test('a refusal of the trial is told by its cause: signature, nonce, proxy, money, allowance, then what the contract said', () => {
+test('a failed trial is reported by its cause: signature, nonce, proxy, balance, allowance, then the contract’s error', () => {
   const failing: Permit2Facts = { ...good, trial: unexplained }
-  const told: readonly (readonly [Partial<Permit2Facts>, string])[] = [
+  const reported: readonly (readonly [Partial<Permit2Facts>, string])[] = [
     [{ nonceUsed: true, balance: 0n }, 'permit2_invalid_nonce'],
     [{ trial: reverted('InvalidContractSignature'), balance: 0n, allowance: 0n }, 'invalid_permit2_signature'],
     [{ balance: 99n, allowance: 0n }, 'permit2_insufficient_balance'],
@@ -60,10 +60,10 @@ test('a refusal of the trial is told by its cause: signature, nonce, proxy, mone
     [{ trial: reverted('Unheard') }, 'permit2_simulation_failed'],
     [{}, 'permit2_simulation_failed'],
   ]
-  for (const [facts, reason] of told) expect(whyNotPermit2({ ...failing, ...facts }, settlement, true)).toBe(reason)
+  for (const [facts, reason] of reported) expect(whyNotPermit2({ ...failing, ...facts }, settlement, true)).toBe(reason)
 })
 
-test('a contract that refuses without a known word did not agree to the signature', () => {
+test('a contract that fails without a known error did not accept the signature', () => {
   const facts = { ...good, payerHasCode: true, trial: unexplained }
   expect(whyNotPermit2(facts, settlement, false)).toBe('invalid_permit2_signature')
 })

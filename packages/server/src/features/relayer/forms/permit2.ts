@@ -12,10 +12,13 @@ import type { StoredPermit2 } from '../payload.ts'
 import type { RelayFault } from '../port.ts'
 import type { Form, Trial, Use } from './form.ts'
 
-/** Gas that a permit costs the operator at most, beside its transaction. */
+/** Most gas that a permit costs the operator, without the base cost of its transaction. */
 const gasOfPermit2 = 400_000n
 
-/** A signed Permit2 transfer by one of the x402 proxies. It travels alone, because its proxy asks who sends it and its payer may be a contract. */
+/**
+ * A signed Permit2 transfer by one of the x402 proxies. It is sent alone, because its proxy checks the sender and its payer may
+ * be a contract.
+ */
 export const permit2Form: Form<StoredPermit2> = {
   gas: () => gasOfPermit2,
   calls: (stored) => [
@@ -38,7 +41,7 @@ export const permit2Form: Form<StoredPermit2> = {
 
 const nonceUsed: RelayFault = { kind: 'nonce-used', reason: 'permit2_invalid_nonce' }
 
-/** Permit2 leaves no log of a nonce: the transaction whose logs these are carries this permit alone. */
+/** Permit2 writes no log of a nonce: the transaction with these logs carries only this permit. */
 function proofIn(logs: readonly Log[]): (payload: StoredPermit2) => boolean {
   return ({ token, owner, witness, charged }) =>
     logs.some((log) => {
@@ -48,7 +51,10 @@ function proofIn(logs: readonly Log[]): (payload: StoredPermit2) => boolean {
     })
 }
 
-/** Only a transaction straight to its proxy is proof of a permit; a nonce that is gone without one paid for nothing here. */
+/**
+ * Finds the use of a nonce. Only a transaction straight to its proxy proves a permit; a nonce spent in any other way paid for
+ * nothing here.
+ */
 async function find(chain: Chain, stored: StoredPermit2, since: Date): Promise<Use> {
   const found = await chain.findPermit2Use(transferOf(stored), { amount: BigInt(stored.charged), since })
   if (found.outcome === 'used') return { outcome: 'settled', transactionHash: found.transactionHash }
@@ -65,9 +71,9 @@ async function judge(chain: Chain, stored: StoredPermit2, settler: `0x${string}`
 }
 
 /**
- * The protocol's reason for what the chain said, or undefined when it would settle. In the order of the reference implementation:
- * signature, proxy, balance, allowance, and what the contracts said. A spent nonce comes before the money, since nothing can mend it; there
- * it would be `permit2_simulation_failed`, which tells a payer nothing.
+ * Returns the protocol's reason for the chain's answer, or undefined if it would settle. In the order of the reference
+ * implementation: signature, proxy, balance, allowance, and the contracts' errors. A spent nonce comes before the balance, since
+ * it is final; the reference's `permit2_simulation_failed` would not help a payer.
  */
 export function whyNotPermit2(
   facts: Permit2Facts,
@@ -85,7 +91,7 @@ export function whyNotPermit2(
   return said ?? (facts.payerHasCode && !isProven ? 'invalid_permit2_signature' : 'permit2_simulation_failed')
 }
 
-/** The signed transfer of a stored permit, as it was signed. */
+/** Returns the signed transfer of a stored permit. */
 export function transferOf(stored: StoredPermit2): Permit2Transfer {
   const { to, validAfter, facilitator } = stored.witness
   return {
@@ -100,7 +106,7 @@ export function transferOf(stored: StoredPermit2): Permit2Transfer {
   }
 }
 
-/** What the settler sends to the proxy for a stored permit. */
+/** Returns what the settler sends to the proxy for a stored permit. */
 export function settlementOf(stored: StoredPermit2): Permit2Settlement {
   const permit = stored.permit2612
   return {

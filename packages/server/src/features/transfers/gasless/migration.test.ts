@@ -16,7 +16,7 @@ const migration = readFileSync(
   'utf8',
 )
 
-/** The statements of the migration that carry what is under way, without those that change tables. */
+/** The statements of the migration that convert work in progress, without those that change tables. */
 function carryingStatements(): string[] {
   const from = migration.indexOf('-- Gasless transfers that are under way')
   return migration
@@ -64,7 +64,7 @@ async function prepare(): Promise<void> {
   await insertOld({ place: 6, status: 'ended', isSent: true, attempt: 1 })
 }
 
-test('gasless transfers that are under way go on in the relayer, each as far as it was', async () => {
+test('gasless transfers in progress continue in the relayer, each from its last state', async () => {
   const { db } = database
   await prepare()
   for (const text of carryingStatements()) await db.run({ text, values: [] })

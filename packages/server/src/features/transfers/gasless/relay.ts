@@ -3,31 +3,23 @@ import type { Ctx, Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import {
-  type CarriedRelay,
-  type Closing,
-  close,
-  type FailedRelay,
-  type Relay,
-  type RelayFault,
-  type RelayPurpose,
-  type SettledRelay,
-} from '../../relayer/index.ts'
+import { changeGasLast } from '../../plans/index.ts'
+import type { CarriedRelay, FailedRelay, Relay, RelayFault, RelayPurpose, SettledRelay } from '../../relayer/index.ts'
 import { budgetChange } from '../../wallets/index.ts'
-import { auditsOf, endAll } from '../ending.ts'
+import { endAll } from '../ending.ts'
 import { markConfirmed, markSent, markUndone, type SeenTransfer, type TransferEnd } from '../outcome-store.ts'
 import { lockTransfers, type TransferId } from '../store.ts'
-import { tellWaiting, wakeWaiting } from '../waiting.ts'
+import { resolveWaiting, wakeWaiting } from '../waiting.ts'
 import { markEnded } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-/** Name under which the relayer knows gasless transfers. */
+/** Name of gasless transfers in the relayer. */
 export const gaslessPurpose = 'transfers.gasless'
 
 /**
- * What becomes of transfers that a wallet signs and the settler sends. A quarter of the lane is left to payments. One that the chain refuses
- * waits for its end: whoever has seen the signature can use it until then, and its caller receives no failure before.
+ * Relay purpose of transfers that a wallet signs and the settler sends. A quarter of the lane is reserved for payments. A transfer that the
+ * chain refuses waits for its expiry: until then anyone who has seen the signature can use it, so no failure is reported before.
  */
 export function gaslessTransfers(deps: Deps): RelayPurpose {
   const ctx = systemCtx(deps)
@@ -42,33 +34,34 @@ export function gaslessTransfers(deps: Deps): RelayPurpose {
       tx.afterCommit(() => wakeWaiting(ctx.db))
     },
     onReorganized: (tx, relays) => markUndone(tx, relays.map(transferOf), 'kept'),
-    // Its hash says nothing about a transfer any more that it did not move.
+    // The hash of a transaction that did not move the transfer is not shown.
     onLeft: (tx, relays) => markUndone(tx, relays.map(transferOf), 'forgotten'),
     onSettled: (tx, settled) => settleAll(ctx, tx, settled),
     onFailed: (tx, failed) => failAll(ctx, tx, failed),
-    onSpent: async (_, spent) => ({
-      gas: spent.map(({ relay, wei }) => budgetChange(relay, worthOf(ctx, relay.network, wei))),
-      audits: [],
-    }),
+    onSpent: async (tx, spent) =>
+      changeGasLast(
+        tx,
+        spent.map(({ relay, wei }) => budgetChange(relay, worthOf(ctx, relay.network, wei))),
+      ),
   }
 }
 
-function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<Closing> {
+function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
   const ends = settled.map(({ relay, transactionHash: hash, wei }) => {
     const transferId = transferOf(relay)
     return { transferId, fault: undefined, seen: { transferId, hash, rawReceived: undefined }, wei }
   })
-  return endGaslessAll(ctx, tx, ends)
+  return endGasless(ctx, tx, ends)
 }
 
-function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<Closing> {
+function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
   const ends = failed.map(({ relay, fault }) => {
     return { transferId: transferOf(relay), fault: reasonOf(fault), wei: 0n }
   })
-  return endGaslessAll(ctx, tx, ends)
+  return endGasless(ctx, tx, ends)
 }
 
-/** The transfer's own word for why its relay ended. */
+/** Maps the fault of a relay to the reason of a transfer. */
 function reasonOf({ kind }: RelayFault): string {
   const words = {
     expired: 'authorization-expired',
@@ -81,25 +74,20 @@ function reasonOf({ kind }: RelayFault): string {
   return words[kind]
 }
 
-/** How a gasless transfer ended, and what its transaction cost the operator, in wei. */
+/** How a gasless transfer ended, and the operator's cost of its transaction, in wei. */
 type GaslessEnd = TransferEnd & { readonly wei: bigint }
 
-/** Ends transfers and gives back what they reserved and did not use; the caller has them locked. Returns what the transaction closes with. */
-async function endGaslessAll(ctx: System, tx: Tx, ends: readonly GaslessEnd[]): Promise<Closing> {
+/** Ends transfers and releases their unused reservations; the caller has locked them. */
+export async function endGasless(ctx: System, tx: Tx, ends: readonly GaslessEnd[]): Promise<void> {
   const transferIds = ends.map(({ transferId }) => transferId)
-  const ended = await endAll(ctx, tx, ends)
+  await endAll(ctx, tx, ends)
   const rows = await markEnded(tx, transferIds)
-  tx.afterCommit(() => tellWaiting(ctx.db, transferIds))
+  tx.afterCommit(() => resolveWaiting(ctx.db, transferIds))
   const wei = new Map(ends.map((end) => [end.transferId, end.wei]))
   const gas = rows.map((row) =>
     budgetChange(row, worthOf(ctx, row.network, wei.get(row.transferId) ?? 0n) - row.gasReservedNanoUsd),
   )
-  return { gas, audits: auditsOf(ended) }
-}
-
-/** The same for a transaction that ends nothing else. */
-export async function endGasless(ctx: System, tx: Tx, ends: readonly GaslessEnd[]): Promise<void> {
-  await close(ctx, tx, [await endGaslessAll(ctx, tx, ends)])
+  changeGasLast(tx, gas)
 }
 
 function seenIn({ relay, hash }: CarriedRelay): SeenTransfer {

@@ -9,24 +9,24 @@ import { lockUnsigned, type SignedTransfer, signing, takeUnsigned, type Unsigned
 
 type System = Omit<Ctx, 'tenant'>
 
-const signedPerTurnMax = 200
+const signedPerRunMax = 200
 
 /**
- * Has wallets sign their gasless transfers and puts these into the relayer's queue, in one statement. Running twice is harmless: of two signatures
- * under one nonce the first is stored, and a token takes the nonce once.
+ * Signs gasless transfers with their wallets and adds them to the relayer's queue, in one statement. Idempotent: of two signatures with one
+ * nonce the first is stored, and a token accepts a nonce once.
  */
 export const signTransfers: Recurring = {
   name: 'transfers.sign-gasless',
   everyMs: 150,
   async run(ctx) {
-    while ((await signSome(ctx)) === signedPerTurnMax);
+    while ((await signSome(ctx)) === signedPerRunMax);
   },
 }
 
-/** Returns how many were signed. One that cannot be signed comes after those that were tried less often. */
+/** Returns how many were signed. Transfers that fail are retried after those with fewer attempts. */
 async function signSome(ctx: System): Promise<number> {
   const networks = ctx.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009).map(({ name }) => name)
-  const planned = await takeUnsigned(ctx.db, networks, signedPerTurnMax)
+  const planned = await takeUnsigned(ctx.db, networks, signedPerRunMax)
   if (planned.length === 0) return 0
   const signerOf = createAccountSigners(ctx)
   const tried = await Promise.all(planned.map((transfer) => signOne(ctx, signerOf, transfer)))
@@ -34,11 +34,11 @@ async function signSome(ctx: System): Promise<number> {
   const failures = await relays.enqueueEach(ctx.db, gaslessPurpose, signed, signing)
   for (const [index, failure] of failures.entries())
     if (failure !== undefined)
-      ctx.log.error({ err: failure, transferId: signed[index]?.transferId }, 'a transfer was not put into the queue')
+      ctx.log.error({ err: failure, transferId: signed[index]?.transferId }, 'a transfer was not added to the queue')
   return signed.length
 }
 
-/** One without a signature that has expired ends here: nobody can ever have sent it. */
+/** Ends a transfer that expired without a signature: nobody can have sent it. */
 async function signOne(
   ctx: System,
   signerOf: ReturnType<typeof createAccountSigners>,
@@ -48,10 +48,10 @@ async function signOne(
   try {
     const network = networkByName(transfer.network)
     const signer = await signerOf(fromAddress)
-    if (network === undefined || signer === undefined) throw new Error('nobody signs for the address')
+    if (network === undefined || signer === undefined) throw new Error('no signer for the address')
     return { transferId, payload: await signGasless(signer, network, transfer) }
   } catch (error) {
-    ctx.log.error({ err: error, transferId }, 'a transfer could not be signed; it is tried again')
+    ctx.log.error({ err: error, transferId }, 'a transfer could not be signed; retrying')
     if (transfer.isPast) await endUnsigned(ctx, transfer)
     return undefined
   }

@@ -7,7 +7,7 @@ import type { TransferId } from '../store.ts'
 const Raw = z.string().transform((text) => BigInt(text))
 const HexText = z.templateLiteral(['0x', z.string()])
 
-/** A transfer that its wallet is to sign for; the settler is the operator's, so these serve all tenants at once. */
+/** A transfer to be signed by its wallet, of any tenant, since the settler is the operator's. */
 const UnsignedRow = z.object({
   transferId: id('wtx'),
   network: z.string(),
@@ -19,10 +19,10 @@ const UnsignedRow = z.object({
   validBefore: z.date(),
   isPast: z.boolean(),
 })
-/** `isPast`: its end has passed by the database's clock. */
+/** `isPast`: it has expired by the database's clock. */
 export type UnsignedRow = z.output<typeof UnsignedRow>
 
-/** What a wallet is to sign, fixed before anybody signs it. */
+/** The message that a wallet will sign, fixed before signing. */
 export interface NewGasless {
   readonly transferId: TransferId
   readonly network: string
@@ -32,11 +32,11 @@ export interface NewGasless {
   readonly nonce: Uint8Array
   readonly validBefore: Date
   readonly createdAt: Date
-  /** Of the budget of the day of `createdAt`, in billionths of a US dollar. */
+  /** Share of the budget for the day of `createdAt`, in billionths of a US dollar. */
   readonly gasReservedNanoUsd: bigint
 }
 
-/** Stores what wallets are to sign, beside their transfers, in this order; the caller has the wallets that pay locked. */
+/** Stores the messages to sign, with their transfers, in this order; the caller has locked the wallets that pay. */
 export async function insertGasless(tx: Tx, made: readonly NewGasless[]): Promise<void> {
   if (made.length === 0) return
   const each = <T>(read: (one: NewGasless) => T): T[] => made.map(read)
@@ -51,7 +51,7 @@ export async function insertGasless(tx: Tx, made: readonly NewGasless[]): Promis
     ) with ordinality as given (transfer_id, network, asset, from_address, nonce, valid_before, created_at, gas, place) order by place`)
 }
 
-/** Takes transfers of these networks that nobody has signed for yet, those that were tried less often first, and counts a try of each. */
+/** Takes unsigned transfers of these networks, those with fewer attempts first, and counts an attempt of each. */
 export function takeUnsigned(db: Queryable, networks: readonly string[], most: number): Promise<UnsignedRow[]> {
   return db.many(
     UnsignedRow,
@@ -75,7 +75,7 @@ export interface SignedTransfer {
   readonly payload: AuthorizationPayload
 }
 
-/** Marks transfers as signed, as a statement whose rows go to the relayer; one that is signed already stays. */
+/** Statement that marks transfers as signed and returns rows for the relayer; signed ones stay as they are. */
 export function signing(signed: readonly SignedTransfer[]): Sql {
   return sql`
     update transfer_authorisations a set status = 'signed'
@@ -85,7 +85,7 @@ export function signing(signed: readonly SignedTransfer[]): Sql {
     returning a.transfer_id as subject_id, a.network, t.organisation_id, t.environment, given.payload::jsonb as payload, a.valid_before, a.created_at`
 }
 
-/** Locks a transfer that nobody has signed for; returns whether it is still so. */
+/** Locks a transfer; returns whether it is still unsigned. */
 export async function lockUnsigned(tx: Tx, transferId: TransferId): Promise<boolean> {
   const statement = sql`select 1 from transfer_authorisations where transfer_id = ${transferId} and status = 'planned' for update`
   return (await tx.many(z.object({}), statement)).length === 1
@@ -99,10 +99,10 @@ const EndedRow = z.object({
   createdAt: z.date(),
   gasReservedNanoUsd: Raw,
 })
-/** `gasReservedNanoUsd`: what it reserved until now; it reserves nothing any more. */
+/** `gasReservedNanoUsd`: the amount that it reserved until now. */
 export type EndedRow = z.output<typeof EndedRow>
 
-/** Their transfers have ended: nothing is signed or reserved for them any more. */
+/** Marks transfers as ended: they need no signature and reserve nothing any more. */
 export function markEnded(tx: Tx, transferIds: readonly TransferId[]): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,

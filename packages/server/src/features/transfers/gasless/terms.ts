@@ -9,10 +9,13 @@ import { gasOfGasless, isGasless, type SourceWallet } from '../../wallets/index.
 import type { TransferId } from '../store.ts'
 import { insertGasless, type NewGasless } from './store.ts'
 
-/** How long a signature is good. A transfer that the token refuses is reported as failed only after that, and its money is reserved until then. */
+/**
+ * How long a signature is valid. A transfer that the token refuses is reported as failed only after that, and its money stays reserved
+ * until then.
+ */
 const validMs = 1_800_000
 const nonceBytes = 32
-/** Transactions that the settler must be able to pay for before more is left to it. */
+/** Number of transactions that the settler must be able to pay for before it gets more work. */
 const settlerTransactions = 10n
 /** Call data of one transfer, and of the batch around it. */
 const bytesOfGasless = 512
@@ -25,8 +28,8 @@ interface Payout {
 }
 
 /**
- * Whether the settler sends a child's transfer at the operator's cost: the token takes signed authorizations (EIP-3009) and signs under the
- * domain that is known of it, the day's gas budget suffices, and the settler has gas. Otherwise the master sends the child its gas.
+ * Whether the settler sends a child's transfer at the operator's cost: the token supports signed authorizations (EIP-3009) with a known
+ * domain, the day's gas budget suffices, and the settler has gas. Otherwise the master sends the child its gas.
  */
 export async function canBeGasless(ctx: Ctx, { source, network, coin, fees }: Payout): Promise<boolean> {
   if (source.address === source.masterAddress || coin.address === undefined) return false
@@ -39,7 +42,7 @@ export async function canBeGasless(ctx: Ctx, { source, network, coin, fees }: Pa
   return (settler?.native ?? 0n) >= cost * settlerTransactions
 }
 
-/** A transfer that is to be gasless, by the request that wants it. */
+/** A gasless transfer, with the request that it belongs to. */
 interface Wanted {
   readonly ctx: Ctx
   readonly transferId: TransferId
@@ -47,8 +50,8 @@ interface Wanted {
 }
 
 /**
- * Stores what wallets of one tenant are to sign, with the gas out of the operator's budgets, in the order in which they came as long as these
- * last. Returns the nonces of those that are stored, and those for whom nothing is left.
+ * Stores messages for wallets of one tenant to sign, and charges their gas to the operator's budgets, in order of arrival until a budget is
+ * used up. Returns the nonces of the stored ones, and the requests that found no budget.
  */
 export async function storeGasless<T extends Wanted>(
   tx: Tx,
@@ -73,14 +76,14 @@ function gaslessOf(
   { ctx, transferId, plan: { source, network, coin } }: Wanted,
   gasReservedNanoUsd: bigint,
 ): NewGasless {
-  if (coin.address === undefined) throw new Error('the chain’s own coin is not moved by a signature')
+  if (coin.address === undefined) throw new Error('the native coin cannot be moved by a signature')
   const createdAt = ctx.clock.now()
   return {
     transferId,
     network: network.name,
     asset: coin.address,
     fromAddress: source.address,
-    // By chance: nobody can guess one and use it up before.
+    // Random: nobody can guess a nonce and use it first.
     nonce: ctx.random.bytes(nonceBytes),
     validBefore: instantOf(createdAt.getTime() + validMs),
     createdAt,

@@ -1,4 +1,5 @@
 import { type Operation, operation } from '../../../platform/operation.ts'
+import { approvalErrors } from '../../approvals/index.ts'
 import { legacyErrors, policyErrors } from '../../wallets/index.ts'
 import { transferPlanErrors } from '../routes.ts'
 import { LegacyWithdrawal, NewLegacyWithdrawal } from './schema.ts'
@@ -7,18 +8,19 @@ import { withdrawLegacy, withdrawnLegacy } from './withdraw.ts'
 export const legacyWithdrawOperations: readonly Operation[] = [
   operation({
     id: 'wallets.legacy.withdraw',
+    needs: { role: 'member', scope: 'money', fresh: true },
     method: 'POST',
     path: '/wallets/withdraw',
     summary: 'Send a coin of the legacy wallet to an address.',
     description: [
-      'Answers as soon as the withdrawal is stored; `transfer.completed` or `transfer.failed` tells the end, and its transfer can be read.',
-      'Use an Idempotency-Key: a repeat then never sends twice.',
+      'Responds as soon as the withdrawal is stored; `transfer.completed` or `transfer.failed` reports the outcome, and its transfer can be read.',
+      'Send an Idempotency-Key, so that a repeat never sends twice.',
     ].join(' '),
     input: NewLegacyWithdrawal,
     output: LegacyWithdrawal,
     status: 202,
-    errors: { ...transferPlanErrors, ...policyErrors, ...legacyErrors },
-    // It asks a chain, which no transaction waits for.
+    errors: { ...transferPlanErrors, ...policyErrors, ...approvalErrors, ...legacyErrors },
+    // It queries a chain, which no database transaction waits for.
     idempotency: 'intent',
     resume: withdrawnLegacy,
     run: (ctx, { body }) => withdrawLegacy(ctx, body),

@@ -14,7 +14,7 @@ export const NewLegacyWithdrawal = z.strictObject({
 export type NewLegacyWithdrawal = z.output<typeof NewLegacyWithdrawal>
 
 export const LegacyWithdrawal = z.strictObject({
-  id: id('wtx').meta({ description: 'Of the transfer that carries it out.' }),
+  id: id('wtx').meta({ description: "Hash of the transfer's transaction." }),
   status: z.literal('queued'),
 })
 export type LegacyWithdrawal = z.input<typeof LegacyWithdrawal>

@@ -7,13 +7,13 @@ import { queueTransfer } from '../transfer.ts'
 import type { LegacyWithdrawal, NewLegacyWithdrawal } from './schema.ts'
 
 /**
- * Queues a transfer of a coin out of the legacy wallet: weighed, counted against its spend policy as `legacyWithdraw`, stored and
- * tied to the Idempotency-Key, and answered at once. An event tells how it ended.
+ * Queues a transfer of a coin from the legacy wallet: it is priced, counted against its spend policy as `legacyWithdraw`, stored with the
+ * Idempotency-Key, and answered immediately. An event reports the outcome.
  */
 export async function withdrawLegacy(ctx: Ctx, { to, amount, coin }: NewLegacyWithdrawal): Promise<LegacyWithdrawal> {
   const { chain, token } = legacyPlaceOf(coin, ctx.tenant.environment)
   if (sameAddress(to, token.address)) {
-    const errors = [{ path: '/to', message: "is the coin's own contract, from which nothing comes back" }]
+    const errors = [{ path: '/to', message: "is the coin's own contract; coins sent there are lost" }]
     throw failPlatform('validation-error', { errors })
   }
   const wallet = await requireLegacyWallet(ctx)
@@ -23,7 +23,7 @@ export async function withdrawLegacy(ctx: Ctx, { to, amount, coin }: NewLegacyWi
   return queued(await queueTransfer(ctx, { fromWalletId: wallet.id, ...moved }, kind))
 }
 
-/** For a repeat whose first answer was never stored. */
+/** Response to a repeat whose first response was never stored. */
 export async function withdrawnLegacy(_ctx: Ctx, transferId: string): Promise<LegacyWithdrawal> {
   return queued(id('wtx').parse(transferId))
 }

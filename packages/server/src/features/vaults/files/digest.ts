@@ -11,9 +11,9 @@ const algorithms: Readonly<Record<string, ClaimedDigest['algorithm']>> = { 'sha-
 const memberPattern = /^([a-z*][a-z0-9_.*-]{0,63})=:([A-Za-z0-9+/]{0,128}={0,2}):$/
 
 /**
- * The digests of a `Content-Digest` field that can be checked; those of other algorithms are passed over, as the specification
- * lets a recipient do. A field that is none is a fault of the request: its sender believes that something is checked. Source: RFC
- * 9530 sections 2 and 5.
+ * Returns the digests of a `Content-Digest` field that can be checked; those of other algorithms are ignored, as the
+ * specification permits. A malformed field is a fault of the request, because its sender expects a check. Source: RFC 9530
+ * sections 2 and 5.
  */
 export function readContentDigest(field: string | undefined): readonly ClaimedDigest[] {
   if (field === undefined) return []
@@ -28,11 +28,11 @@ export function readContentDigest(field: string | undefined): readonly ClaimedDi
   })
 }
 
-/** Digests that are computed while their content goes by. */
+/** Digests that are computed while their content is read. */
 export interface DigestCheck {
   update(chunk: Uint8Array): void
-  /** Whether all that went by is what was claimed; true where nothing was. To be asked once. */
-  holds(): boolean
+  /** Whether the content matches the claimed digests; true if none was claimed. Call it once. */
+  matches(): boolean
 }
 
 export function checkOf(claimed: readonly ClaimedDigest[]): DigestCheck {
@@ -44,11 +44,11 @@ export function checkOf(claimed: readonly ClaimedDigest[]): DigestCheck {
     update: (chunk) => {
       for (const [hash] of hashes) hash.update(chunk)
     },
-    holds: () => hashes.every(([hash, base64]) => hash.digest('base64') === base64),
+    matches: () => hashes.every(([hash, base64]) => hash.digest('base64') === base64),
   }
 }
 
-/** The same content, with each chunk shown to the checks before it goes on. */
+/** Yields the same content and updates the checks with each chunk first. */
 export async function* watched(
   content: AsyncIterable<Uint8Array>,
   checks: readonly DigestCheck[],
@@ -59,7 +59,7 @@ export async function* watched(
   }
 }
 
-/** `Repr-Digest` of a whole content, whatever part of it is sent. Source: RFC 9530 section 3. */
+/** Returns `Repr-Digest` of a whole content, whatever part of it is sent. Source: RFC 9530 section 3. */
 export function sha256Field(sha256Hex: string): string {
   return `sha-256=:${Buffer.from(sha256Hex, 'hex').toString('base64')}:`
 }

@@ -12,8 +12,8 @@ import { portionOf } from './range.ts'
 import { findFile, type StoredFile } from './store.ts'
 
 /**
- * A file's bytes, or the part of them that was asked for, as fast as the caller reads. Whatever the file says that it is, a
- * browser saves it and shows nothing of it: it is one of the caller's, and this address is ours.
+ * Returns a file's bytes, or the requested range, as fast as the caller reads. Whatever its media type, a browser saves the file
+ * and never displays it: it is untrusted content on the service's own address.
  */
 export async function downloadFile(
   ctx: Ctx,
@@ -50,12 +50,12 @@ async function openBlob(ctx: Ctx, { vaultId, file }: Place, range: ByteRange | u
   const opened = await ctx.blobs.open(file.blobKey, range)
   if (opened !== undefined && opened.size === file.size) return opened
   opened?.content.destroy()
-  // Deleted since the row was read, or lost: the row tells which.
+  // The file was deleted since the row was read, or its blob is lost: the row says which.
   const isGone = (await findFile(ctx.db, ctx.tenant, vaultId, file.id)) === undefined
   throw isGone ? fail('file-not-found') : new Error(`the blob of ${file.id} is not what its row says`)
 }
 
-/** Only the caller may keep it, and asks each time whether it is still there. */
+/** Only the caller may cache it, and must revalidate each time. */
 const cacheControl = 'private, no-cache'
 
 function headersOf({ name, mimeType, sha256 }: StoredFile, etag: string): Record<string, string> {
@@ -70,7 +70,7 @@ function headersOf({ name, mimeType, sha256 }: StoredFile, etag: string): Record
   }
 }
 
-/** The digest of what is sent is known for the whole alone. */
+/** Returns digest headers, which are known only for the whole file. */
 function wholeHeaders({ size, sha256 }: StoredFile): Record<string, string> {
   return { 'content-length': String(size), 'content-digest': sha256Field(sha256) }
 }

@@ -10,16 +10,16 @@ export const fail = defineErrors({
   'file-too-large': {
     status: 413,
     title: 'File Too Large',
-    detail: 'The file is larger than the plan allows; limit says how many bytes it may have.',
+    detail: 'The file is larger than the plan allows; limit is the most bytes it may have.',
   },
   'range-not-satisfiable': {
     status: 416,
     title: 'Range Not Satisfiable',
-    detail: 'The file has no bytes in the range that was asked for; size says how many it has.',
+    detail: 'The file has no bytes in the requested range; size is its number of bytes.',
   },
   'digest-mismatch': {
     status: 422,
     title: 'Digest Mismatch',
-    detail: 'What arrived is not what Content-Digest says was sent. Nothing was kept.',
+    detail: 'The received content does not match Content-Digest. Nothing was stored.',
   },
 })

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.world.stop())
 
-test('a file goes into a vault and comes out byte for byte, with its record, its event and its bytes counted', async () => {
+test('a file is stored and downloaded byte for byte, with its record, its event and its bytes counted', async () => {
   const { org, vaultId, send, state } = await stage.aVault()
   const added = await send({ filename: 'Zürich 東京.pdf', type: 'application/pdf' })
   expect(added.status).toBe(201)
@@ -39,7 +39,7 @@ test('a file goes into a vault and comes out byte for byte, with its record, its
   expect((await bytesOf(got)).equals(content)).toBe(true)
 })
 
-test('a file is sent as an attachment that no browser shows or guesses at, with its tag and its digests', async () => {
+test('a file is sent as an attachment that no browser displays or sniffs, with its tag and its digests', async () => {
   const { org, vaultId, send } = await stage.aVault()
   const { body } = await send({ filename: 'x%22.html', type: 'text/html; charset=utf-8' })
   const { headers } = await stage.download(org, vaultId, body.id)
@@ -59,7 +59,7 @@ test('a file is sent as an attachment that no browser shows or guesses at, with 
   })
 })
 
-test('a part of a file is sent as asked, the whole where If-Range names another content, and nothing to who has it', async () => {
+test('a requested range is sent, the whole file if If-Range names another content, and nothing to a caller that has it', async () => {
   const { org, vaultId, send } = await stage.aVault()
   const { body } = await send()
   const get = (headers: Record<string, string>) => stage.download(org, vaultId, body.id, headers)
@@ -94,14 +94,14 @@ test('a part of a file is sent as asked, the whole where If-Range names another 
   })
 })
 
-test('what a download may be answered is what the API’s description says', async () => {
+test('the responses of a download are those of the API’s description', async () => {
   const { org, vaultId, send } = await stage.aVault()
   const { body } = await send()
   const operation = vaultFileOperations.find(({ id }) => id === 'vaults.files.get')
   if (operation === undefined) throw new Error('no such operation')
-  const asked = [{}, { range: 'bytes=0-9' }, { 'if-none-match': `"${sha256}"` }, { range: 'bytes=100000-' }]
+  const requested = [{}, { range: 'bytes=0-9' }, { 'if-none-match': `"${sha256}"` }, { range: 'bytes=100000-' }]
   const statuses = []
-  for (const headers of asked) {
+  for (const headers of requested) {
     const answer = await stage.download(org, vaultId, body.id, headers)
     const text = await answer.text()
     expect(whyNotDeclared(operation, { status: answer.status, headers: answer.headers, text })).toBeUndefined()
@@ -131,7 +131,7 @@ test.each([
   expect((await send({ filename })).body.name).toBe(name)
 })
 
-test('a file is deleted with its bytes, is told of, and gives its storage back; twice is 404', async () => {
+test('deleting a file deletes its bytes, reports an event and frees its storage; deleting it again is 404', async () => {
   const { org, vaultId, send, state } = await stage.aVault()
   const { body } = await send()
   await stage.sweep()
@@ -149,7 +149,7 @@ test('a file is deleted with its bytes, is told of, and gives its storage back; 
   expect(await stage.store()).toEqual({ ...before, blobs: before.blobs - 1 })
 })
 
-test('a sealed vault takes no file and loses none, and its files can be read', async () => {
+test('a sealed vault accepts no file and loses none, and its files can be read', async () => {
   const { org, vaultId, send, state } = await stage.aVault()
   const { body } = await send()
   expect((await stage.call(org, 'POST', `/vaults/${vaultId}/seal`, {})).status).toBe(200)
@@ -161,7 +161,7 @@ test('a sealed vault takes no file and loses none, and its files can be read', a
   expect((await bytesOf(await stage.download(org, vaultId, body.id))).equals(content)).toBe(true)
 })
 
-test('another organisation’s vault and file are answered like those that never were', async () => {
+test('another organisation’s vault and file are answered as if they did not exist', async () => {
   const { org, vaultId, send } = await stage.aVault()
   const { body } = await send()
   const [other, own] = [await stage.world.organisation(), await stage.aVault()]
@@ -179,7 +179,7 @@ test('another organisation’s vault and file are answered like those that never
   expect(codeOf(live)).toBe('vault-not-found')
 })
 
-test('a zip bomb is bytes', async () => {
+test('a zip bomb is stored as plain bytes', async () => {
   const { org, vaultId, send } = await stage.aVault()
   const bomb = Buffer.from('504b0304', 'hex')
   const { body } = await send({ filename: 'bomb.zip', type: 'application/zip', content: bomb })

@@ -8,7 +8,7 @@ interface Read extends Omit<FormFile, 'content' | 'claimed'> {
   readonly bytes: Buffer
 }
 
-/** Reads a form that comes in pieces of these sizes, again and again. */
+/** Reads a form that is cut into pieces of these sizes, repeated. */
 function readIn(pieces: readonly number[], body: Uint8Array, contentType = formType): Promise<Read> {
   function* cut() {
     for (let from = 0, turn = 0; from < body.length; turn++) {
@@ -25,7 +25,7 @@ function readIn(pieces: readonly number[], body: Uint8Array, contentType = formT
   })
 }
 
-/** What looks most like the end of a part. */
+/** Bytes that resemble the end of a part. */
 const tricky = fc
   .array(
     fc.constantFrom(
@@ -58,7 +58,7 @@ test('a file’s bytes are exactly those between the delimiters, however like on
 
 test('any part of a form that is cut off is refused, wherever the cut is', async () => {
   const whole = formOf({ filename: 'a', content: 'a content' })
-  // The last line end is no part of the form.
+  // The last line break is not part of the form.
   for (let length = 0; length < whole.length - 2; length++) {
     const outcome = await readIn([7], whole.subarray(0, length)).catch(({ code }: { code: string }) => code)
     expect(outcome, String(length)).toBe('malformed-multipart')
@@ -73,7 +73,7 @@ test.each([
   expect((await readIn([100], formOf({ filename: 'a', content: 'x' }), contentType)).name).toBe('a')
 })
 
-test('what stands before and after the form is passed over', async () => {
+test('what is before and after the form is ignored', async () => {
   const body = Buffer.concat([
     Buffer.from('preamble\r\n'),
     formOf({ filename: 'a', content: 'x' }),
@@ -91,18 +91,18 @@ test.each<[string, FormPart, string]>([
   expect((await readIn([50], formOf(part))).name).toBe(name)
 })
 
-test('a fault of whoever takes the file is the answer, and the taking has ended by then', async () => {
+test('an error of the file’s consumer is the answer, and the consumer has ended by then', async () => {
   let ended = false
   const stream = Readable.from([Buffer.from(formOf({ filename: 'a', content: Buffer.alloc(500_000) }))], {
     objectMode: false,
   })
   const taking = readForm({ headers: { 'content-type': formType }, stream }, async ({ content }) => {
     try {
-      for await (const chunk of content) if (chunk.length > 0) throw new Error('no room')
+      for await (const chunk of content) if (chunk.length > 0) throw new Error('the disk is full')
     } finally {
       ended = true
     }
   })
-  await expect(taking).rejects.toThrow('no room')
+  await expect(taking).rejects.toThrow('the disk is full')
   expect(ended).toBe(true)
 })

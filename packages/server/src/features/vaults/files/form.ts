@@ -7,7 +7,7 @@ import { type ClaimedDigest, readContentDigest } from './digest.ts'
 import { fail } from './errors.ts'
 import { readFileName, readMimeType } from './name.ts'
 
-/** The one file of a form, as it comes in; `claimed` is what its own part says of its digest. */
+/** The one file of a form while it is received; `claimed` are the digests of its own part. */
 export interface FormFile {
   readonly name: string
   readonly mimeType: string
@@ -19,9 +19,8 @@ const partHeadersMax = 16
 const boundaryPattern = /^multipart\/form-data[ \t]*;(?:.*;)?[ \t]*boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))/i
 
 /**
- * Reads a form whose one field is `file`, and answers what `take` made of it once the form has come to its proper end: until
- * then nothing that was taken counts. On any fault it waits for `take` to end too, so that what that had begun is taken back.
- * Source: RFC 7578.
+ * Reads a form with the one field `file`, and returns the result of `take` once the form has ended properly: until then nothing
+ * that was taken counts. On any fault it also waits for `take` to end, so that its work is undone. Source: RFC 7578.
  */
 export async function readForm<T>(request: StreamRequest, take: (file: FormFile) => Promise<T>): Promise<T> {
   const { stream } = request
@@ -52,15 +51,15 @@ export async function readForm<T>(request: StreamRequest, take: (file: FormFile)
     return await taken
   } catch (fault) {
     stream.unpipe(form)
-    content?.destroy(new Error('the form was refused or broke off'))
+    content?.destroy(new Error('the form was refused or interrupted'))
     await taken?.catch(ignore)
     throw fault
   }
 }
 
 /**
- * Both must end: the request's body, and the form in it, whose last delimiter may be missing. The form ends first, and a pipe whose
- * end has ended stands still: what follows the form is read and not heard.
+ * Resolves when both the request's body and its form have ended; the form's last delimiter may be missing. The form ends first
+ * and its pipe then stops, so the rest of the body is read and discarded.
  */
 async function whenRead(stream: Readable, form: Dicer): Promise<void> {
   stream.pipe(form)
@@ -82,10 +81,10 @@ const bytesReadAfterRefusalMax = 64 * 2 ** 20
 const msReadAfterRefusalMax = 60_000
 
 /**
- * Lets a sender who is refused in the middle go on for a while, unheard: one whose connection is cut instead never reads why. One
- * that goes on for longer is cut.
+ * Keeps reading for a while and discards the body after a refusal: a sender whose connection is closed instead would not read the
+ * response. A sender that continues for longer is disconnected.
  */
-export function hearOut(stream: Readable | undefined): void {
+export function readAnswer(stream: Readable | undefined): void {
   if (stream === undefined) return
   let bytes = 0
   const patience = setTimeout(() => stream.destroy(), msReadAfterRefusalMax).unref()
@@ -119,14 +118,14 @@ function readPart(raw: unknown): Omit<FormFile, 'content'> {
   if (!/^form-data[ \t]*;/i.test(disposition) || field === undefined) throw fail('malformed-multipart')
   if (field !== 'file') throw faultOf(`/${field.slice(0, 128)}`, 'is not a field of this request')
   const read = readFileName(parameterOf(disposition, 'filename'))
-  if ('fault' in read) throw faultOf('/file', `must be a file whose name is given: the name ${read.fault}`)
+  if ('fault' in read) throw faultOf('/file', `must be a file with a name: the name ${read.fault}`)
   const claimed = readContentDigest(header['content-digest']?.join(', '))
   return { name: read.name, mimeType: readMimeType(header['content-type']?.[0]), claimed }
 }
 
 /**
- * A parameter as browsers and curl write it: quotes in a value as `%22` or `\"`, line ends as `%0D` and `%0A`, any other
- * character as it is. Source: WHATWG HTML section 4.10.21.8.
+ * Reads a parameter as browsers and curl write it: quotes in a value as `%22` or `\"`, line breaks as `%0D` and `%0A`, any other
+ * character unchanged. Source: WHATWG HTML section 4.10.21.8.
  */
 function parameterOf(disposition: string, name: string): string | undefined {
   const [, quoted, plain] =
@@ -134,7 +133,7 @@ function parameterOf(disposition: string, name: string): string | undefined {
   return quoted?.replaceAll('\\"', '"').replaceAll(/%(22|0d|0a)/gi, decodeURIComponent) ?? plain
 }
 
-/** The parser gives each byte as a character of its own. */
+/** The parser returns one character per byte. */
 function utf8Of(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8')
 }

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.world.stop())
 
-/** A new file's link, as the server at hand would be asked for it. */
+/** A new file's link, as the process under test returns it. */
 async function aLink(vault = vaultId): Promise<URL> {
   const body = formOf({ filename: 'a.bin', content })
   const added = await upload(stage.world.base, { key: org.testKey, vaultId: vault, body })
@@ -29,7 +29,7 @@ function here(url: string): URL {
 
 const statusOf = async (url: URL) => (await fetch(url)).status
 
-test('a link in a vault’s record opens its file with no header, ranges and all', async () => {
+test('a link in a vault’s record opens its file without a header, including ranges', async () => {
   const link = await aLink()
   const whole = await fetch(link)
   expect([whole.status, Buffer.from(await whole.arrayBuffer()).equals(content)]).toEqual([200, true])
@@ -83,7 +83,7 @@ test('a link that was changed in any part, or is for another file or vault, is 4
   for (const url of cases) expect(await statusOf(url), url.search).toBe(401)
 })
 
-test('a link opens its file to nobody’s writes, and nothing else', async () => {
+test('a link only reads its own file', async () => {
   const link = await aLink()
   for (const [method, path] of [
     ['DELETE', link.pathname],

@@ -1,19 +1,19 @@
 import { instantOf, unixSeconds } from '../../../platform/clock.ts'
-import type { Deps } from '../../../platform/ctx.ts'
+import type { Caller, Deps } from '../../../platform/ctx.ts'
 import { unauthorized } from '../../../platform/http/authenticate.ts'
 import { type Id, isId } from '../../../platform/ids.ts'
-import type { Guest, GuestRequest } from '../../../platform/operation.ts'
+import type { GuestRequest } from '../../../platform/operation.ts'
 import type { VaultId } from '../vault.ts'
 import { fail } from './errors.ts'
 import { findFileOwner } from './store.ts'
 
-/** How long a link opens its file. */
+/** Lifetime of a link, in seconds. */
 export const linkSeconds = 900
 
 /**
- * An address that opens one file of one vault for a quarter of an hour, whoever has it, with no header. It opens nothing once the
- * file or its vault is gone. Where whoever asked has access until `accessEnd` alone, it ends then at the latest: a token that has lapsed
- * leaves nothing behind that still opens.
+ * Returns an address that opens one file of one vault for 15 minutes, for anyone who has it, without a header. It opens nothing
+ * once the file or its vault is gone. If the caller's own access ends at `accessEnd`, the link ends then at the latest, so that
+ * an expired token leaves no link that still works.
  */
 export function fileUrl(
   ctx: Pick<Deps, 'baseUrl' | 'clock' | 'fileLinks'>,
@@ -30,8 +30,8 @@ function signedText(vaultId: string, fileId: string, expires: string): string {
   return `${vaultId}/${fileId}/${expires}`
 }
 
-/** Whoever shows a link's signature, for the file that it was made for; undefined where none is shown. */
-export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Promise<Guest | undefined> {
+/** Returns a guest for a valid signature of the requested file; undefined if the request has no signature. */
+export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Promise<Caller | undefined> {
   const { expires, signature } = query
   if (expires === undefined && signature === undefined) return undefined
   const { id = '', fileId = '' } = params
@@ -42,7 +42,7 @@ export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Pr
     isId('vlt', id) &&
     isId('fil', fileId) &&
     deps.fileLinks.check(signedText(id, fileId, expires), signature)
-  if (!isSigned) throw unauthorized('the link was not made here, or was changed')
+  if (!isSigned) throw unauthorized('the link’s signature is invalid')
   if (instantOf(Number(expires) * 1_000) <= deps.clock.now()) throw unauthorized('the link has expired')
   const tenant = await findFileOwner(deps.db, id, fileId)
   if (tenant === undefined || !deps.environments.includes(tenant.environment)) throw fail('file-not-found')

@@ -43,7 +43,7 @@ test.each([
   expect(readFileName(given)).toEqual({ fault })
 })
 
-test('every name that is taken comes out as a header that is one line of ASCII and says the same name again', () => {
+test('every accepted name becomes a header of one line of ASCII that encodes the same name', () => {
   for (const name of [
     'plain.txt',
     '"quoted" \\ %41.txt',
@@ -59,7 +59,7 @@ test('every name that is taken comes out as a header that is one line of ASCII a
   }
 })
 
-test('what turns the direction of writing is not in the name that a browser saves', () => {
+test('the name that a browser saves has no bidirectional control characters', () => {
   const header = attachmentOf('a\u202eb\u2066c\u200fd\u061ce\u2069f.exe')
   expect(decodeURIComponent(header.split("UTF-8''")[1] ?? '')).toBe('abcdef.exe')
   expect(header).toContain('filename="abcdef.exe"')

@@ -1,13 +1,13 @@
 /** Most characters (Unicode code points) of a file's name. */
 export const nameLengthMax = 255
 
-/** Why a text is no name of a file; in words that follow "the file's name". */
+/** Why a text is not a valid file name; it follows "the file's name". */
 export type NameFault = 'is missing' | 'is longer than 255 characters' | 'holds control characters'
 
 /**
- * The name that a file is kept under: what follows the last slash or backslash, since a path says where the sender had it,
- * normalised to NFC and otherwise as it was given, in any script. Control characters are refused rather than taken out: a name
- * with a line end in it was never meant as a name. It names nothing in the storage, so that no name can reach another file.
+ * Returns the name under which a file is stored: the part after the last slash or backslash, normalized to NFC and otherwise
+ * unchanged, in any script. Control characters are refused rather than removed. The name identifies nothing in the storage, so
+ * that no name can reach another file.
  */
 export function readFileName(given: string | undefined): { readonly name: string } | { readonly fault: NameFault } {
   if (given !== undefined && /\p{Cc}/u.test(given)) return { fault: 'holds control characters' }
@@ -16,7 +16,7 @@ export function readFileName(given: string | undefined): { readonly name: string
   return [...base].length > nameLengthMax ? { fault: 'is longer than 255 characters' } : { name: base }
 }
 
-/** The media type of a part, without parameters; what is not one, or none, is octets. */
+/** Returns the media type of a part without parameters; `application/octet-stream` if it is missing or invalid. */
 export function readMimeType(given: string | undefined): string {
   const type = given?.split(';')[0]?.trim().toLowerCase() ?? ''
   const isType = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/.test(type)
@@ -24,9 +24,9 @@ export function readMimeType(given: string | undefined): string {
 }
 
 /**
- * `Content-Disposition` that has a browser save the file under its name and never show it: the name in UTF-8 for those that read
- * it so, and in ASCII for the others. What turns the direction of writing is left out, since `exe.fdp` written backwards reads
- * as a document. Source: RFC 6266 section 4.3 and appendix D, RFC 8187 section 3.2.
+ * Returns a `Content-Disposition` with which a browser saves the file under its name and never displays it: the name in UTF-8,
+ * and in ASCII for older clients. Bidirectional control characters are left out, since `exe.fdp` written backwards reads as a
+ * document. Source: RFC 6266 section 4.3 and appendix D, RFC 8187 section 3.2.
  */
 export function attachmentOf(name: string): string {
   const shown = name.replaceAll(/\p{Bidi_Control}/gu, '')

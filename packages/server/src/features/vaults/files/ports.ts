@@ -8,7 +8,7 @@ export interface FileLinks {
 
 declare module '../../../platform/ctx.ts' {
   interface Ports {
-    /** Where the bytes of files are. */
+    /** The store of the files' bytes. */
     readonly blobs: BlobStore
     readonly fileLinks: FileLinks
   }

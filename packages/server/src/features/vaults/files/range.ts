@@ -1,6 +1,6 @@
 import type { ByteRange } from '../../../files/index.ts'
 
-/** What a request for a file is answered with: all of it, a part, nothing since the caller has it, or a refusal. */
+/** The response to a request for a file: all of it, a part, not modified, or a refusal. */
 export type Portion =
   | { readonly kind: 'whole' }
   | { readonly kind: 'unchanged' }
@@ -14,18 +14,18 @@ interface Conditions {
 }
 
 /**
- * Which bytes answer a GET of `size` bytes whose strong entity tag is `etag`. Several ranges, units that are not bytes, and what
- * is no range are answered with the whole, as is a range whose `If-Range` names another content; an `If-Range` with a date never
- * holds, since no Last-Modified is given. Source: RFC 9110 sections 13.1.2, 13.1.5, 13.2.2, 14.1.2 and 14.2.
+ * Returns which bytes answer a GET of `size` bytes whose strong entity tag is `etag`. The whole file answers several ranges,
+ * units other than bytes, malformed ranges, and a range whose `If-Range` names another content. An `If-Range` with a date never
+ * matches, since the service sends no Last-Modified. Source: RFC 9110 sections 13.1.2, 13.1.5, 13.2.2, 14.1.2 and 14.2.
  */
 export function portionOf(
-  asked: Conditions,
+  requested: Conditions,
   { size, etag }: { readonly size: number; readonly etag: string },
 ): Portion {
-  if (namesTag(asked['if-none-match'], etag)) return { kind: 'unchanged' }
-  const ifRange = asked['if-range']?.trim()
-  if (asked.range === undefined || (ifRange !== undefined && ifRange !== etag)) return { kind: 'whole' }
-  const [, first, last] = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(asked.range.trim()) ?? []
+  if (namesTag(requested['if-none-match'], etag)) return { kind: 'unchanged' }
+  const ifRange = requested['if-range']?.trim()
+  if (requested.range === undefined || (ifRange !== undefined && ifRange !== etag)) return { kind: 'whole' }
+  const [, first, last] = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(requested.range.trim()) ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return { kind: 'whole' }
   return first === ''
     ? suffixOf(Number(last), size)
@@ -44,7 +44,7 @@ function fromTo(first: number, last: number, size: number): Portion {
   return { kind: 'part', range: { offset: first, length: Math.min(last, size - 1) - first + 1 } }
 }
 
-/** Weak comparison, as If-None-Match asks. */
+/** Weak comparison, as If-None-Match requires. */
 function namesTag(field: string | undefined, etag: string): boolean {
   if (field === undefined) return false
   return field.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)

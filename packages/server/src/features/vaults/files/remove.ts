@@ -1,12 +1,12 @@
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Id } from '../../../platform/ids.ts'
 import { appendVaultEvent } from '../events.ts'
-import { giveBack } from '../quota.ts'
+import { releaseCounts } from '../quota.ts'
 import { lockWritable, type VaultId } from '../vault.ts'
 import { fail } from './errors.ts'
 import { deleteFileRow, queueDeletion } from './store.ts'
 
-/** Takes a file out of a vault that is not sealed and gives its bytes back; the bytes themselves are deleted by the sweep. */
+/** Removes a file from a vault that is not sealed and frees its storage; the sweep deletes its blob. */
 export function deleteFile(ctx: Ctx, vaultId: VaultId, fileId: Id<'fil'>): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockWritable(tx, ctx, vaultId)
@@ -15,7 +15,7 @@ export function deleteFile(ctx: Ctx, vaultId: VaultId, fileId: Id<'fil'>): Promi
     await queueDeletion(tx, file.blobKey, ctx.clock.now())
     const { name, size, sha256 } = file
     const payload = { fileId, name, size, sha256 }
-    await appendVaultEvent(tx, ctx, vault, { type: 'file.deleted', payload, grown: { files: -1, bytes: -size } })
-    await giveBack(tx, ctx, { storageBytes: size })
+    await appendVaultEvent(tx, ctx, vault, { type: 'file.deleted', payload, growth: { files: -1, bytes: -size } })
+    await releaseCounts(tx, ctx, { storageBytes: size })
   })
 }

@@ -76,7 +76,7 @@ test('a key that another request used is refused for a file', async () => {
   expect(await filesOf(String(made.body.id))).toEqual([])
 })
 
-test('of twenty copies of one upload at once one is kept, and the others get its answer or are told to wait', async () => {
+test('of twenty parallel copies of one upload one is stored, and the others get its answer or must wait', async () => {
   const vaultId = await stage.vault(org)
   const answers = await Promise.all(Array.from({ length: 20 }, () => send(vaultId, 'k4')))
   const counts = countByStatus(answers)
@@ -86,7 +86,7 @@ test('of twenty copies of one upload at once one is kept, and the others get its
   expect(await filesOf(vaultId)).toHaveLength(1)
 })
 
-test('an upload that broke off or was refused leaves its key free for the next attempt', async () => {
+test('an upload that was interrupted or refused leaves its key free for the next attempt', async () => {
   const vaultId = await stage.vault(org)
   const body = formOf({ filename: 'report.bin', content })
   const headers = { 'idempotency-key': 'k5' }
@@ -101,7 +101,7 @@ test('an upload that broke off or was refused leaves its key free for the next a
   expect((await send(vaultId, 'k6')).status).toBe(201)
 })
 
-test('an upload whose answer was never stored is told again with the file that it made', async () => {
+test('a repeat of an upload whose answer was never stored returns the file that it made', async () => {
   const vaultId = await stage.vault(org)
   const first = await send(vaultId, 'k7')
   await stage.world.database.db.run(
@@ -113,7 +113,7 @@ test('an upload whose answer was never stored is told again with the file that i
   expect(await filesOf(vaultId)).toHaveLength(1)
 })
 
-test('an upload whose lease ended before it did gives way to its repeat: one of them is kept', async () => {
+test('of an upload whose lease expired and its repeat, one is stored', async () => {
   const vaultId = await stage.vault(org)
   const before = await countersOf(stage.world, org)
   const body = formOf({ filename: 'report.bin', content })

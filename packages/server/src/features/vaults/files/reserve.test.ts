@@ -16,8 +16,8 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.world.stop())
 
-/** A vault whose organisation has this much of its storage left. */
-async function aVaultWithRoom(bytes: number): Promise<FilledVault> {
+/** A vault whose organization has this many bytes of storage left. */
+async function aVaultWithQuota(bytes: number): Promise<FilledVault> {
   const vault = await stage.aVault('pro')
   const ctx = stage.ctx(vault.org)
   await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'storageBytes', 'all', plans.pro.storageBytes - bytes))
@@ -33,8 +33,8 @@ function reservedBy({ org }: FilledVault) {
   )
 }
 
-test('uploads at once are promised no more than the storage that is left: of sixty that hang, as many take bytes as fit, and the others are refused unread', async () => {
-  const vault = await aVaultWithRoom(5 * mebibyte)
+test('parallel uploads reserve no more than the remaining storage: of sixty that hang, as many reserve bytes as fit, and the others are refused unread', async () => {
+  const vault = await aVaultWithQuota(5 * mebibyte)
   const body = formOf({ filename: 'a.bin', content: Buffer.alloc(mebibyte) })
   const answers: string[] = []
   const sockets = await Promise.all(
@@ -59,8 +59,8 @@ test('uploads at once are promised no more than the storage that is left: of six
   expect((await vault.send({ content: Buffer.alloc(5 * mebibyte) })).status).toBe(201)
 })
 
-test('an upload that does not say how much will come is stopped where the room ends, and leaves nothing', async () => {
-  const vault = await aVaultWithRoom(3 * mebibyte)
+test('an upload without a length is stopped at the end of the remaining storage, and leaves nothing', async () => {
+  const vault = await aVaultWithQuota(3 * mebibyte)
   const before = await stage.store()
   const send = async (bytes: number) => {
     const body = Readable.from(chunksOf(formOf({ filename: 'a.bin', content: Buffer.alloc(bytes) })))
@@ -80,8 +80,8 @@ function* chunksOf(body: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < body.length; at += 60_000) yield body.subarray(at, at + 60_000)
 }
 
-test('what is promised to uploads stands in no document’s way, and the last to be written is refused', async () => {
-  const vault = await aVaultWithRoom(mebibyte)
+test('reservations of uploads block no document, and the last to be written is refused', async () => {
+  const vault = await aVaultWithQuota(mebibyte)
   const body = formOf({ filename: 'a.bin', content: Buffer.alloc(mebibyte - 100) })
   const socket = await hangingUpload(stage.world.base, { key: vault.org.testKey, vaultId: vault.vaultId, body }, 300)
   await expect.poll(async () => (await reservedBy(vault)).count).toBe(1)
@@ -93,8 +93,8 @@ test('what is promised to uploads stands in no document’s way, and the last to
   socket.destroy()
 })
 
-test('a promise whose process died ends with the sweep, after the longest that an upload may last', async () => {
-  const vault = await aVaultWithRoom(mebibyte)
+test('a reservation whose process died ends with the sweep, after the longest time of an upload', async () => {
+  const vault = await aVaultWithQuota(mebibyte)
   const { db } = stage.world.database
   await db.run(sql`
     insert into vault_uploads (blob_key, organisation_id, environment, vault_id, reserved_bytes, created_at)
@@ -108,7 +108,7 @@ test('a promise whose process died ends with the sweep, after the longest that a
   expect((await vault.send({ content: 'x' })).status).toBe(201)
 })
 
-test('a plan without a limit promises nothing and waits for no counter', async () => {
+test('a plan without a limit reserves nothing and waits for no counter', async () => {
   const vault = await stage.aVault('enterprise')
   const answers = await Promise.all(Array.from({ length: 10 }, () => vault.send({ content: Buffer.alloc(100_000) })))
   expect(countByStatus(answers)).toEqual({ 201: 10 })

@@ -3,17 +3,17 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { limitError, type Plan, unlimited } from '../../plans/index.ts'
-import { holdStorage } from '../quota.ts'
+import { lockStorage } from '../quota.ts'
 import { tenantTurns } from '../turns.ts'
 import type { VaultId } from '../vault.ts'
 import { insertUpload, setReserved, sumReserved } from './store.ts'
 
-/** What is promised at a time where nobody said how much will come. */
+/** Bytes reserved at a time for an upload without an announced length. */
 const stepBytes = 8 * 2 ** 20
-/** What a form has beside its file; one that has more is promised a little more than its file needs. */
+/** Usual size of a form beside its file; a larger form reserves slightly more than its file needs. */
 const formBytesUsual = 4_096
 
-/** An upload under way: how much it may store for the moment, and whether it said how much it will be. */
+/** An upload in progress: how much it may store so far, and whether it announced its length. */
 export interface Reservation {
   readonly blobKey: BlobKey
   readonly plan: Plan
@@ -22,9 +22,9 @@ export interface Reservation {
 }
 
 /**
- * Names an upload in a row and promises it room in the plan's storage: all that it announced, or nothing yet. What is promised to
- * all of a tenant's uploads and what is stored already are within the quota together, so that no number of them fills the disk.
- * The promise ends with the row, when the file is bound, given up or swept.
+ * Records an upload in a row and reserves storage of the plan for it: all that it announced, or nothing yet. All reservations of
+ * a tenant and what is already stored are within the quota together, so that no number of uploads fills the disk. The reservation
+ * ends with the row, when the file is bound, abandoned or swept.
  */
 export function reserve(
   ctx: Ctx,
@@ -32,8 +32,8 @@ export function reserve(
   { blobKey, vaultId, announced }: Pick<Reservation, 'blobKey'> & { vaultId: VaultId; announced: number | undefined },
 ): Promise<Reservation> {
   const wanted = Math.max(0, (announced ?? 0) - formBytesUsual)
-  return alone(ctx, async (tx) => {
-    const bytes = await promise(tx, ctx, plan, { held: 0, atLeast: Math.max(1, wanted), wanted })
+  return inTenantTurn(ctx, async (tx) => {
+    const bytes = await reserveBytes(tx, ctx, plan, { current: 0, atLeast: Math.max(1, wanted), wanted })
     await insertUpload(tx, ctx.tenant, {
       blobKey,
       vaultId,
@@ -44,55 +44,60 @@ export function reserve(
   })
 }
 
-/** The same content, stopped with the document's limit error where more comes than there is room for. */
+/** Yields the content, and stops with the document's limit error if more arrives than the remaining storage. */
 export async function* withinQuota(
   ctx: Ctx,
   reservation: Reservation,
   content: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   const { plan, isAnnounced } = reservation
-  let held = reservation.bytes
+  let current = reservation.bytes
   let size = 0
   for await (const chunk of content) {
     size += chunk.byteLength
-    // One that is larger than a file may be is refused by the store, in its own words.
-    if (size > held && size <= plan.fileBytes)
-      held = await grow(ctx, reservation, { held, atLeast: size, wanted: isAnnounced ? size : size + stepBytes })
+    // The store refuses a file above the file limit with its own error.
+    if (size > current && size <= plan.fileBytes)
+      current = await grow(ctx, reservation, { current, atLeast: size, wanted: isAnnounced ? size : size + stepBytes })
     yield chunk
   }
 }
 
-interface Wish {
-  readonly held: number
+interface ReservationRequest {
+  readonly current: number
   readonly atLeast: number
   readonly wanted: number
 }
 
-function grow(ctx: Ctx, { blobKey, plan }: Reservation, wish: Wish): Promise<number> {
-  return alone(ctx, async (tx) => {
-    const bytes = await promise(tx, ctx, plan, wish)
-    // Swept meanwhile, as one that takes too long.
+function grow(ctx: Ctx, { blobKey, plan }: Reservation, request: ReservationRequest): Promise<number> {
+  return inTenantTurn(ctx, async (tx) => {
+    const bytes = await reserveBytes(tx, ctx, plan, request)
+    // It was swept in the meantime because it took too long.
     if (!(await setReserved(tx, ctx.tenant, blobKey, stored(plan, bytes)))) throw failPlatform('request-timeout')
     return bytes
   })
 }
 
-/** As much of what is wanted as there is room for; all that a file may have where the plan has no limit. Holds the counter. */
-async function promise(tx: Tx, ctx: Ctx, plan: Plan, { held, atLeast, wanted }: Wish): Promise<number> {
+/** Returns as many of the wanted bytes as remain; the file limit if the plan has no storage limit. Locks the counter. */
+async function reserveBytes(
+  tx: Tx,
+  ctx: Ctx,
+  plan: Plan,
+  { current, atLeast, wanted }: ReservationRequest,
+): Promise<number> {
   const limit = plan.storageBytes
   if (limit === unlimited) return plan.fileBytes
-  const used = await holdStorage(tx, ctx)
-  const room = limit - used - ((await sumReserved(tx, ctx.tenant)) - held)
-  if (room < atLeast) throw limitError(ctx, 'storage-quota-exceeded', limit, Math.min(limit, limit - room))
-  return Math.min(wanted, room)
+  const used = await lockStorage(tx, ctx)
+  const remaining = limit - used - ((await sumReserved(tx, ctx.tenant)) - current)
+  if (remaining < atLeast) throw limitError(ctx, 'storage-quota-exceeded', limit, Math.min(limit, limit - remaining))
+  return Math.min(wanted, remaining)
 }
 
-/** In the tenant's turn, since its counter is held. */
-function alone<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return ctx.turns(tenantTurns(ctx.tenant), () => ctx.db.tx(work))
+/** Runs in the tenant's turn, because the work locks its counter. */
+function inTenantTurn<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return ctx.withSemaphores(tenantTurns(ctx.tenant), () => ctx.db.tx(work))
 }
 
-/** Where there is no limit nothing needs to be kept. */
+/** Without a limit nothing needs to be reserved. */
 function stored(plan: Plan, bytes: number): number {
   return plan.storageBytes === unlimited ? 0 : bytes
 }

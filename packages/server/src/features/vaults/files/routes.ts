@@ -38,6 +38,7 @@ const uploadErrors = {
 export const vaultFileOperations: readonly Operation[] = [
   operation({
     id: 'vaults.files.add',
+    needs: { role: 'member', scope: 'vaults' },
     method: 'POST',
     path: '/vaults/{id}/files',
     summary: 'Put a file into a vault.',
@@ -58,6 +59,7 @@ export const vaultFileOperations: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.files.get',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/vaults/{id}/files/{fileId}',
     summary: 'Download a file, or a part of it.',
@@ -85,12 +87,13 @@ export const vaultFileOperations: readonly Operation[] = [
   }),
   operation({
     id: 'vaults.files.delete',
+    needs: { role: 'member', scope: 'vaults' },
     method: 'DELETE',
     path: '/vaults/{id}/files/{fileId}',
     summary: 'Delete a file.',
     params: FileParams,
     errors: { ...notWritable, ...fileNotFound },
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params }) => deleteFile(ctx, params.id, params.fileId),
   }),
 ]

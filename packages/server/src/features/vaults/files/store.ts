@@ -22,7 +22,7 @@ const PlacedFile = StoredFile.extend({ vaultId: id('vlt') })
 
 const columns = sql`id, name, mime_type, size, sha256, blob_key, created_at`
 
-/** Names a blob before its first byte is stored, so that a crash leaves none that nobody knows. */
+/** Records a blob's key before its first byte is stored, so that a crash leaves no unknown blob. */
 export async function insertUpload(
   tx: Tx,
   tenant: Tenant,
@@ -39,7 +39,10 @@ export async function insertUpload(
     values (${blobKey}, ${tenant.organisationId}, ${tenant.environment}, ${vaultId}, ${reservedBytes}, ${createdAt})`)
 }
 
-/** What all uploads under way were promised; the caller holds the counter of storage, so that nobody is promised more meanwhile. */
+/**
+ * Sums the reservations of all uploads in progress; the caller has locked the counter of storage, so that no other reservation
+ * starts meanwhile.
+ */
 export async function sumReserved(tx: Tx, tenant: Tenant): Promise<number> {
   const row = await tx.one(
     z.object({ bytes: z.bigint().transform(Number) }),
@@ -50,7 +53,7 @@ export async function sumReserved(tx: Tx, tenant: Tenant): Promise<number> {
   return row.bytes
 }
 
-/** Sets what an upload was promised; false where it has ended already. */
+/** Sets an upload's reservation; false if it has already ended. */
 export async function setReserved(tx: Tx, tenant: Tenant, blobKey: BlobKey, bytes: number): Promise<boolean> {
   const changed = await tx.run(sql`
     update vault_uploads set reserved_bytes = ${bytes}
@@ -59,8 +62,8 @@ export async function setReserved(tx: Tx, tenant: Tenant, blobKey: BlobKey, byte
 }
 
 /**
- * Ends an upload in the transaction that binds its blob, or that gives it up. False when it has ended already: of binding it
- * and sweeping it one happens.
+ * Ends an upload in the transaction that binds its blob or abandons it. False if it has already ended: of binding and sweeping
+ * only one happens.
  */
 export async function takeUpload(tx: Tx, tenant: Tenant, blobKey: BlobKey): Promise<boolean> {
   const taken = await tx.run(sql`
@@ -69,7 +72,7 @@ export async function takeUpload(tx: Tx, tenant: Tenant, blobKey: BlobKey): Prom
   return taken === 1
 }
 
-/** Binds a blob to a vault as a file; the caller holds the vault's row. */
+/** Binds a blob to a vault as a file; the caller has locked the vault's row. */
 export async function insertFile(tx: Tx, tenant: Tenant, vaultId: VaultId, file: StoredFile): Promise<void> {
   const { id, name, mimeType, size, sha256, blobKey, createdAt } = file
   await tx.run(sql`
@@ -91,7 +94,7 @@ export function findFile(
   )
 }
 
-/** A file by its id alone, for whoever knows no more. */
+/** Returns a file by its id alone. */
 export function findFileById(
   db: Queryable,
   tenant: Tenant,
@@ -105,7 +108,7 @@ export function findFileById(
   )
 }
 
-/** Takes a file out of its vault; undefined where there is none. The caller holds the vault's row and queues the blob. */
+/** Removes a file from its vault; undefined if there is none. The caller has locked the vault's row and queues the blob. */
 export function deleteFileRow(
   tx: Tx,
   tenant: Tenant,
@@ -123,7 +126,7 @@ export function deleteFileRow(
 
 const Owner = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
-/** Whose file it is, for a link that says so itself: its signature was checked before this is asked. */
+/** Returns the tenant of a file, for a link; the caller has checked the link's signature. */
 export function findFileOwner(db: Queryable, vaultId: VaultId, fileId: Id<'fil'>): Promise<Tenant | undefined> {
   return db.maybeOne(
     Owner,
@@ -132,8 +135,8 @@ export function findFileOwner(db: Queryable, vaultId: VaultId, fileId: Id<'fil'>
 }
 
 /**
- * Queues a blob for deletion, unless a file is bound to it: then a transaction that seemed to fail was committed. Answers whether it is
- * queued.
+ * Queues a blob for deletion, unless a file is bound to it: then a transaction that seemed to fail was committed. Returns whether
+ * it is queued.
  */
 export async function queueDeletion(tx: Tx, blobKey: BlobKey, now: Date): Promise<boolean> {
   const queued = await tx.run(sql`
@@ -143,7 +146,7 @@ export async function queueDeletion(tx: Tx, blobKey: BlobKey, now: Date): Promis
   return queued === 1
 }
 
-/** Gives up uploads that began before an instant, of whomever: their blobs are queued in the same statement. Answers how many. */
+/** Abandons uploads of any tenant that began before an instant; the same statement queues their blobs. Returns their number. */
 export function queueStaleUploads(db: Queryable, before: Date, now: Date): Promise<number> {
   return db.run(sql`
     with stale as (delete from vault_uploads where created_at < ${before} returning blob_key)
@@ -153,7 +156,7 @@ export function queueStaleUploads(db: Queryable, before: Date, now: Date): Promi
 const WaitingDeletion = z.object({ blobKey: StoredKey, attempts: z.number() })
 export type WaitingDeletion = z.output<typeof WaitingDeletion>
 
-/** Blobs whose deletion is due, those first that waited longest. */
+/** Returns blobs whose deletion is due, the longest due first. */
 export function listDeletions(db: Queryable, now: Date, limit: number): Promise<WaitingDeletion[]> {
   return db.many(
     WaitingDeletion,
@@ -162,12 +165,12 @@ export function listDeletions(db: Queryable, now: Date, limit: number): Promise<
   )
 }
 
-/** Forgets blobs that the store has let go of. */
+/** Removes deleted blobs from the queue. */
 export async function forgetDeletions(db: Queryable, blobKeys: readonly BlobKey[]): Promise<void> {
   await db.run(sql`delete from blob_deletions where blob_key = any(${blobKeys}::text[])`)
 }
 
-/** Lets a blob that its store did not let go of wait, so that it stands in nobody's way. */
+/** Postpones the deletion of a blob that failed, so that it does not block others. */
 export async function postponeDeletion(db: Queryable, blobKey: BlobKey, dueAt: Date): Promise<void> {
   await db.run(sql`update blob_deletions set attempts = attempts + 1, due_at = ${dueAt} where blob_key = ${blobKey}`)
 }

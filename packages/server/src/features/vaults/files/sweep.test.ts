@@ -14,10 +14,10 @@ afterAll(() => stage?.world.stop())
 
 const minuteMs = 60_000
 
-/** One round in which the store does not let go of some blobs; answers those that it was asked to delete. */
+/** Runs one sweep in which the store fails to delete some blobs; returns the blobs that it was requested to delete. */
 async function sweepWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey[]> {
   const ctx = systemCtx(stage.world.server.deps)
-  const asked: BlobKey[] = []
+  const requested: BlobKey[] = []
   const blobs = {
     ...ctx.blobs,
     put: ctx.blobs.put.bind(ctx.blobs),
@@ -25,13 +25,13 @@ async function sweepWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey
     list: ctx.blobs.list.bind(ctx.blobs),
     discardPartial: ctx.blobs.discardPartial.bind(ctx.blobs),
     async delete(key: BlobKey) {
-      asked.push(key)
-      if (isStuck(key)) throw new Error('the store said no')
+      requested.push(key)
+      if (isStuck(key)) throw new Error('the store failed')
       await ctx.blobs.delete(key)
     },
   }
   await sweepFiles.run({ ...ctx, blobs })
-  return asked
+  return requested
 }
 
 async function queue(count: number): Promise<BlobKey[]> {
@@ -43,11 +43,11 @@ async function queue(count: number): Promise<BlobKey[]> {
   return keys
 }
 
-test('a blob whose deletion always fails keeps no other from being deleted, and is tried again later and later, for ever', async () => {
+test('a blob whose deletion always fails blocks no other, and is retried forever with a growing back-off', async () => {
   const keys = await queue(450)
   const stuck = keys[0]
-  const asked = await sweepWithout((key) => key === stuck)
-  expect(asked.sort()).toEqual([...keys].sort())
+  const requested = await sweepWithout((key) => key === stuck)
+  expect(requested.sort()).toEqual([...keys].sort())
   expect(await stage.store()).toMatchObject({ deletions: 1 })
 
   const tries = []
@@ -61,7 +61,7 @@ test('a blob whose deletion always fails keeps no other from being deleted, and 
   expect(await stage.store()).toMatchObject({ deletions: 0 })
 })
 
-test('a store that is away is not asked for every blob of a long queue, and all of them go when it is back', async () => {
+test('an unavailable store is not called for every blob of a long queue, and all are deleted when it is back', async () => {
   const keys = await queue(300)
   expect((await sweepWithout(() => true)).length).toBe(20)
   expect(await stage.store()).toMatchObject({ deletions: 300 })

@@ -4,18 +4,18 @@ import type { Deps } from '../../../platform/ctx.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import { forgetDeletions, listDeletions, postponeDeletion, queueStaleUploads, type WaitingDeletion } from './store.ts'
 
-/** How long an upload may last. Whoever takes longer finds at its end that it was given up. */
+/** Most milliseconds of an upload. A longer one is abandoned and reports it at its end. */
 const uploadMsMax = 3_600_000
 const batchMax = 200
-/** So many failures one after another mean that the store is away; the rest is left for the next round. */
+/** This many failures in a row mean that the store is unavailable; the rest waits for the next run. */
 const failuresInARowMax = 20
-/** When a blob that could not be deleted is tried again. It is tried for ever: somebody's bytes are in it. */
+/** Retries of a failed deletion. They never stop, because the blob is a customer's data. */
 const retry = { attemptsMax: Number.POSITIVE_INFINITY, delayMsFirst: 60_000, delayMsMax: 3_600_000 }
 
 /**
- * Deletes the bytes that no file names: those whose rows were taken away, those of uploads that were refused, broke off or died
- * with their process, and what had come of a content that never became whole. Each step can end anywhere and begin again, by
- * any number of processes at once: a blob is deleted before it is forgotten, and deleting one that is gone changes nothing.
+ * Deletes the bytes that no file refers to: those of deleted rows, of uploads that were refused, interrupted or died with their
+ * process, and incomplete contents. Each step can be interrupted and repeated, by any number of processes at once: a blob is
+ * deleted before it leaves the queue, and deleting a missing blob changes nothing.
  */
 export const sweepFiles: Recurring = {
   name: 'vaults.sweep-files',
@@ -33,7 +33,9 @@ async function sweepOnce(deps: Sweeping): Promise<void> {
   await blobs.discardPartial(before)
 }
 
-/** Deletes what is due, one by one: a blob that cannot be deleted is put off, longer each time, and the next one is taken. */
+/**
+ * Deletes what is due, one by one. A blob that cannot be deleted is postponed with a growing back-off, and the next one follows.
+ */
 async function deleteBatch(deps: Sweeping): Promise<'more' | 'done'> {
   const due = await listDeletions(deps.db, deps.clock.now(), batchMax)
   const deleted: BlobKey[] = []

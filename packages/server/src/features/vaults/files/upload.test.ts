@@ -23,7 +23,7 @@ test.each([
   ['a tab in its name', { filename: 'a\tb.txt' }],
   ['a name of 10,000 characters', { filename: 'x'.repeat(10_000) }],
   ['another field', { field: 'attachment' }],
-])('a form with %s is refused with what is wrong, and nothing is kept', async (_, part) => {
+])('a form with %s is refused with its fault, and nothing is stored', async (_, part) => {
   const { send, state } = await stage.aVault()
   const refused = await send(part)
   expect([refused.status, codeOf(refused)]).toEqual([422, 'validation-error'])
@@ -48,7 +48,7 @@ test('a form must hold one file and nothing else', async () => {
   expect(await state()).toMatchObject({ files: [], eventCount: 1 })
 })
 
-test('a body that is no form, or not a whole one, is refused in its own words, and nothing is kept', async () => {
+test('a body that is not a complete form is refused with its own error, and nothing is stored', async () => {
   const { sendRaw, state } = await stage.aVault()
   const whole = formOf({ filename: 'a', content })
   const cases: readonly (readonly [Uint8Array<ArrayBuffer>, string, number, string])[] = [
@@ -75,7 +75,7 @@ test('a body that is no form, or not a whole one, is refused in its own words, a
   expect(await state()).toMatchObject({ files: [], eventCount: 1 })
 })
 
-test('a Content-Digest of the file, of the whole body or of the part is verified; on a mismatch nothing is kept', async () => {
+test('a Content-Digest of the file, of the whole body or of the part is verified; on a mismatch nothing is stored', async () => {
   const { org, send, sendRaw, state } = await stage.aVault()
   const field = (bytes: Uint8Array, name = 'sha256') =>
     `${name === 'sha256' ? 'sha-256' : 'sha-512'}=:${createHash(name).update(bytes).digest('base64')}:`
@@ -106,7 +106,7 @@ test('a Content-Digest of the file, of the whole body or of the part is verified
   expect(await countersOf(stage.world, org)).toEqual(before)
 })
 
-test('a file over the plan’s size is refused at once when it says so, and while it comes when it does not', async () => {
+test('a file over the plan’s size is refused at once if it announces its length, otherwise while it is received', async () => {
   const { org, vaultId, state } = await stage.aVault('hobby')
   const most = 10 * mebibyte
   const exactly = await stage.sendTo(org, vaultId, formOf({ filename: 'a', content: Buffer.alloc(most) }))
@@ -157,14 +157,14 @@ test('files per vault and storage are limited with the document’s limit error'
   expect((await stage.call(org, 'DELETE', `/vaults/${vaultId}`)).status).toBe(204)
 })
 
-/** As if other vaults held them. */
+/** Uses up storage as other vaults would. */
 async function fillStorage(org: Org, used: number): Promise<void> {
   await stage.world.database.db.run(sql`
     insert into usage_counters (organisation_id, environment, kind, period, used) values (${org.id}, 'test', 'storageBytes', 'all', ${used})
     on conflict (organisation_id, environment, kind, period) do update set used = excluded.used`)
 }
 
-test('of twenty uploads at once as many are kept as fit, by number and by storage, and only they are counted', async () => {
+test('of twenty parallel uploads as many are stored as fit, by number and by storage, and only they are counted', async () => {
   const byNumber = await stage.aVault('hobby')
   const answers = await Promise.all(Array.from({ length: 20 }, () => byNumber.send({ content: 'x'.repeat(1_000) })))
   expect(countByStatus(answers)).toEqual({ 201: 5, 422: 15 })
@@ -182,7 +182,7 @@ test('of twenty uploads at once as many are kept as fit, by number and by storag
   expect(await stage.store()).toMatchObject({ uploads: 0, deletions: 0 })
 })
 
-test('a vault that is sealed while a file comes in is sealed without it', async () => {
+test('a vault that is sealed during an upload is sealed without the file', async () => {
   const { org, vaultId, state } = await stage.aVault()
   const body = formOf({ filename: 'late.bin', content })
   const socket = await hangingUpload(stage.world.base, { key: org.testKey, vaultId, body }, 50_000)
@@ -198,7 +198,7 @@ test('a vault that is sealed while a file comes in is sealed without it', async 
   expect(await stage.store()).toMatchObject({ uploads: 0, deletions: 0 })
 })
 
-test('an upload that breaks off half way leaves no file and no count, and the sweep removes what had come', async () => {
+test('an interrupted upload leaves no file and no count, and the sweep removes what was received', async () => {
   const { org, vaultId, state } = await stage.aVault()
   await stage.sweep()
   const before = await stage.store()
@@ -213,7 +213,7 @@ test('an upload that breaks off half way leaves no file and no count, and the sw
   expect(await stage.store()).toEqual(before)
 })
 
-test('an upload that takes longer than an hour is given up: told so at its end, and nothing is kept', async () => {
+test('an upload that takes longer than an hour fails at its end, and nothing is stored', async () => {
   const { org, vaultId, state } = await stage.aVault()
   await stage.sweep()
   const before = await stage.store()

@@ -15,19 +15,18 @@ import { vaultTurns } from '../turns.ts'
 import { lockWritable, type VaultId } from '../vault.ts'
 import { type ClaimedDigest, checkOf, readContentDigest, watched } from './digest.ts'
 import { fail } from './errors.ts'
-import { type FormFile, hearOut, readForm } from './form.ts'
+import { type FormFile, readAnswer, readForm } from './form.ts'
 import { fileUrl } from './link.ts'
 import { type Reservation, reserve, withinQuota } from './reserve.ts'
 import { findFileById, forgetDeletions, insertFile, queueDeletion, type StoredFile, takeUpload } from './store.ts'
 
-/** What a form may have beside its file: delimiters and headers. */
+/** Most bytes of a form beside its file: delimiters and headers. */
 const formBytesMax = 65_536
 
 /**
- * Puts a file into a vault as it comes in, never whole in memory. What is certain to be refused is refused before a byte is
- * read. The blob is named in a row before it is stored, and bound to the vault in one transaction that counts it, tells of it and
- * ties the Idempotency-Key to it; whatever ends before that, the process too, leaves nothing that counts, and the row names what
- * is to be swept.
+ * Streams a file into a vault, never whole in memory. What is certain to be refused is refused before a byte is read. The blob's
+ * key is recorded in a row before it is stored. One transaction binds it to the vault, counts it, writes its event and commits
+ * the Idempotency-Key. If the upload or the process ends before that, nothing counts, and the row names the blob for the sweep.
  */
 export async function uploadFile(ctx: Ctx, vaultId: VaultId, request: StreamRequest): Promise<VaultFile> {
   try {
@@ -43,7 +42,7 @@ export async function uploadFile(ctx: Ctx, vaultId: VaultId, request: StreamRequ
       throw error instanceof BlobTooLarge ? tooLarge(ctx, plan) : error
     }
   } catch (error) {
-    hearOut(request.stream)
+    readAnswer(request.stream)
     throw error
   }
 }
@@ -53,19 +52,19 @@ async function refuseEarly(ctx: Ctx, vaultId: VaultId, request: StreamRequest): 
   if (vault === undefined) throw failVault('vault-not-found')
   if (vault.sealedAt !== null) throw failVault('vault-sealed')
   const plan = await planOf(ctx.db, ctx.tenant.organisationId)
-  refuseFull(ctx, plan, vault)
+  refuseIfFull(ctx, plan, vault)
   if ((announcedBytes(request) ?? 0) > plan.fileBytes + formBytesMax) throw tooLarge(ctx, plan)
   return plan
 }
 
-/** Bytes of the whole body, where the sender says how many. */
+/** Returns the announced bytes of the whole body, if any. */
 function announcedBytes({ headers }: Pick<StreamRequest, 'headers'>): number | undefined {
   const announced = Number(headers['content-length'])
   return Number.isSafeInteger(announced) ? announced : undefined
 }
 
-/** The plan's limit, and that of what a seal can hold, whatever the plan grants. */
-function refuseFull(ctx: Ctx, plan: Plan, vault: VaultRow): void {
+/** Applies the plan's limit and the limit of a seal, which no plan exceeds. */
+function refuseIfFull(ctx: Ctx, plan: Plan, vault: VaultRow): void {
   refuseOver(ctx, 'files-per-vault-exceeded', plan.filesPerVault, vault.fileCount)
   refuseUnsealable(ctx, 'files-per-vault-exceeded', vault)
   refuseFullStream(vault)
@@ -81,8 +80,8 @@ interface Received {
 }
 
 /**
- * Stores the form's file and checks the digests that were claimed: a part's own is of the file, and the request's is of the whole
- * body as the specification has it, or of the file, which is all that most senders can compute.
+ * Stores the form's file and checks the claimed digests: a part's own digest covers the file, and the request's digest covers the
+ * whole body as the specification defines it, or the file, which is all that most senders can compute.
  */
 async function receive(
   ctx: Ctx,
@@ -99,34 +98,34 @@ async function receive(
     const blob = await ctx.blobs.put(withinQuota(ctx, reservation, read), as)
     return { file, blob, ofPart }
   })
-  const isAsClaimed = [ofBody, ofFile].some((check) => check.holds())
-  if (!isAsClaimed || !ofPart.holds()) throw fail('digest-mismatch')
+  const isAsClaimed = [ofBody, ofFile].some((check) => check.matches())
+  if (!isAsClaimed || !ofPart.matches()) throw fail('digest-mismatch')
   return received
 }
 
-/** The one place where a file comes to be: under the vault's row, then the counter, as everywhere in this room. */
+/** Creates the file; nothing else does. Locks the vault's row, then the counter, as everywhere in this feature. */
 function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise<StoredFile> {
   const bind = () =>
     ctx.db.tx(async (tx) => {
       const vault = await lockWritable(tx, ctx, vaultId)
       const plan = await planOf(tx, ctx.tenant.organisationId)
-      refuseFull(ctx, plan, vault)
+      refuseIfFull(ctx, plan, vault)
       if (!(await takeUpload(tx, ctx.tenant, blob.key))) throw failPlatform('request-timeout')
       const { key: blobKey, size, sha256 } = blob
       const bound = { id: newId('fil', ctx), ...file, size, sha256, blobKey, createdAt: ctx.clock.now() }
       await insertFile(tx, ctx.tenant, vaultId, bound)
       const payload = { fileId: bound.id, name: file.name, mimeType: file.mimeType, size, sha256 }
-      await appendVaultEvent(tx, ctx, vault, { type: 'file.added', payload, grown: { files: 1, bytes: size } })
+      await appendVaultEvent(tx, ctx, vault, { type: 'file.added', payload, growth: { files: 1, bytes: size } })
       await takeOrRefuse(tx, ctx, plan, { kind: 'storageBytes', count: size })
       await ctx.idempotency?.commit(tx, bound.id, contentOf(file, sha256))
       return bound
     })
-  return ctx.turns(vaultTurns(ctx.tenant, vaultId), bind)
+  return ctx.withSemaphores(vaultTurns(ctx.tenant, vaultId), bind)
 }
 
 /**
- * Takes back what was stored, or leaves it to the sweep where that fails. In two statements: the second sees what a binding that the first
- * waited for has committed, so that a file whose transaction only seemed to fail keeps its blob.
+ * Abandons a failed upload, or leaves it to the sweep if that fails. Two statements: the second sees what a binding that the
+ * first waited for has committed, so that a file whose transaction only seemed to fail keeps its blob.
  */
 async function giveUp(ctx: Ctx, blobKey: BlobKey): Promise<void> {
   try {
@@ -138,17 +137,18 @@ async function giveUp(ctx: Ctx, blobKey: BlobKey): Promise<void> {
     await ctx.blobs.delete(blobKey)
     await forgetDeletions(ctx.db, [blobKey])
   } catch (error) {
-    // Its row, of the upload or of the deletion, is still there, and the sweep finds the blob by it; the first fault is the one to tell.
-    ctx.log.warn({ err: error, blobKey }, 'an upload that failed could not be given up yet')
+    // Its row, of the upload or of the deletion, still exists, and the sweep finds the blob by it; the caller reports the first
+    // error.
+    ctx.log.warn({ err: error, blobKey }, 'a failed upload could not be abandoned yet')
   }
 }
 
-/** What a repeat of an upload is compared by: the form's boundary is another each time. */
+/** Returns what a repeat of an upload is compared by: the form's boundary differs each time. */
 function contentOf({ name, mimeType }: Pick<FormFile, 'name' | 'mimeType'>, sha256: string): Uint8Array {
   return Buffer.from(JSON.stringify([name, mimeType, sha256]))
 }
 
-/** Reads a repeat to its end and keeps nothing of it. */
+/** Reads a repeat to its end and stores nothing of it. */
 export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint8Array> {
   const plan = await planOf(ctx.db, ctx.tenant.organisationId)
   try {
@@ -163,7 +163,7 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
       return contentOf({ name, mimeType }, hash.digest('hex'))
     })
   } catch (error) {
-    hearOut(request.stream)
+    readAnswer(request.stream)
     throw error
   }
 }
@@ -173,7 +173,7 @@ function shownFile(ctx: Ctx, vaultId: VaultId, stored: StoredFile): VaultFile {
   return { id, name, mimeType, size, sha256, url: fileUrl(ctx, { vaultId, fileId: id }), createdAt }
 }
 
-/** The file that an Idempotency-Key is tied to, where the first answer was never stored. */
+/** Returns the file that an Idempotency-Key created, if the first response was never stored. */
 export async function presentFile(ctx: Ctx, fileId: string): Promise<VaultFile> {
   const found = isId('fil', fileId) ? await findFileById(ctx.db, ctx.tenant, fileId) : undefined
   if (found === undefined) throw fail('file-not-found')

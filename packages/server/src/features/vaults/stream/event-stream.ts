@@ -1,14 +1,14 @@
 import type { Tenant } from '../../../platform/ctx.ts'
-import type { ApiKeyId } from '../../../platform/ids.ts'
-import type { Line } from '../../../platform/live.ts'
+import type { SseConnection } from '../../../platform/event-stream-response.ts'
+import type { Reader } from '../../../platform/reader.ts'
 import type { VaultId } from '../vault.ts'
 import { type Frame, heartbeat } from './frame.ts'
 
-/** By what right a stream is open. It ends when that ends. */
+/** The access under which a stream is open. The stream ends with it. */
 export type Right =
-  | { readonly kind: 'api-key'; readonly id: ApiKeyId }
-  /** A vault's token or ticket, and the instant from which it opens nothing any more. */
-  | { readonly kind: 'guest'; readonly lapsesAt: Date }
+  | { readonly kind: 'reader'; readonly reader: Reader }
+  /** A vault's token or ticket, and the instant at which it expires. */
+  | { readonly kind: 'guest'; readonly expiresAt: Date }
 
 export interface StreamOpening {
   readonly tenant: Tenant
@@ -19,26 +19,26 @@ export interface StreamOpening {
 }
 
 /**
- * Most bytes that may wait for one reader when there is more to write. A stream over it is cut: its client connects again, says
- * what it has seen, and reads the rest from the table at its own speed.
+ * Most buffered bytes of one reader when there is more to write. A stream above it is closed: its client reconnects with its last
+ * event and reads the rest from the table at its own speed.
  */
 const waitingBytesMax = 262_144
 
-/** Heartbeats in a row at which a reader has taken nothing of what waits; then it is taken for gone. */
+/** Consecutive heartbeats without progress after which a reader counts as gone. */
 const stallsMax = 2
 
-/** One open stream: what it may read, how far it is, and the line to its reader. */
+/** One open stream: its access, its position, and the connection to its reader. */
 export class EventStream {
   readonly tenant: Tenant
   readonly vaultId: VaultId
   readonly right: Right
-  readonly line: Line
+  readonly line: SseConnection
   /** The sequence number of the last event that was written. */
   sent: number
   #stalls = 0
   #waitingBefore = 0
 
-  constructor({ tenant, vaultId, right, after }: StreamOpening, line: Line) {
+  constructor({ tenant, vaultId, right, after }: StreamOpening, line: SseConnection) {
     this.tenant = tenant
     this.vaultId = vaultId
     this.right = right
@@ -47,11 +47,11 @@ export class EventStream {
   }
 
   /**
-   * Writes those of the frames that the reader has not got; `whole` is all of them as one. Ends after the last one of a vault.
-   * Frames that do not follow on what was written are not: the stream is cut, and its client reads the table again. So is one whose
-   * reader is too slow.
+   * Writes the frames that the reader has not received; `whole` is all of them concatenated. Ends after a vault's last event. If
+   * the frames do not continue what was written, or the reader is too slow, the stream is closed and its client reads the table
+   * again.
    */
-  tell(frames: readonly Frame[], whole: Uint8Array): void {
+  send(frames: readonly Frame[], whole: Uint8Array): void {
     const first = frames[0]
     const last = frames.at(-1)
     if (first === undefined || last === undefined || last.sequence <= this.sent) return
@@ -65,7 +65,7 @@ export class EventStream {
     if (last.isLast) this.line.end()
   }
 
-  /** Says that the stream is still there; cuts it where its reader has stopped to read. */
+  /** Sends a heartbeat; closes a stream whose reader has stopped reading. */
   beat(): void {
     const { waiting } = this.line
     this.#stalls = waiting > 0 && waiting >= this.#waitingBefore ? this.#stalls + 1 : 0
@@ -74,8 +74,8 @@ export class EventStream {
     else this.line.write(heartbeat)
   }
 
-  /** Ends it, if it may not be open at that instant. */
-  endIfLapsed(now: Date): void {
-    if (this.right.kind === 'guest' && this.right.lapsesAt <= now) this.line.end()
+  /** Ends the stream if its access has expired at that instant. */
+  endIfExpired(now: Date): void {
+    if (this.right.kind === 'guest' && this.right.expiresAt <= now) this.line.end()
   }
 }

@@ -2,20 +2,20 @@ import type { Id } from '../../../platform/ids.ts'
 import type { VaultId } from '../vault.ts'
 import type { EventRow } from './store.ts'
 
-/** An event of a stream as its bytes on the wire, made once however many streams it goes to. */
+/** An event of a stream as its bytes on the wire, encoded once for all streams. */
 export interface Frame {
   readonly sequence: number
   readonly bytes: Buffer
-  /** Nothing follows it. */
+  /** Whether it is the last event of the stream. */
   readonly isLast: boolean
 }
 
-/** Longest wait before a client connects again, as the stream tells it. */
+/** Reconnection delay that the stream sends to its client. */
 const retryMs = 2_000
 
 /**
- * An event as the stream sends it: unnamed, so that `onmessage` sees it. JSON has no raw line break, so one `data` line
- * holds any payload.
+ * Encodes an event for the stream. It has no event name, so that `onmessage` receives it. JSON has no raw line break, so one
+ * `data` line contains any payload.
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
 export function frameOf(vaultId: VaultId, row: EventRow): Frame {
@@ -25,12 +25,12 @@ export function frameOf(vaultId: VaultId, row: EventRow): Frame {
 }
 
 /**
- * What a stream begins with: how soon to come back, and after which event it starts. A client remembers that id although
- * no event comes with it, so that one that loses its connection before the first event misses nothing either.
+ * Returns the start of a stream: the reconnection delay, and the event after which it starts. A client stores that id although no
+ * event comes with it, so that a client that disconnects before the first event misses nothing.
  */
 export function openingOf(lastEventId: Id<'evt'> | undefined): Buffer {
   return Buffer.from(`retry: ${retryMs}\n${lastEventId === undefined ? '' : `id: ${lastEventId}\n`}\n`)
 }
 
-/** A comment: it keeps proxies from closing a quiet connection. */
+/** A comment that keeps proxies from closing an idle connection. */
 export const heartbeat: Buffer = Buffer.from(':\n\n')

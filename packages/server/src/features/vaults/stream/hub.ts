@@ -5,14 +5,14 @@ import type { EventStream } from './event-stream.ts'
 import { type Frame, frameOf } from './frame.ts'
 import { type Followed, listNews, type News } from './store.ts'
 
-/** How often the table is read for all followed vaults: what other processes wrote is told that much later at most. */
+/** How often the table is read for all followed vaults; events of other processes arrive with at most this delay. */
 const roundMs = 200
-/** A round that is slow is followed by a pause of so many times its length, so that reading never takes the database over. */
+/** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
 const pauseFactor = 4
 const afterFailureMs = 2_000
 const eventsOfVaultMax = 100
 const rowsMax = 2_000
-/** Streams that are written to before other work has its turn. */
+/** Streams that are written before the event loop gets a turn. */
 const streamsPerTurn = 500
 
 interface FollowedVault extends Followed {
@@ -23,9 +23,9 @@ interface FollowedVault extends Followed {
 type HubDeps = Pick<Deps, 'db' | 'clock' | 'log'>
 
 /**
- * Tells the streams of this process what happens in the vaults that they watch. The table is the truth: one statement reads
- * the news of all watched vaults, five times a second and at once when this process wrote some (`wake`). Rounds never
- * overlap, and a stream joins only when it has all that the hub has told, so it sees every event once and in order.
+ * Sends events to the streams of this process. The table is the source: one statement reads new events of all followed vaults,
+ * five times a second and at once when this process wrote some (`wake`). Reads never overlap, and a stream joins only when it has
+ * everything that the hub has sent, so that it receives every event once and in order.
  */
 export class Hub {
   readonly #deps: HubDeps
@@ -40,8 +40,8 @@ export class Hub {
   }
 
   /**
-   * Takes a stream in, and answers undefined; or, where events were told that it has not got, the sequence number that it must
-   * read to first. The stream's line must be open.
+   * Adds a stream and returns undefined; or, if the hub has already sent events that the stream lacks, returns the sequence
+   * number up to which it must read first. The stream's connection must be open.
    */
   join(stream: EventStream): number | undefined {
     const known = this.#vaults.get(stream.vaultId)
@@ -56,14 +56,14 @@ export class Hub {
     if (vault?.streams.delete(stream) === true && vault.streams.size === 0) this.#forget(vault)
   }
 
-  /** Reads the vault's news now, if somebody here watches it. Never throws. */
+  /** Reads the vault's new events now, if a stream here follows it. Never throws. */
   wake(vaultId: VaultId): void {
     if (!this.#vaults.has(vaultId)) return
     this.#woken.add(vaultId)
     this.#start()
   }
 
-  /** Reads no more; resolves when what is being read is told. */
+  /** Stops reading; resolves when the current read has been sent. */
   async stop(): Promise<void> {
     this.#vaults.clear()
     this.#woken.clear()
@@ -98,18 +98,18 @@ export class Hub {
   }
 
   async #run(): Promise<void> {
-    // What wakes it comes in bursts, of one transaction or of many: they share a statement.
+    // Wake-ups come in bursts, of one transaction or of many: they share a statement.
     await turn()
     try {
       while (this.#isDue || this.#woken.size > 0) await this.#round()
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'news of vaults could not be read; they are read again soon')
+      this.#deps.log.warn({ err: error }, 'new events of vaults could not be read; they are read again soon')
       if (this.#vaults.size > 0) this.#pause(afterFailureMs)
     }
     this.#running = undefined
   }
 
-  /** Reads all vaults where that is due, otherwise those that were woken. */
+  /** Reads all vaults if that is due, otherwise those that were woken. */
   async #round(): Promise<void> {
     const isWhole = this.#isDue
     const vaults = isWhole ? [...this.#vaults.values()] : this.#takeWoken()
@@ -120,7 +120,7 @@ export class Hub {
     const { isMore, news } = await this.#read(vaults)
     if (isMore) this.#isDue = true
     else if (isWhole) this.#pause(Math.max(roundMs, pauseFactor * (performance.now() - began)))
-    for (const [vault, rows] of news) await this.#tell(vault, rows)
+    for (const [vault, rows] of news) await this.#send(vault, rows)
   }
 
   #takeWoken(): FollowedVault[] {
@@ -137,15 +137,15 @@ export class Hub {
     return { isMore, news }
   }
 
-  async #tell(vault: FollowedVault, news: readonly News[]): Promise<void> {
+  async #send(vault: FollowedVault, news: readonly News[]): Promise<void> {
     const frames = framesOf(vault, news)
     const last = frames.at(-1)
     if (last !== undefined && last.sequence !== vault.sequence + frames.length) {
-      // Never seen, and no stream may go on over it: each client comes back and reads the table.
+      // It should never happen, and no stream may continue over a gap: each client reconnects and reads the table.
       this.#deps.log.error({ vaultId: vault.vaultId, after: vault.sequence }, 'the events of a vault have a gap')
       return inTurns(vault, ({ line }) => line.cut())
     }
-    await tell(vault, frames, this.#deps.clock.now())
+    await sendFrames(vault, frames, this.#deps.clock.now())
     if (news.some(({ isGone }) => isGone)) await inTurns(vault, ({ line }) => line.end())
   }
 }
@@ -154,7 +154,7 @@ function byVault(vaults: readonly FollowedVault[], rows: readonly News[]): Map<F
   const grouped = new Map<FollowedVault, News[]>()
   for (const row of rows) {
     const vault = vaults[row.position - 1]
-    if (vault === undefined) throw new Error('news of a vault that was not asked for')
+    if (vault === undefined) throw new Error('events of a vault that was not requested')
     const known = grouped.get(vault)
     if (known === undefined) grouped.set(vault, [row])
     else known.push(row)
@@ -169,15 +169,18 @@ function framesOf({ vaultId }: FollowedVault, news: readonly News[]): Frame[] {
   })
 }
 
-/** Writes to all streams of a vault, in turns, so that a vault with thousands of readers does not hold up other requests. */
-async function tell(vault: FollowedVault, frames: readonly Frame[], now: Date): Promise<void> {
+/**
+ * Writes to all streams of a vault and yields to the event loop, so that a vault with thousands of readers does not block other
+ * requests.
+ */
+async function sendFrames(vault: FollowedVault, frames: readonly Frame[], now: Date): Promise<void> {
   const last = frames.at(-1)
   if (last === undefined) return
   vault.sequence = last.sequence
   const whole = Buffer.concat(frames.map(({ bytes }) => bytes))
   await inTurns(vault, (stream) => {
-    stream.endIfLapsed(now)
-    if (stream.line.isOpen) stream.tell(frames, whole)
+    stream.endIfExpired(now)
+    if (stream.line.isOpen) stream.send(frames, whole)
   })
 }
 

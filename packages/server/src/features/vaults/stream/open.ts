@@ -1,6 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { Reply } from '../../../platform/operation.ts'
+import { readerOf } from '../../../platform/reader.ts'
 import { fail as failVault } from '../errors.ts'
 import { accessEndsAt } from '../tokens/index.ts'
 import type { VaultId } from '../vault.ts'
@@ -10,27 +11,27 @@ import { openingOf } from './frame.ts'
 import type { StreamQuery } from './schema.ts'
 import { findStart, type Since } from './store.ts'
 
-/** How long a stream lasts whose right has no end of its own: a used ticket's. As long as the longest vault token. */
+/** Lifetime of a stream whose access has no end of its own, that of a used ticket. As long as the longest vault token. */
 const ticketStreamMs = 24 * 60 * 60 * 1_000
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // A proxy that compresses or gathers what it passes on would hold events back.
+  // A proxy that compresses or buffers the response would delay events.
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
 }
 
 /**
- * Opens a vault's stream: what happened strictly after the event that the client has seen, or after an instant, or nothing of
- * the past; then what happens. 204 where the vault is sealed and nothing is left to tell, which stops a standard client.
+ * Opens a vault's stream: past events strictly after the client's last event or after an instant, or none; then new events. 204
+ * if the vault is sealed and no event is left to send, which stops a standard client.
  */
 export async function openStream(
   ctx: Ctx,
   vaultId: VaultId,
-  asked: { readonly query: StreamQuery; readonly lastEventId: string | undefined },
+  requested: { readonly query: StreamQuery; readonly lastEventId: string | undefined },
 ): Promise<Reply> {
   const { tenant, vaultStreams, db, clock } = ctx
-  const start = await findStart(db, tenant, { vaultId, now: clock.now() }, sinceOf(asked))
+  const start = await findStart(db, tenant, { vaultId, now: clock.now() }, sinceOf(requested))
   if (start === undefined) throw failVault('vault-not-found')
   if (start.sequence === null) throw fail('event-not-found')
   if (start.sealedAt !== null && start.sequence >= start.eventCount) return new Reply(204, undefined)
@@ -39,7 +40,7 @@ export async function openStream(
   return new Reply(200, vaultStreams.answer(opening, start.eventCount, openingOf(start.eventId ?? undefined)), headers)
 }
 
-/** A client that comes back by itself sends the header, and the address it was first given: the header is the newer. */
+/** A client that reconnects by itself sends the header and its original address: the header is newer. */
 function sinceOf({
   query,
   lastEventId,
@@ -53,8 +54,8 @@ function sinceOf({
 }
 
 async function rightOf(ctx: Ctx): Promise<Right> {
-  const { actor, clock } = ctx
-  if (actor.kind === 'api-key') return { kind: 'api-key', id: actor.apiKeyId }
-  const lapsesAt = (await accessEndsAt(ctx)) ?? instantOf(clock.now().getTime() + ticketStreamMs)
-  return { kind: 'guest', lapsesAt }
+  const reader = readerOf(ctx)
+  if (reader !== undefined) return { kind: 'reader', reader }
+  const expiresAt = (await accessEndsAt(ctx)) ?? instantOf(ctx.clock.now().getTime() + ticketStreamMs)
+  return { kind: 'guest', expiresAt }
 }

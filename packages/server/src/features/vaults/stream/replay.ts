@@ -10,9 +10,9 @@ const bytesMax = 65_536
 type ReplayDeps = Pick<Deps, 'db' | 'clock' | 'log'>
 
 /**
- * Writes what happened since the stream's event, a page at a time and no faster than its reader takes it, up to what was there
- * when it opened; then the hub takes it over, or says how much further it has told meanwhile. Both are asked and answered in
- * one step without a pause, so that nothing can happen between the last page and the first live event.
+ * Writes the events since the stream's position, a page at a time and no faster than the reader, up to those that existed when it
+ * opened. Then the hub takes the stream over, or returns how much further it has sent meanwhile. Both happen in one synchronous
+ * step, so that no event can fall between the last page and the first live event.
  */
 export async function replay(deps: ReplayDeps, hub: Hub, stream: EventStream, head: number): Promise<void> {
   try {
@@ -22,20 +22,20 @@ export async function replay(deps: ReplayDeps, hub: Hub, stream: EventStream, he
       else await writePage(deps, stream)
     }
   } catch (error) {
-    deps.log.warn({ err: error, vaultId: stream.vaultId }, 'events could not be replayed; the stream is cut')
+    deps.log.warn({ err: error, vaultId: stream.vaultId }, 'events could not be replayed; the stream is closed')
     stream.line.cut()
   }
 }
 
-/** Writes one page and waits until its reader has taken it; a vault that has none is gone, and the stream ends. */
+/** Writes one page and waits until the reader has received it; if the vault has none, it is gone, and the stream ends. */
 async function writePage({ db, clock }: ReplayDeps, stream: EventStream): Promise<void> {
   const { tenant, vaultId, sent, line } = stream
   const bounds = { after: sent, eventsMax, bytesMax }
   const rows = await listPageAfter(db, tenant, { vaultId, now: clock.now() }, bounds)
   if (rows.length === 0) return line.end()
   const frames = rows.map((row) => frameOf(vaultId, row))
-  stream.endIfLapsed(clock.now())
-  if (line.isOpen) stream.tell(frames, whole(frames))
+  stream.endIfExpired(clock.now())
+  if (line.isOpen) stream.send(frames, whole(frames))
   await line.drained()
 }
 

@@ -11,6 +11,7 @@ import { StreamQuery } from './schema.ts'
 export const vaultStreamOperations: readonly Operation[] = [
   operation({
     id: 'vaults.events',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/vaults/{id}/events',
     summary: 'Follow what happens in a vault, as server-sent events.',

@@ -4,7 +4,7 @@ import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { VaultId } from '../vault.ts'
 
-/** After which event a stream begins: after one, after all up to an instant, or after all there are. */
+/** Where a stream begins: after one event, after all up to an instant, or after all that exist. */
 export type Since = { readonly eventId: string } | { readonly instant: Date } | 'now'
 
 const Start = z.object({
@@ -16,7 +16,9 @@ const Start = z.object({
 })
 export type Start = z.output<typeof Start>
 
-/** Where a stream begins, read at one moment; undefined where the vault is gone, a null `sequence` where it has no such event. */
+/**
+ * Returns where a stream begins, read at one moment; undefined if the vault is gone, a null `sequence` if it has no such event.
+ */
 export function findStart(
   db: Queryable,
   tenant: Tenant,
@@ -58,15 +60,15 @@ export const EventRow = z.object({
 })
 export type EventRow = z.output<typeof EventRow>
 
-/** How far one page of a replay goes. */
+/** Bounds of one page of a replay. */
 export interface PageBounds {
   readonly after: number
   readonly eventsMax: number
-  /** A page ends with the event that goes over it. */
+  /** A page ends with the event that exceeds it. */
   readonly bytesMax: number
 }
 
-/** Events after a sequence number, in their order; none where the vault is gone. */
+/** Returns events after a sequence number, in order; none if the vault is gone. */
 export function listPageAfter(
   db: Queryable,
   tenant: Tenant,
@@ -91,7 +93,7 @@ export function listPageAfter(
   )
 }
 
-/** A vault that streams of this process follow, and the last event that they know. */
+/** A vault that streams of this process follow, and the last event that they received. */
 export interface Followed {
   readonly tenant: Tenant
   readonly vaultId: VaultId
@@ -99,7 +101,7 @@ export interface Followed {
 }
 
 const News = z.object({
-  /** Of the vault in the list that was asked for, from 1. */
+  /** Position in the list of requested vaults, from 1. */
   position: z.bigint().transform(Number),
   isGone: z.boolean(),
   sequence: z.number().nullable(),
@@ -111,9 +113,9 @@ const News = z.object({
 export type News = z.output<typeof News>
 
 /**
- * What is new in any of these vaults, in one statement: nothing for a vault without news, events in their order, and
- * `isGone` where the vault is no more. The sequence of a vault has no gap and is given under its row lock, so what is
- * read here can be followed by nothing that belongs before it.
+ * Returns what is new in any of these vaults, in one statement: nothing for a vault without new events, events in their order,
+ * and `isGone` if the vault no longer exists. The sequence of a vault has no gap and is assigned under its row lock, so no
+ * earlier event can appear after this read.
  */
 export function listNews(
   db: Queryable,

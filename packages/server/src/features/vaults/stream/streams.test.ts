@@ -4,8 +4,9 @@ import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
-import { type ApiKeyId, newId } from '../../../platform/ids.ts'
-import type { Line, Live } from '../../../platform/live.ts'
+import type { EventStreamResponse, SseConnection } from '../../../platform/event-stream-response.ts'
+import { newId } from '../../../platform/ids.ts'
+import type { Reader } from '../../../platform/reader.ts'
 import { EventStream } from './event-stream.ts'
 import { type Frame, frameOf } from './frame.ts'
 import { VaultStreams } from './streams.ts'
@@ -17,8 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** A line whose reader takes nothing by himself. */
-class HeldLine implements Line {
+/** A connection whose reader receives nothing until the test says so. */
+class ManualLine implements SseConnection {
   readonly written: string[] = []
   isOpen = true
   how: 'end' | 'cut' | undefined
@@ -58,14 +59,14 @@ const vaultId = newId('vlt', {
   clock: { now: () => new Date(0) },
   random: { bytes: (length) => new Uint8Array(length) },
 })
-const lapsesAt = new Date('2999-01-01T00:00:00Z')
+const expiresAt = new Date('2999-01-01T00:00:00Z')
 
 function tenantNumber(number: number): Tenant {
   return { organisationId: `org_${number}`, environment: 'test' }
 }
 
-function open(live: Live): HeldLine {
-  const line = new HeldLine(live.closed)
+function open(live: EventStreamResponse): ManualLine {
+  const line = new ManualLine(live.closed)
   live.open(line)
   return line
 }
@@ -82,31 +83,31 @@ function frames(from: number, to: number): Frame[] {
   )
 }
 
-function aStream(after: number): { stream: EventStream; line: HeldLine } {
-  const line = new HeldLine()
-  const opening = { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', lapsesAt } as const, after }
+function aStream(after: number): { stream: EventStream; line: ManualLine } {
+  const line = new ManualLine()
+  const opening = { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', expiresAt } as const, after }
   return { stream: new EventStream(opening, line), line }
 }
 
-test('whatever a stream is told, and told again, it writes each event once and in order, or is cut', () => {
+test('whatever a stream is sent, and sent again, it writes each event once and in order, or is closed', () => {
   const ranges = fc.array(fc.tuple(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 8 })), { maxLength: 12 })
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 10 }), ranges, (after, told) => {
+    fc.property(fc.integer({ min: 0, max: 10 }), ranges, (after, reported) => {
       const { stream, line } = aStream(after)
-      for (const [from, more] of told) {
+      for (const [from, more] of reported) {
         const batch = frames(from, from + more)
-        if (line.isOpen) stream.tell(batch, Buffer.concat(batch.map(({ bytes }) => bytes)))
+        if (line.isOpen) stream.send(batch, Buffer.concat(batch.map(({ bytes }) => bytes)))
       }
       const numbers = [...line.written.join('').matchAll(/"number":(\d+)/g)].map(([, number]) => Number(number))
       expect(numbers).toEqual(numbers.map((_, index) => after + 1 + index))
       expect(stream.sent).toBe(after + numbers.length)
-      const reached = told.reduce((at, [from, more]) => (from > at + 1 ? at : Math.max(at, from + more)), after)
+      const reached = reported.reduce((at, [from, more]) => (from > at + 1 ? at : Math.max(at, from + more)), after)
       if (line.isOpen) expect(stream.sent).toBe(reached)
     }),
   )
 })
 
-test('a reader that takes nothing for three heartbeats is cut, and one that takes a little is not', () => {
+test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {
   const [stalled, slow] = [aStream(0), aStream(0)]
   for (let beat = 0; beat < 3; beat++) {
     stalled.line.waiting = 1_000 + beat * 3
@@ -118,11 +119,11 @@ test('a reader that takes nothing for three heartbeats is cut, and one that take
   expect([stalled.line.how, stalled.line.written.length, slow.line.written.length]).toEqual(['cut', 2, 3])
 })
 
-test('in fifteen beats every stream has one heartbeat, and they are spread over the beats', async () => {
-  const streams = new VaultStreams({ ...deps(), revokedKeys: async () => [] })
+test('in fifteen ticks every stream has one heartbeat, and they are spread over the ticks', async () => {
+  const streams = new VaultStreams({ ...deps(), endedReaders: async () => [] })
   const answer = () =>
     streams.answer(
-      { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', lapsesAt }, after: 0 },
+      { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', expiresAt }, after: 0 },
       0,
       Buffer.from(''),
     )
@@ -137,13 +138,13 @@ test('in fifteen beats every stream has one heartbeat, and they are spread over 
   expect(lines.map(({ how }) => how)).toEqual(lines.map(() => 'end'))
 })
 
-test('one organisation, and all together, have no more streams than a process holds, and one that closes makes room', async () => {
-  const streams = new VaultStreams({ ...deps(), revokedKeys: async () => [] })
+test('S4: one organisation, and all together, have at most the streams of a process, and one that closes frees its place', async () => {
+  const streams = new VaultStreams({ ...deps(), endedReaders: async () => [] })
   const openFor = (number: number, count: number) =>
     Array.from({ length: count }, () =>
       open(
         streams.answer(
-          { tenant: tenantNumber(number), vaultId, right: { kind: 'guest', lapsesAt }, after: 0 },
+          { tenant: tenantNumber(number), vaultId, right: { kind: 'guest', expiresAt }, after: 0 },
           0,
           Buffer.from(''),
         ),
@@ -157,41 +158,43 @@ test('one organisation, and all together, have no more streams than a process ho
       return isProblem(error) ? error.code : error
     }
   }
-  const [first] = openFor(1, 12_000)
+  const [first] = openFor(1, 10_000)
   expect([refusal(1), refusal(2)]).toEqual(['rate-limit-exceeded', 'none'])
   first?.cut()
   expect(refusal(1)).toBe('none')
-  openFor(2, 8_001)
+  openFor(2, 5_001)
+  expect([refusal(2), refusal(3)]).toEqual(['rate-limit-exceeded', 'none'])
+  openFor(4, 5_000)
   expect([refusal(1), refusal(2), refusal(3)]).toEqual(Array(3).fill('service-unavailable'))
   await streams.stop()
   expect([streams.count, refusal(1)]).toEqual([0, 'none'])
 })
 
-test('a stream whose vault is gone before its history is told ends', async () => {
-  const streams = new VaultStreams({ ...deps(), revokedKeys: async () => [] })
+test('a stream whose vault is gone before its history is sent ends', async () => {
+  const streams = new VaultStreams({ ...deps(), endedReaders: async () => [] })
   const gone = Promise.withResolvers<void>()
-  const opening = { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', lapsesAt } as const, after: 0 }
-  const line = new HeldLine(gone.resolve)
+  const opening = { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', expiresAt } as const, after: 0 }
+  const line = new ManualLine(gone.resolve)
   streams.answer(opening, 5, Buffer.from('hello')).open(line)
   await gone.promise
   expect([line.how, line.written]).toEqual(['end', ['hello']])
   await streams.stop()
 })
 
-test('keys that cannot be looked at end no stream, and the next beat looks again', async () => {
-  const asked: (readonly ApiKeyId[])[] = []
+test('a failed check of keys ends no stream, and the next tick checks again', async () => {
+  const requested: (readonly Reader[])[] = []
   const answers = [Promise.reject(new Error('no database')), Promise.resolve(['key_2'] as const)]
   const streams = new VaultStreams({
     ...deps(),
-    revokedKeys: (ids) => {
-      asked.push(ids)
-      return answers[asked.length - 1] ?? Promise.resolve([])
+    endedReaders: (ids) => {
+      requested.push(ids)
+      return answers[requested.length - 1] ?? Promise.resolve([])
     },
   })
   const lines = (['key_1', 'key_2', 'key_2'] as const).map((id) =>
     open(
       streams.answer(
-        { tenant: tenantNumber(1), vaultId, right: { kind: 'api-key', id }, after: 0 },
+        { tenant: tenantNumber(1), vaultId, right: { kind: 'reader', reader: id }, after: 0 },
         0,
         Buffer.from(''),
       ),
@@ -201,7 +204,7 @@ test('keys that cannot be looked at end no stream, and the next beat looks again
   expect(lines.map(({ isOpen }) => isOpen)).toEqual([true, true, true])
   await streams.beat()
   expect(lines.map(({ how }) => how)).toEqual([undefined, 'end', 'end'])
-  expect(asked).toEqual([
+  expect(requested).toEqual([
     ['key_1', 'key_2'],
     ['key_1', 'key_2'],
   ])

@@ -1,30 +1,32 @@
 import type { Deps } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
-import type { ApiKeyId, OrganisationId } from '../../../platform/ids.ts'
-import { type Line, Live } from '../../../platform/live.ts'
+import { EventStreamResponse, type SseConnection } from '../../../platform/event-stream-response.ts'
+import type { OrganisationId } from '../../../platform/ids.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
+import type { EndedReaders, Reader } from '../../../platform/reader.ts'
+import { mayTake } from '../../../platform/share.ts'
 import type { VaultId } from '../vault.ts'
 import { EventStream, type StreamOpening } from './event-stream.ts'
 import { Hub } from './hub.ts'
 import { replay } from './replay.ts'
 
-/** Streams that one process holds open, and those of one organisation among them. */
+/** Most streams of one process, shared between organizations (`mayTake`). */
 const streamsMax = 20_000
-const streamsOfOrganisationMax = 12_000
 const retryAfterSeconds = 5
 
-/** How often rights are looked at. Each stream has its heartbeat in one of fifteen such beats, so that they never come all at once. */
+/**
+ * How often access is checked. Each stream has its heartbeat in one of fifteen such ticks, so that heartbeats never come all at
+ * once.
+ */
 const beatMs = 1_000
 const beatsPerHeartbeat = 15
 
 export interface StreamsDeps extends Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'> {
-  /** Which of these keys take no calls any more. */
-  readonly revokedKeys: (apiKeyIds: readonly ApiKeyId[]) => Promise<readonly ApiKeyId[]>
+  readonly endedReaders: EndedReaders
 }
 
 /**
- * Every event stream of this process, from its first byte to its last. One timer serves all of them; it runs while there are
- * any.
+ * Every event stream of this process, from its first byte to its last. One timer serves all of them; it runs while there are any.
  */
 export class VaultStreams {
   readonly #deps: StreamsDeps
@@ -43,38 +45,39 @@ export class VaultStreams {
     this.#gauge = deps.metrics.gauge('purser_vault_streams', 'Open event streams.')
   }
 
-  /** How many are open. */
+  /** The number of open streams. */
   get count(): number {
     return this.#open.size
   }
 
-  /** Refuses where this process, or one organisation in it, has as many streams as it may. */
+  /** Refuses if this process, or one organization in it, has the most streams that it may. */
   refuseIfFull(organisationId: OrganisationId): void {
     if (this.#open.size >= streamsMax) throw failPlatform('service-unavailable', { retryAfterSeconds })
-    if ((this.#ofOrganisation.get(organisationId) ?? 0) >= streamsOfOrganisationMax)
+    const own = this.#ofOrganisation.get(organisationId) ?? 0
+    if (!mayTake({ own, taken: this.#open.size, max: streamsMax }))
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
   }
 
-  /** An answer that says `greeting`, then what happened up to the event `head`, and then goes on live. */
-  answer(opening: StreamOpening, head: number, greeting: Uint8Array): Live {
+  /** Returns a response that sends `greeting`, then past events up to the event `head`, and then new events. */
+  answer(opening: StreamOpening, head: number, greeting: Uint8Array): EventStreamResponse {
     let stream: EventStream | undefined
-    const open = (line: Line): void => {
+    const open = (line: SseConnection): void => {
       stream = new EventStream(opening, line)
       this.#add(stream)
       line.write(greeting)
       void replay(this.#deps, this.#hub, stream, head)
     }
-    return new Live(open, () => {
+    return new EventStreamResponse(open, () => {
       if (stream !== undefined) this.#remove(stream)
     })
   }
 
-  /** Tells that a vault has news. Never throws. */
+  /** Notifies the hub that a vault has new events. Never throws. */
   wake(vaultId: VaultId): void {
     this.#hub.wake(vaultId)
   }
 
-  /** Lets go of all; the server has ended the answers themselves. */
+  /** Closes all streams; the server has ended the responses. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -82,13 +85,16 @@ export class VaultStreams {
     await Promise.all([this.#hub.stop(), this.#checking])
   }
 
-  /** One beat of the timer: heartbeats of those whose turn it is, and the end of those that may not be open any more. Never fails. */
+  /**
+   * Runs one tick of the timer: heartbeats of the streams that are due, and the end of streams whose access has ended. Never
+   * fails.
+   */
   beat(): Promise<void> {
     const now = this.#deps.clock.now()
     this.#beats = (this.#beats + 1) % beatsPerHeartbeat
     for (const [stream, turn] of this.#open) {
       if (turn === this.#beats) stream.beat()
-      stream.endIfLapsed(now)
+      stream.endIfExpired(now)
     }
     this.#checking ??= this.#endRevoked().finally(() => {
       this.#checking = undefined
@@ -118,19 +124,17 @@ export class VaultStreams {
     this.#gauge.set(this.#open.size)
   }
 
-  /** Ends the streams whose key was revoked meanwhile, wherever it was. */
+  /** Ends the streams whose key was revoked since, by any process. */
   async #endRevoked(): Promise<void> {
-    const keys = new Set<ApiKeyId>()
-    for (const { right } of this.#open.keys()) if (right.kind === 'api-key') keys.add(right.id)
+    const keys = new Set<Reader>()
+    for (const { right } of this.#open.keys()) if (right.kind === 'reader') keys.add(right.reader)
     if (keys.size === 0) return
     try {
-      const revoked = new Set(await this.#deps.revokedKeys([...keys]))
-      for (const { right, line } of this.#open.keys()) if (right.kind === 'api-key' && revoked.has(right.id)) line.end()
+      const revoked = new Set(await this.#deps.endedReaders([...keys]))
+      for (const { right, line } of this.#open.keys())
+        if (right.kind === 'reader' && revoked.has(right.reader)) line.end()
     } catch (error) {
-      this.#deps.log.warn(
-        { err: error },
-        'the keys of open streams could not be looked at; they are looked at again soon',
-      )
+      this.#deps.log.warn({ err: error }, 'the keys of open streams could not be checked; they are checked again soon')
     }
   }
 }

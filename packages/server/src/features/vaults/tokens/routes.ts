@@ -8,6 +8,7 @@ import { createVaultToken } from './tokens.ts'
 export const vaultTokenOperations: readonly Operation[] = [
   operation({
     id: 'vaults.tokens.create',
+    needs: { role: 'member', scope: 'vaults' },
     method: 'POST',
     path: '/vaults/{id}/tokens',
     summary: 'Make a token that reads one vault, its files and its events, and nothing else.',
@@ -18,7 +19,7 @@ export const vaultTokenOperations: readonly Operation[] = [
     status: 201,
     errors: notFound,
     secretAnswer: true,
-    turns: ofVault,
+    semaphores: ofVault,
     run: (ctx, { params, body }) => createVaultToken(ctx, params.id, body),
   }),
 ]

@@ -4,9 +4,9 @@ import { id } from '../../../platform/ids.ts'
 import { Instant } from '../../../platform/wire.ts'
 
 const hour = 3_600
-/** Seconds that a token lives when nobody says, and at most. */
+/** Lifetime of a token in seconds: shortest, default and longest. */
 export const tokenSeconds = { atLeast: 60, byDefault: hour, atMost: 24 * hour } as const
-/** Seconds, or a duration such as `1h`, read into seconds. */
+/** Seconds, or a duration such as `1h`, parsed into seconds. */
 const ExpiresIn = z
   .union([z.int(), z.string().max(16)])
   .transform((written, ctx) => {

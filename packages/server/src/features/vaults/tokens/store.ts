@@ -14,7 +14,7 @@ export interface NewTokenRow {
   readonly createdAt: Date
 }
 
-/** Writes a token; of its text there is only the hash. */
+/** Writes a token; only the hash of its text is stored. */
 export async function insertToken(tx: Tx, tenant: Tenant, token: NewTokenRow): Promise<void> {
   const { id, tokenHash, kind, vaultId, expiresAt, createdAt } = token
   await tx.run(sql`
@@ -34,7 +34,7 @@ export type TokenRow = z.output<typeof TokenRow>
 
 const columns = sql`id, kind, organisation_id, environment, vault_id, expires_at`
 
-/** Whose a token is and what it opens, by its hash: whoever shows it says nothing else of himself. */
+/** Returns a token's tenant and access, by its hash. */
 export function findToken(db: Queryable, tokenHash: Uint8Array): Promise<TokenRow | undefined> {
   return db.maybeOne(TokenRow, sql`select ${columns} from vault_tokens where token_hash = ${tokenHash}`)
 }
@@ -48,7 +48,7 @@ export function findTokenById(db: Queryable, tenant: Tenant, tokenId: Id<'vat'>)
   )
 }
 
-/** Uses a vault's ticket up, if it is there, unused and not expired: of any number of requests at once one is answered. */
+/** Uses a vault's ticket up, if it exists, is unused and not expired: of any number of requests at once one succeeds. */
 export function openTicketRow(
   db: Queryable,
   { tokenHash, vaultId, now }: { readonly tokenHash: Uint8Array; readonly vaultId: VaultId; readonly now: Date },
@@ -62,7 +62,7 @@ export function openTicketRow(
   )
 }
 
-/** Forgets tokens that expired before an instant, of whomever; an open stream knows its own end. */
+/** Deletes tokens of any tenant that expired before an instant; an open stream stores its own end. */
 export function deleteExpiredTokens(db: Queryable, before: Date): Promise<number> {
   return db.run(sql`delete from vault_tokens where expires_at < ${before}`)
 }

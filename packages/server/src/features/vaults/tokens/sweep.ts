@@ -1,7 +1,7 @@
 import type { Recurring } from '../../../platform/job.ts'
 import { deleteExpiredTokens } from './store.ts'
 
-/** Forgets tokens that open nothing any more. Deleting what is deleted changes nothing. */
+/** Deletes expired tokens. Running it again is harmless. */
 export const sweepVaultTokens: Recurring = {
   name: 'vaults.sweep-tokens',
   everyMs: 600_000,

@@ -39,7 +39,7 @@ async function aReadableVault(body: unknown = {}) {
 const statusOf = async (token: string, path: string, method = 'GET') =>
   (await fetch(stage.world.base + path, { method, headers: { authorization: `Bearer ${token}` } })).status
 
-test('a token says what it opens and until when, is shown once, and is kept as a hash alone', async () => {
+test('a token states its access and expiry, is shown once, and is stored only as a hash', async () => {
   const { vaultId, made, token } = await aReadableVault()
   expect(made).toEqual({
     token: expect.stringMatching(/^vat_[A-Za-z0-9_-]{43}$/),
@@ -72,7 +72,7 @@ test('a token opens no other vault, and on every other operation of the service 
   expect(await statusOf(token, `/vaults/${vaultId}`)).toBe(200)
 })
 
-test('of the service’s operations these take a guest, and no other', () => {
+test('only these operations of the service accept a guest', () => {
   const taking = operations.filter(({ guests }) => guests !== undefined).map(({ id }) => id)
   expect(taking.filter((id) => id !== 'vaults.events').sort()).toEqual([
     'vaults.documents.get',
@@ -97,7 +97,7 @@ test('a token that is changed, cut, made up or of another letter is 401', async 
     expect(await statusOf(encodeURI(wrong), paths['vaults.get']), wrong).toBe(401)
 })
 
-test('a token lives as long as was asked, at most a day, and never beyond its vault’s end', async () => {
+test('a token lives as long as requested, at most a day, and never beyond its vault’s end', async () => {
   const { vaultId, paths, made, token } = await aReadableVault({ expiresIn: 60 })
   expect(made.expiresAt).toBe(new Date(stage.now().getTime() + 60_000).toISOString())
   stage.pass(59_999)
@@ -171,19 +171,19 @@ test('a ticket opens one stream of its vault within a minute, and reads nothing'
 test('a stream knows when the token that opened it ends; a key and a ticket have no such end', async () => {
   const { vaultId, made, token } = await aReadableVault()
   const { deps } = stage.world.server
-  const asked = { params: { id: vaultId }, query: {}, headers: { authorization: `Bearer ${token}` } }
-  const guest = await streamGuest(deps, asked)
+  const requested = { params: { id: vaultId }, query: {}, headers: { authorization: `Bearer ${token}` } }
+  const guest = await streamGuest(deps, requested)
   if (guest === undefined) throw new Error('no guest')
   expect(await accessEndsAt({ ...deps, ...guest })).toEqual(new Date(String(made.expiresAt)))
   const ticket = await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, { kind: 'ticket' })
-  const opened = await streamGuest(deps, { ...asked, query: { ticket: ticket.body.token } })
+  const opened = await streamGuest(deps, { ...requested, query: { ticket: ticket.body.token } })
   if (opened === undefined) throw new Error('no guest')
   expect(await accessEndsAt({ ...deps, ...opened })).toBeNull()
   expect(await accessEndsAt({ ...deps, ...guest, actor: { kind: 'system' } })).toBeNull()
-  expect(await streamGuest(deps, { ...asked, headers: { authorization: `Bearer ${org.testKey}` } })).toBeUndefined()
+  expect(await streamGuest(deps, { ...requested, headers: { authorization: `Bearer ${org.testKey}` } })).toBeUndefined()
 })
 
-test('a stream whose token is forgotten while it opens ends at once, and lives on nobody’s word', async () => {
+test('a stream whose token is deleted while it opens ends at once', async () => {
   const { vaultId, token } = await aReadableVault({ expiresIn: 60 })
   const { deps } = stage.world.server
   const guest = await streamGuest(deps, {
@@ -197,7 +197,7 @@ test('a stream whose token is forgotten while it opens ends at once, and lives o
   expect(await accessEndsAt({ ...deps, ...guest })).toEqual(stage.now())
 })
 
-test('tokens that have expired are forgotten, others are not', async () => {
+test('expired tokens are deleted, others are not', async () => {
   const { paths, token } = await aReadableVault()
   stage.pass(hourMs - 1)
   await sweepVaultTokens.run(systemCtx(stage.world.server.deps))

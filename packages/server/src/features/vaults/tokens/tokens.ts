@@ -9,8 +9,8 @@ import { insertToken } from './store.ts'
 const tokenBytes = 32
 
 /**
- * Makes a token that reads one vault, its files and its stream and nothing else, or a ticket for one stream. 256 bits of chance,
- * of which only the hash is kept. It never outlives the vault's present end.
+ * Creates a token that reads only one vault, its files and its stream, or a ticket for one stream. It has 256 random bits, of
+ * which only the hash is stored. It never outlives the vault's present end.
  */
 export function createVaultToken(ctx: Ctx, vaultId: VaultId, request: NewVaultToken): Promise<VaultToken> {
   const token = `vat_${Buffer.from(ctx.random.bytes(tokenBytes)).toString('base64url')}`
@@ -26,7 +26,7 @@ export function createVaultToken(ctx: Ctx, vaultId: VaultId, request: NewVaultTo
   })
 }
 
-/** What is kept of a token's text. */
+/** Returns the hash that is stored of a token's text. */
 export function tokenHashOf(token: string): Uint8Array {
   return hash('sha256', token, 'buffer')
 }

@@ -9,7 +9,7 @@ import { networkOf, requireMasterWallet } from '../managed/managed.ts'
 import { findByoWallet } from '../store.ts'
 import type { Balance } from './schema.ts'
 
-/** An account and what it was made to hold. */
+/** An account and the tokens that it was created for. */
 interface Holder {
   readonly address: Address
   readonly chain: Chain
@@ -32,7 +32,7 @@ export async function balancesOfByo(ctx: Ctx, walletId: ByoWalletId): Promise<Ba
   return balancesOf(ctx, wallet)
 }
 
-/** The native coin first, where there is one, then the wallet's tokens in the order in which it names them. */
+/** The native coin first, if the network has one, then the wallet's tokens in the wallet's order. */
 async function balancesOf(ctx: Ctx, holder: Holder): Promise<Balance[]> {
   const network = networkOf(holder)
   const holding = await ctx.readHolding(network, holder.address)
@@ -46,9 +46,9 @@ async function balancesOf(ctx: Ctx, holder: Holder): Promise<Balance[]> {
   ]
 }
 
-function tokenBalance(holder: Holder, network: Network, symbol: string, held: readonly bigint[]): Balance[] {
+function tokenBalance(holder: Holder, network: Network, symbol: string, rawAmounts: readonly bigint[]): Balance[] {
   const index = network.tokens.findIndex((token) => token.symbol === symbol)
-  const [token, raw] = [network.tokens[index], held[index]]
+  const [token, raw] = [network.tokens[index], rawAmounts[index]]
   return token === undefined || raw === undefined ? [] : [balance(holder, token, raw)]
 }
 

@@ -8,7 +8,7 @@ const network = networkByName('base-sepolia') as Network
 const account: Address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 const other: Address = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359'
 
-/** A chain on which every read finds one coin more, with a newest block, and blocks that the node does not have. */
+/** A chain on which each read returns one coin more, with a newest block, and blocks that the node lacks. */
 function aStage() {
   const stage = { reads: 0, heads: 0, failing: false, hash: '0xa1' as Hex, lacking: new Set<Hex>() }
   const holdings = async (questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<Holding[]> => {
@@ -28,23 +28,23 @@ function aStage() {
   return { stage, nativeOf }
 }
 
-test('an account is read once a block, and again in the next one, be it at the same height', async () => {
+test('an account is read once per block, and again in the next block, even at the same height', async () => {
   const { stage, nativeOf } = aStage()
   expect([await nativeOf(account), await nativeOf(account)]).toEqual([1n, 1n])
-  expect(stage.heads, 'each caller is answered as of the newest block').toBe(2)
+  expect(stage.heads, 'each caller gets the balance as of the newest block').toBe(2)
   stage.hash = '0xa2'
   expect([await nativeOf(account), await nativeOf(account), stage.reads]).toEqual([2n, 2n, 2])
   stage.hash = '0xa1'
   expect(await nativeOf(account)).toBe(3n)
 })
 
-test('callers at once share one call', async () => {
+test('concurrent callers share one call', async () => {
   const { stage, nativeOf } = aStage()
   await Promise.all([account, account, other, account, other].map(nativeOf))
   expect([stage.reads, stage.heads]).toEqual([1, 1])
 })
 
-test('a failed read fails those who waited for it and nobody afterwards', async () => {
+test('a failed read fails its own waiters and no later caller', async () => {
   const { stage, nativeOf } = aStage()
   stage.failing = true
   const failed = await Promise.allSettled([nativeOf(account), nativeOf(account)])
@@ -61,7 +61,7 @@ test('where the node that answers does not have the block, its own latest block 
   expect([await nativeOf(account), await nativeOf(account)]).toEqual([5n, 5n])
 })
 
-test('ten thousand accounts later the memory has no more than that', async () => {
+test('ten thousand accounts later the cache has no more than that', async () => {
   const { stage, nativeOf } = aStage()
   const accounts = Array.from({ length: 10_050 }, (_, n): Address => `0x${n.toString(16).padStart(40, '0')}`)
   await Promise.all(accounts.map(nativeOf))

@@ -1,17 +1,17 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import type { Chain, Chains, Holding } from '../../../chain/port.ts'
-import { gather } from '../../../platform/db/gather.ts'
+import { batch } from '../../../platform/db/batch.ts'
 import { isProblem } from '../../../platform/errors.ts'
 
-/** Reads what an account has of a network's native coin and of all of its tokens that the service knows. */
+/** Reads an account's native coin and all of its known tokens on a network. */
 export type ReadHolding = (network: Network, account: Address) => Promise<Holding>
 
-/** Accounts of one block whose balances are remembered; beyond it all are forgotten, which costs a read each. */
+/** Most balances cached per block; beyond that the cache is cleared, which costs one read each. */
 const rememberedMax = 10_000
 
 /**
- * Reads the newest block, so that a balance which is read after a transfer was reported as confirmed has the transfer. Each caller's own question is which
- * block is the newest; what accounts have in it is read once for all callers, until another block takes its place.
+ * Reads balances in the newest block, so that a read after a transfer was reported as confirmed includes it. Each caller queries the newest
+ * block; balances in it are read once for all callers, until the next block.
  */
 export function createHoldingReader({ chains }: { readonly chains: Pick<Chains, 'on'> }): ReadHolding {
   const readers = new Map<string, (account: Address) => Promise<Holding>>()
@@ -23,7 +23,7 @@ export function createHoldingReader({ chains }: { readonly chains: Pick<Chains, 
 }
 
 function readerOf(network: Network, chains: Pick<Chains, 'on'>): (account: Address) => Promise<Holding> {
-  const headHash = gather<undefined, Hex>({ itemsMax: 1_000, roundsMax: 4 }, async (callers) => {
+  const headHash = batch<undefined, Hex>({ itemsMax: 1_000, batchesMax: 4 }, async (callers) => {
     const { hash } = await chains.on(network).blocks.head()
     return callers.map(() => hash)
   })
@@ -35,16 +35,16 @@ function readerOf(network: Network, chains: Pick<Chains, 'on'>): (account: Addre
   }
 }
 
-/** What accounts have in one block never changes, so that it is remembered; what failed is not. */
+/** Balances in one block never change, so they are cached; failures are not. */
 function readerAt(chain: Chain, hash: Hex): (account: Address) => Promise<Holding> {
   const tokens = chain.network.tokens.map(({ address }) => address)
-  const read = gather<Address, Holding>({ itemsMax: 100, roundsMax: 4 }, (accounts) =>
+  const read = batch<Address, Holding>({ itemsMax: 100, batchesMax: 4 }, (accounts) =>
     chain.holdings(
       accounts.map((account) => ({ account, tokens })),
       hash,
     ),
   )
-  const latest = gather<Address, Holding>({ itemsMax: 100, roundsMax: 4 }, (accounts) =>
+  const latest = batch<Address, Holding>({ itemsMax: 100, batchesMax: 4 }, (accounts) =>
     chain.holdings(accounts.map((account) => ({ account, tokens }))),
   )
   const remembered = new Map<Address, Promise<Holding>>()
@@ -54,7 +54,7 @@ function readerAt(chain: Chain, hash: Hex): (account: Address) => Promise<Holdin
     remembered.set(account, holding)
     return holding.catch((error: unknown) => {
       if (remembered.get(account) === holding) remembered.delete(account)
-      // Behind one address there may be several nodes, and the one that answers now may not have the block.
+      // An RPC address may have several nodes behind it, and the one that responds may lack the block.
       if (isProblem(error, 'chain-unavailable')) return latest(account)
       throw error
     })

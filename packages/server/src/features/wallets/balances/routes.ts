@@ -15,6 +15,7 @@ const walletErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...ch
 export const balanceOperations: readonly Operation[] = [
   operation({
     id: 'wallets.master.balances',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/balances',
@@ -27,6 +28,7 @@ export const balanceOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.children.balances',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}/balances',
@@ -39,6 +41,7 @@ export const balanceOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.byo.balances',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/byo-wallets/{id}/balances',

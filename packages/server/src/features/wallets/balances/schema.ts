@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ChainName } from '../../chains/index.ts'
 
-/** What a wallet holds of one token, or of the native coin. */
+/** Balance of one token, or of the native coin. */
 export const Balance = z.strictObject({
   tokenSymbol: z.string(),
   formattedBalance: z.string().meta({ description: 'Decimal amount.', example: '12.5' }),

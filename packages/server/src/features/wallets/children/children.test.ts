@@ -34,7 +34,7 @@ function childrenOf(org: Org): Promise<z.output<typeof ChildRow>[]> {
   )
 }
 
-test('a child is answered as the document has it, with its path below the master', async () => {
+test('a child has the document’s form, with its path below the master', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)
   const made = await derive(org, master, { name: 'Customer 7', metadata: { customer: 7 } })
@@ -92,15 +92,15 @@ test('with count a thousand children come as an array by index, with one name an
   expect((await derive(org, master, { count: 1 })).list).toMatchObject([{ derivationPath: "m/44'/60'/0'/0/1001" }])
 })
 
-test('a thousand children that a hundred callers ask two processes for have indices 1 to 1,000 and as many addresses', async () => {
+test('a thousand children that a hundred callers request from two processes have indices 1 to 1,000 and as many addresses', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)
   const second = await world.another()
-  // A process under load refuses who waits for too long; whoever is refused asks again, as clients do.
+  // A process under load refuses requests that wait too long; clients retry them.
   const ask = async (n: number): Promise<Answer> => {
     const base = n % 2 === 0 ? world.base : second.base
-    const asked = { key: org.testKey, method: 'POST', path: `${master}/child-addresses`, body: {} }
-    const answer = await request(base, asked)
+    const requested = { key: org.testKey, method: 'POST', path: `${master}/child-addresses`, body: {} }
+    const answer = await request(base, requested)
     return answer.status === 503 ? ask(n) : answer
   }
   const callers = Array.from({ length: 100 }, async (_, caller) => {
@@ -116,7 +116,7 @@ test('a thousand children that a hundred callers ask two processes for have indi
   expect(new Set(answers.map(({ body }) => body.address)).size).toBe(1_000)
 })
 
-test('single and bulk requests mixed in parallel leave no gap', async () => {
+test('concurrent single and bulk requests leave no gap', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)
   const answers = await Promise.all(
@@ -136,7 +136,7 @@ test('no seed is opened for a child', async () => {
   expect((await derive(org, master, { count: 3 })).status).toBe(201)
 })
 
-test('an index that BIP-32 leaves without a key is passed over, and the next one taken', async () => {
+test('an index without a valid BIP-32 key is skipped, and the next one is used', async () => {
   const signatures = await createSignatures()
   const parent = {
     account: 0,
@@ -166,7 +166,7 @@ async function aNode() {
   return { publicKey: Uint8Array.from(node.publicKey), chainCode: Uint8Array.from(node.chainCode) }
 }
 
-test('a fault of the curve is no invalid child', async () => {
+test('a fault of the curve library is not an invalid child', async () => {
   const curve = {
     ...(await createSignatures()),
     addToPublicKey: () => {
@@ -177,7 +177,7 @@ test('a fault of the curve is no invalid child', async () => {
   expect(() => createDeriveAddress(curve)(node, 1)).toThrow('out of memory')
 })
 
-test('a wallet that has derived all that it can says so', async () => {
+test('a wallet without remaining indices is reported as such', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)
   await world.database.db.run(sql`update master_wallets set next_child = 2147483646 where organisation_id = ${org.id}`)
@@ -194,14 +194,14 @@ test.each([
   [{ count: 2, metadata: { note: 'x'.repeat(1_100) } }, '/metadata'],
   [{ metadata: { note: 'x'.repeat(17_000) } }, '/metadata'],
   [{ index: 5 }, '/index'],
-])('a request with %j is 422 with the faulty field named', async (body, fault) => {
+])('a request with %j is 422 and names the invalid field', async (body, fault) => {
   const org = await world.organisation()
   const refused = await derive(org, await aMaster(org), body)
   expect([refused.status, codeOf(refused)]).toEqual([422, 'validation-error'])
   expect(refused.body.errors).toEqual(expect.arrayContaining([expect.objectContaining({ path: fault })]))
 })
 
-test('children are listed newest first, a page at a time, of their own master alone', async () => {
+test('children of a master are listed newest first, one page at a time, without those of other masters', async () => {
   const org = await world.organisation()
   const [master, other] = [await aMaster(org), await aMaster(org)]
   await derive(org, master, { count: 5 })

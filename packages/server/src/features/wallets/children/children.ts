@@ -27,9 +27,9 @@ import {
 const indexMax = 0x7fff_ffff
 
 /**
- * Derives the next children of a wallet from its public node: no seed is opened. The master's row is held from the reading of
- * its next index to the commit, so that of any number of requests each gets its own run of indices, without a gap. They are answered when
- * the witness covers them: a database that lost them derives nothing.
+ * Derives the next children of a wallet from its public node: no seed is opened. The master's row is locked from the read of its next index
+ * to the commit, so that concurrent requests get separate ranges of indices without a gap. The response is sent when the witness covers
+ * them: a database that lost them derives nothing.
  */
 export function createChildAddresses(
   ctx: Ctx,
@@ -61,7 +61,7 @@ interface Derived {
   readonly address: Address
 }
 
-/** The next accounts by index. An index that BIP-32 leaves without a key is passed over. Empty when so many are not left. */
+/** The next accounts by index. An index without a valid BIP-32 key is skipped. Empty if too few indices remain. */
 export function deriveNext(deriveAddress: DeriveAddress, parent: ParentRow, count: number): Derived[] {
   const derived: Derived[] = []
   for (let index = parent.nextChild; derived.length < count; index++) {
@@ -92,7 +92,7 @@ function childrenOf(
   return derived.map(({ index, address }) => ({ ...shared, id: newId('cad', ctx), childIndex: index, address }))
 }
 
-/** Children are watched as their master is. */
+/** Watches for children on the same networks as their master. */
 function watchesOf({ chain, network, supportedTokens }: ParentRow, children: readonly ChildAddressRow[]) {
   return children.map(({ id, address }) => ({ walletId: id, address, chain, network, supportedTokens }))
 }
@@ -149,7 +149,7 @@ function shownChildAddress(row: ChildAddressRow): ChildAddress {
   return { id, address, derivationPath: pathOf(row), masterWalletId, name, metadata, createdAt }
 }
 
-/** Where the account's key is in the tree of the seed (BIP-44). */
+/** BIP-44 path of the account's key below the seed. */
 export function pathOf({ account, childIndex }: Pick<ChildAddressRow, 'account' | 'childIndex'>): string {
   return `m/44'/60'/${account}'/0/${childIndex}`
 }

@@ -3,7 +3,7 @@ import type { DeriveAddress } from '../ports.ts'
 
 class NoChild extends Error {}
 
-/** Derives accounts with this curve. A sum that is no key is told from every other fault, which goes on. */
+/** Derives accounts with this curve. Returns undefined for an invalid sum; any other fault is thrown. */
 export function createDeriveAddress(curve: HdCurve): DeriveAddress {
   const telling: HdCurve = {
     ...curve,

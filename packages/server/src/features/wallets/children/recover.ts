@@ -11,8 +11,8 @@ import { insertChildAddresses, listPassedOver, lockParent } from './store.ts'
 type RecoveryCtx = Auditing & { readonly db: Db; readonly deriveAddress: DeriveAddress }
 
 /**
- * Makes a child address again whose record a restore lost: one of those that `purser admin restored` passed over. It is watched from then on.
- * Undefined where the address is none of those. Throws `wallet-not-found`. Harmless twice: an address that has its record is none of those.
+ * Recreates a child address whose record a restore lost: one of those that `purser admin restored` skipped. It is watched from then on.
+ * Undefined if the address is not one of them. Throws `wallet-not-found`. Idempotent: an address with a record is not one of them.
  */
 export function recoverChildAddress(
   ctx: RecoveryCtx,

@@ -4,7 +4,7 @@ import { PageQuery } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
 import { WalletChange } from '../schema.ts'
-import { childAddressTurns } from '../turns.ts'
+import { childAddressSemaphores } from '../semaphores.ts'
 import { changeChildAddress, createChildAddresses, getChildAddress, pageOfChildAddresses } from './children.ts'
 import { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts'
 
@@ -13,6 +13,7 @@ const walletNotFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 export const childAddressOperations: readonly Operation[] = [
   operation({
     id: 'wallets.children.create',
+    needs: { role: 'member', scope: 'wallets' },
     agent: 'adds',
     method: 'POST',
     path: '/wallet-infra/master-wallets/{id}/child-addresses',
@@ -27,11 +28,12 @@ export const childAddressOperations: readonly Operation[] = [
       'child-addresses-exhausted': fail.table['child-addresses-exhausted'],
       'wallet-retired': fail.table['wallet-retired'],
     },
-    turns: childAddressTurns,
+    semaphores: childAddressSemaphores,
     run: (ctx, { params, body }) => createChildAddresses(ctx, params.id, body),
   }),
   operation({
     id: 'wallets.children.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses',
@@ -45,6 +47,7 @@ export const childAddressOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.children.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}',
@@ -56,6 +59,7 @@ export const childAddressOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.children.update',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'PATCH',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}',
     summary: 'Change the name and metadata of a child address.',

@@ -4,7 +4,7 @@ import { Instant, Metadata, text } from '../../../platform/wire.ts'
 
 /** Children that one request derives at most. */
 export const childrenMax = 1_000
-/** Metadata of a request for several, as JSON text: it is written and answered once for each. */
+/** Metadata of a bulk request, as JSON text: it is written and returned once per child. */
 const sharedMetadataCharactersMax = 1_024
 
 export const NewChildAddresses = z
@@ -17,7 +17,7 @@ export const NewChildAddresses = z
       .max(childrenMax)
       .optional()
       .meta({
-        description: `Derive so many at once, at most ${childrenMax}; the answer is then an array, by index. Each has the same name and metadata.`,
+        description: `Derive this many at once, at most ${childrenMax}; the response is then an array, by index. Each has the same name and metadata.`,
       }),
   })
   .refine(
@@ -33,7 +33,7 @@ export const ChildAddress = z.strictObject({
   address: z.string(),
   derivationPath: z.string().meta({ example: "m/44'/60'/0'/0/1" }),
   masterWalletId: id('mwt'),
-  name: z.string().nullable().meta({ description: 'Null when none was given.' }),
+  name: z.string().nullable().meta({ description: 'Null if none was given.' }),
   metadata: z.record(z.string(), z.unknown()),
   createdAt: Instant,
 })

@@ -10,7 +10,7 @@ const Index = z.bigint().transform(Number)
 export const ChildAddressRow = z.object({
   id: id('cad'),
   masterWalletId: id('mwt'),
-  /** The hardened part of the path, which is the master's. */
+  /** The hardened part of the path, equal to the master's. */
   account: z.number(),
   childIndex: Index,
   address: StoredAddress,
@@ -34,7 +34,7 @@ export const ParentRow = z.object({
 })
 export type ParentRow = z.output<typeof ParentRow>
 
-/** Holds the master's row, so that two requests never take the same index; undefined when the tenant has no such wallet. */
+/** Locks the master's row, so that two requests never use the same index; undefined if the tenant has no such wallet. */
 export function lockParent(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Promise<ParentRow | undefined> {
   return tx.maybeOne(
     ParentRow,
@@ -46,7 +46,7 @@ export function lockParent(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Pr
   )
 }
 
-/** The indices below the wallet's next that no child has, in their order: those that a restore passed over. */
+/** The unused indices below the wallet's next index, in order: those that a restore skipped. */
 export async function listPassedOver(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Promise<number[]> {
   const rows = await tx.many(
     z.object({ childIndex: Index }),
@@ -58,7 +58,7 @@ export async function listPassedOver(tx: Tx, tenant: Tenant, walletId: MasterWal
   return rows.map(({ childIndex }) => childIndex)
 }
 
-/** Moves the index that the next child takes; the caller holds the master by `lockParent`. */
+/** Sets the index of the next child; the caller has locked the master with `lockParent`. */
 export async function markDerived(tx: Tx, tenant: Tenant, walletId: MasterWalletId, nextChild: number): Promise<void> {
   await tx.run(sql`
     update master_wallets set next_child = ${nextChild}
@@ -95,7 +95,7 @@ export function findChildAddress(
   )
 }
 
-/** Holds the child's row until the transaction ends. */
+/** Locks the child's row until the transaction ends. */
 export function lockChildAddress(
   tx: Tx,
   tenant: Tenant,
@@ -111,7 +111,7 @@ export function lockChildAddress(
   )
 }
 
-/** Writes what its owner changes; the caller holds the child. */
+/** Updates the fields that its owner may change; the caller has locked the child. */
 export async function updateChildAddress(
   tx: Tx,
   tenant: Tenant,
@@ -122,7 +122,7 @@ export async function updateChildAddress(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${childId}`)
 }
 
-/** Children of a wallet, newest first, one more than the limit; `below` is the index that the page before ended with. */
+/** Children of a wallet, newest first, one more than the limit; `below` is the last index of the previous page. */
 export function listChildAddresses(
   db: Queryable,
   tenant: Tenant,

@@ -9,7 +9,7 @@ function topicOf(bytes: Uint8Array): string {
   return `0x${'0'.repeat(24)}${Buffer.from(bytes).toString('hex')}`
 }
 
-test('it holds what was added and nothing else, however it grew and whatever its seed', () => {
+test('it contains the added addresses and no others, at any size and with any seed', () => {
   const property = fc.property(
     fc.integer(),
     fc.array(address, { maxLength: 3_000, size: 'max' }),
@@ -27,7 +27,7 @@ test('it holds what was added and nothing else, however it grew and whatever its
   fc.assert(property, { numRuns: 20 })
 })
 
-test('addresses that differ in one byte alone are told apart', () => {
+test('addresses that differ in one byte are distinguished', () => {
   const first = randomBytes(20)
   const set = new AddressSet(7)
   set.addAll(first)

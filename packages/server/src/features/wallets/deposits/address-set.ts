@@ -3,17 +3,17 @@ const words = 5
 const slotsMin = 1_024
 
 /**
- * A set of addresses of 20 bytes, held in one array: no object for each, so that a million take 42 MB and the garbage collector has nothing to
- * look at. Open addressing with linear probing, at most two thirds full; where an address stands follows from a secret seed, so that nobody
- * can choose addresses that all fall into one place. The zero address marks a free place and is never a member.
+ * A set of 20-byte addresses in one array: no object per address, so that a million take 42 MB and the garbage collector has nothing to
+ * scan. Open addressing with linear probing, at most two thirds full; the position of an address depends on a secret seed, so that nobody
+ * can choose addresses that collide. The zero address marks a free place and is never a member.
  */
 export class AddressSet {
   #places: Uint32Array
   #mask: number
   #size = 0
   readonly #seed: number
-  /** The address in question, in words. */
-  readonly #asked = new Uint32Array(words)
+  /** The queried address, in words. */
+  readonly #query = new Uint32Array(words)
 
   constructor(seed: number, expected = 0) {
     const places = 2 ** Math.ceil(Math.log2(Math.max(slotsMin, expected * 1.5 + 1)))
@@ -26,30 +26,30 @@ export class AddressSet {
     return this.#size
   }
 
-  /** Adds the addresses that stand one after another in the bytes, 20 each. */
+  /** Adds addresses from packed bytes, 20 each. */
   addAll(packed: Uint8Array): void {
     const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
     for (let at = 0; at + 20 <= packed.byteLength; at += 20) {
-      for (let word = 0; word < words; word++) this.#asked[word] = view.getUint32(at + word * 4)
+      for (let word = 0; word < words; word++) this.#query[word] = view.getUint32(at + word * 4)
       this.#add()
     }
   }
 
-  /** Whether the last 20 bytes of a log's topic (`0x` and 64 hexadecimal digits of either case) are an address of the set. */
+  /** Whether the last 20 bytes of a log's topic (`0x` and 64 hexadecimal digits of either case) are a member. */
   hasTopic(topic: string): boolean {
     if (topic.length !== 66) return false
     for (let word = 0; word < words; word++) {
       const value = wordAt(topic, 26 + word * 8)
       if (value < 0) return false
-      this.#asked[word] = value
+      this.#query[word] = value
     }
-    return !this.#isFree(this.#placeOf(this.#asked, 0))
+    return !this.#isFree(this.#placeOf(this.#query, 0))
   }
 
   #add(): void {
-    const place = this.#placeOf(this.#asked, 0)
+    const place = this.#placeOf(this.#query, 0)
     if (!this.#isFree(place)) return
-    this.#places.set(this.#asked, place)
+    this.#places.set(this.#query, place)
     if (this.#isFree(place)) return
     this.#size += 1
     if (this.#size * 3 > (this.#mask + 1) * 2) this.#grow()
@@ -65,7 +65,7 @@ export class AddressSet {
     }
   }
 
-  /** Where the address that stands in `source` from `at` on is, or would be: an index into the array. */
+  /** Index in the array of the address at `source[at]`, or of the place where it would be inserted. */
   #placeOf(source: Uint32Array, at: number): number {
     const places = this.#places
     let slot = this.#hash(source, at) & this.#mask
@@ -109,7 +109,7 @@ function isSame(left: Uint32Array, leftAt: number, right: Uint32Array, rightAt: 
   return true
 }
 
-/** The 8 hexadecimal digits from there on as a number; -1 when one is none. */
+/** Parses 8 hexadecimal digits as a number; -1 if one is invalid. */
 function wordAt(text: string, from: number): number {
   let value = 0
   for (let at = from; at < from + 8; at++) {

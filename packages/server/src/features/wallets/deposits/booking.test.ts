@@ -66,7 +66,7 @@ function booked(
   return bookings.map(({ walletId, direction, kind }) => [walletId, direction, kind])
 }
 
-test('a transfer concerns every wallet at both of its accounts, of every organisation', () => {
+test('a transfer is booked for every wallet at both of its accounts, of every organisation', () => {
   const watches = [watch('byw_1', bob), watch('byw_2', bob, { organisationId: 'org_2' }), watch('byw_3', alice)]
   expect(booked(base, [transfer({})], watches)).toEqual([
     ['byw_1', 'in', 'transfer'],
@@ -75,12 +75,12 @@ test('a transfer concerns every wallet at both of its accounts, of every organis
   ])
 })
 
-test('an amount of zero, an unknown token and an address that nobody watches are booked for nobody', () => {
+test('an amount of zero, an unknown token and an unwatched address are not booked', () => {
   expect(booked(base, [transfer({ rawAmount: 0n }), transfer({ token: carol })], [watch('byw_1', bob)])).toEqual([])
   expect(booked(base, [transfer({ to: carol })], [watch('byw_1', bob)])).toEqual([])
 })
 
-test('between an organisation’s own managed wallets both sides are internal; to a BYO wallet of its own it is a deposit', () => {
+test('between an organisation’s own managed wallets both sides are internal; to its own BYO wallet it is a deposit', () => {
   const watches = [watch('mwt_1', bob), watch('cad_1', alice), watch('byw_1', carol)]
   expect(booked(base, [transfer({})], watches)).toEqual([
     ['mwt_1', 'in', 'internal'],
@@ -98,7 +98,7 @@ test('between an organisation’s own managed wallets both sides are internal; t
   ])
 })
 
-test('on another network or in another token it is a plain record, unless a wallet of the tenant was made for that place', () => {
+test('on another network or in another token it is a plain record, unless the tenant has a wallet for that network or token', () => {
   const elsewhere = watch('byw_1', bob, { network: 'eth-sepolia', chain: 'ethereum' })
   expect(booked(base, [transfer({})], [elsewhere])).toEqual([['byw_1', 'in', 'unsupported']])
   expect(booked(base, [transfer({})], [watch('byw_1', bob, { tokens: ['USDT'] })])).toEqual([
@@ -112,7 +112,7 @@ test('on another network or in another token it is a plain record, unless a wall
   expect(booked(base, [transfer({})], [elsewhere, { ...elsewhere, network: 'tempo-moderato' }])).toHaveLength(1)
 })
 
-test('a transfer counts from shortly before the wallet was watched until it no longer is; by hand also from before', () => {
+test('a transfer counts from shortly before the wallet was watched until it no longer is; a manual rescan also finds earlier ones', () => {
   const at = (ms: number) => instantOf(blockSeconds * 1_000 + ms)
   const counted = (changes: Partial<WatchRow>, byHand = false) =>
     booked(base, [transfer({})], [watch('byw_1', bob, changes)], byHand).length
@@ -120,14 +120,14 @@ test('a transfer counts from shortly before the wallet was watched until it no l
   expect(counted({ since: at(901_000) })).toBe(0)
   expect(counted({ since: at(901_000) }, true)).toBe(1)
   expect(counted({ until: at(base.blockTimeMs) })).toBe(1)
-  expect(counted({ until: at(base.blockTimeMs - 1) }), 'the block may have come after the end').toBe(0)
+  expect(counted({ until: at(base.blockTimeMs - 1) }), 'the block may be later than the end').toBe(0)
   expect(counted({ until: at(base.blockTimeMs - 1) }, true)).toBe(0)
-  expect(counted({ until: at(-60_000), untilBlock: 7n }), 'clocks apart: the head of that moment decides').toBe(1)
+  expect(counted({ until: at(-60_000), untilBlock: 7n }), 'clocks apart: the head at the end decides').toBe(1)
   expect(counted({ until: at(60_000), untilBlock: 6n })).toBe(0)
   expect(counted({ until: at(60_000), untilBlock: 6n, network: 'eth-sepolia' }), 'another network').toBe(1)
 })
 
-test('on Tempo a fee is booked as a fee, and what the guard of receive policies keeps as held', () => {
+test('on Tempo a fee is booked as a fee, and money that the guard of receive policies keeps gets its own kind', () => {
   const pathUsd = tokenOf(tempo)
   const transfers = [
     transfer({ token: pathUsd, to: carol }),
@@ -143,7 +143,7 @@ test('on Tempo a fee is booked as a fee, and what the guard of receive policies 
   ])
 })
 
-test('money through a virtual address of Tempo is one deposit: where the virtual address is watched, or else at its master, from its sender', () => {
+test('money through a virtual address of Tempo is one deposit: at the virtual address if that is watched, or else at its master, from its sender', () => {
   const token = tokenOf(tempo)
   const transfers = [transfer({ token, to: virtual }), transfer({ token, from: virtual, to: bob, logIndex: 1 })]
   expect(booked(tempo, transfers, [onTempo('mwt_1', bob)])).toEqual([['mwt_1', 'in', 'transfer']])
@@ -168,7 +168,7 @@ test('money through a virtual address of Tempo is one deposit: where the virtual
   ])
 })
 
-test('elsewhere the same addresses mean nothing special, and a mint is a deposit', () => {
+test('on other chains the same addresses are ordinary, and a mint is a deposit', () => {
   expect(booked(base, [transfer({ to: feeManager })], [watch('byw_1', alice)])).toEqual([['byw_1', 'out', 'transfer']])
   expect(booked(base, [transfer({ from: virtual })], [watch('byw_1', bob)])).toEqual([['byw_1', 'in', 'transfer']])
   expect(booked(base, [transfer({ from: zeroAddress })], [watch('byw_1', bob)])).toEqual([['byw_1', 'in', 'transfer']])

@@ -27,32 +27,32 @@ export interface Booking {
 
 export interface Ledger {
   readonly network: Network
-  /** Of whole transactions: the other transfers of one say what a transfer means. */
+  /** Transfers of whole transactions, since the meaning of one depends on the others. */
   readonly transfers: readonly TokenTransfer[]
   readonly watches: readonly WatchRow[]
   /** Unix seconds of each block. */
   readonly timeOf: (blockNumber: bigint) => bigint
-  /** Whether a transfer counts that was there long before the address was watched: only for what somebody asked for by hand. */
+  /** Whether transfers from long before the address was watched count: only in a manual rescan. */
   readonly countsEarlier: boolean
 }
 
-/** A block's time may be behind ours by what its producer's clock is wrong; money is then not to be missed. */
+/** A block's time may be behind ours because of its producer's clock; its transfers must still count. */
 const clockFaultMsMax = 900_000
 
-/** Tempo's fee manager, and the guard that holds what a recipient's policy refuses (TIP-1028). */
+/** Tempo's fee manager, and the guard that keeps money which a recipient's policy refuses (TIP-1028). */
 export const feeManager = '0xfeec000000000000000000000000000000000000'
 export const policyGuard = '0xb10c000000000000000000000000000000000000'
 /** A virtual address: 4 bytes that name its master, these 10, and 6 of its own (TIP-1022). */
 const virtualPattern = /^0x[0-9a-f]{8}(?:fd){10}[0-9a-f]{12}$/
 
-/** Whether an address, in lower case, is one of Tempo's that only forwards to its master. */
+/** Whether an address, in lower case, is a virtual address of Tempo, which forwards to its master. */
 export function isVirtual(address: string): boolean {
   return virtualPattern.test(address)
 }
 
 /**
- * What the transfers mean for each wallet that watches one of their accounts. Nothing is booked for an amount of zero, which anybody can have
- * logged in anybody's name, nor for a token that the network's registry does not know.
+ * The bookings of transfers for each wallet that watches one of their accounts. Nothing is booked for an amount of zero, which anyone can
+ * log in anyone's name, nor for a token that the network's registry does not have.
  */
 export function bookingsOf(ledger: Ledger): Booking[] {
   const watchesAt = Map.groupBy(ledger.watches, ({ address }) => address)
@@ -100,8 +100,8 @@ interface Place {
 }
 
 /**
- * Whether a block came after the wallet was deleted: above the head of that moment. Where that head is not known the block's time decides, which
- * is in whole seconds and begins the block: a block that may have come later counts as later.
+ * Whether a block came after the wallet was deleted: above the head at that time. If that head is unknown, the block's time decides, which
+ * is the start of the block in whole seconds: a block that may be later counts as later.
  */
 function isOver({ until, untilBlock, network: home }: WatchRow, { blockNumber, at }: Place, network: Network): boolean {
   if (until === null) return false
@@ -109,7 +109,7 @@ function isOver({ until, untilBlock, network: home }: WatchRow, { blockNumber, a
   return until.getTime() < at.getTime() + Math.max(1_000, network.blockTimeMs)
 }
 
-/** A tenant whose wallets at the address include one that was made for this network means that one. */
+/** Prefers the tenant's wallets at the address that were created for this network, if there are any. */
 function nearest(watches: readonly WatchRow[], { network }: Ledger): WatchRow[] {
   const atHome = new Set(
     watches.filter((watch) => watch.network === network.name).map(({ organisationId }) => organisationId),
@@ -124,7 +124,7 @@ function nearest(watches: readonly WatchRow[], { network }: Ledger): WatchRow[] 
   })
 }
 
-/** Who sent it: behind a virtual address, the sender of the leg that came to it in the same transaction. */
+/** The sender of a transfer; behind a virtual address, the sender of the transfer to it in the same transaction. */
 function originOf({ network, transfers }: Ledger, transfer: TokenTransfer): Address {
   if (!isTempo(network) || !isVirtual(transfer.from)) return transfer.from
   const legs = transfers.filter(
@@ -176,7 +176,7 @@ function isTempo({ name }: Network): boolean {
   return name === 'tempo' || name === 'tempo-moderato'
 }
 
-/** The name of the public API for a network: its own, or the mainnet's by which the test environment reaches it. */
+/** The public API's name of a network: its own, or the mainnet name that means it in the test environment. */
 export function chainNameOf(network: Network): Chain {
   const name = network.name.replace(/-(sepolia|amoy)$/, '')
   const found = [network.name, name].find(isChain)

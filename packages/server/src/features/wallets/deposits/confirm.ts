@@ -6,7 +6,7 @@ import { publishEvents } from '../../../platform/events.ts'
 import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { Lease } from './cursor-store.ts'
-import { holdCursor, withdraw } from './store-scan.ts'
+import { requireCursor, withdraw } from './store-scan.ts'
 import { listOwnDeposits, listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
 
 type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
@@ -14,9 +14,9 @@ type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfe
 const rowsMost = 100
 
 /**
- * Confirms what is final: rows in blocks up to the given one. A majority of the nodes must have each transfer in the block where it was read.
- * A row of which a majority has the block without the transfer was invented by a node, and is withdrawn; any other row waits. Its status and
- * its event commit together, and a row that has its event never gets another.
+ * Confirms final rows: those in blocks up to the given one. A majority of the nodes must have each transfer in the block in which it was
+ * read. If a majority has the block without the transfer, a node invented it, and the row is withdrawn; any other row waits. Its status and
+ * its event commit together, and a row with an event never gets another.
  */
 export async function confirmUpTo(deps: ConfirmDeps, lease: Lease, network: Network, upTo: bigint): Promise<void> {
   let after: Pick<TransactionRow, 'blockNumber' | 'id'> = { blockNumber: -1n, id: 'wtx_' }
@@ -41,15 +41,15 @@ async function confirmRows(deps: ConfirmDeps, lease: Lease, rows: readonly Trans
     deps.log.warn({ id, txHash, network }, 'too few nodes have a deposit in its block yet; it waits')
   if (proven.length + invented.length === 0) return
   await deps.db.tx(async (tx) => {
-    await holdCursor(tx, lease)
+    await requireCursor(tx, lease)
     await withdraw(deps, tx, await lockAsRead(tx, invented))
     await confirmLocked(deps, tx, await lockAsRead(tx, proven))
   })
 }
 
 /**
- * Of confirmed rows that one node contradicts, withdraws those that a majority does not have any more: the chain went back behind what was final.
- * Returns how many.
+ * Withdraws those confirmed rows, contradicted by one node, that a majority does not have any more: the chain reorganized below a final
+ * block. Returns how many.
  */
 export async function withdrawDenied(
   deps: ConfirmDeps,
@@ -60,7 +60,7 @@ export async function withdrawDenied(
   const denied = rows.filter((_, index) => verdicts[index] === 'no')
   if (denied.length === 0) return 0
   return deps.db.tx(async (tx) => {
-    await holdCursor(tx, lease)
+    await requireCursor(tx, lease)
     const locked = await lockAsRead(tx, denied)
     await withdraw(deps, tx, locked)
     return locked.length
@@ -72,7 +72,7 @@ function claimOf(row: TransactionRow): TransferClaim {
   return { txHash, blockNumber, blockHash, isOf: (transfer) => isOf(row, transfer) }
 }
 
-/** Behind a virtual address the row names whoever sent to it. */
+/** Compares a row with a transfer. Behind a virtual address the row has the original sender. */
 function isOf(row: TransactionRow, transfer: TokenTransfer): boolean {
   return (
     transfer.logIndex === row.logIndex &&
@@ -102,7 +102,7 @@ async function confirmLocked(deps: Deps, tx: Tx, rows: readonly TransactionRow[]
   )
 }
 
-/** Those that no event has reported. Money from another wallet of the same tenant is a deposit too, unless a sweep brought it. */
+/** Those without an event. Money from another wallet of the same tenant is a deposit too, unless a sweep moved it. */
 async function newDepositsOf(tx: Tx, rows: readonly TransactionRow[]): Promise<TransactionRow[]> {
   const news = rows.filter(({ direction, eventId }) => direction === 'in' && eventId === null)
   const own = await listOwnDeposits(

@@ -2,19 +2,19 @@ import type { NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 
-/** The right to follow a network, as the row has it: another epoch is another leader. */
+/** The lease to follow a network, as stored: another epoch is another leader. */
 export interface Lease {
   readonly network: NetworkName
   readonly epoch: bigint
 }
 
-/** How far a network was read; null before its head was first known. */
+/** How far a network was read; null until its head is known. */
 export const Cursor = z.object({ scanned: z.bigint().nullable(), checked: z.bigint().nullable() })
 export type Cursor = z.output<typeof Cursor>
 
 /**
- * Takes the lead of a network that nobody leads, or whose leader was not heard of in time; undefined while another leads. Time is the
- * database's, so that the clocks of the processes do not matter.
+ * Takes the lease of a network that has no leader, or whose leader did not renew in time; undefined while another process leads. Uses the
+ * database's time, so that the clocks of the processes do not matter.
  */
 export async function takeLease(
   db: Queryable,
@@ -33,7 +33,7 @@ export async function takeLease(
   return row && { network, epoch: row.epoch }
 }
 
-/** Keeps the lead; false when another has taken it. */
+/** Renews the lease; false if another process has taken it. */
 export async function renewLease(db: Queryable, { network, epoch }: Lease, leaseMs: number): Promise<boolean> {
   const renewed = await db.run(sql`
     update deposit_cursors set lease_until = clock_timestamp() + ${leaseMs} * interval '1 ms'
@@ -41,7 +41,7 @@ export async function renewLease(db: Queryable, { network, epoch }: Lease, lease
   return renewed === 1
 }
 
-/** Gives the lead back at once. */
+/** Releases the lease immediately. */
 export async function releaseLease(db: Queryable, { network, epoch }: Lease): Promise<void> {
   await db.run(sql`update deposit_cursors set lease_until = null where network = ${network} and epoch = ${epoch}`)
 }
@@ -53,8 +53,8 @@ export async function findBookedTo(db: Queryable, network: NetworkName): Promise
 }
 
 /**
- * The cursor, held until the transaction ends; undefined when another process leads. Every write of a leader begins with it: one that lost the
- * lead without knowing writes nothing.
+ * The cursor, locked until the transaction ends; undefined if another process leads. Every write of a leader begins with it: a process that
+ * lost the lease without noticing writes nothing.
  */
 export function lockCursor(tx: Tx, { network, epoch }: Lease): Promise<Cursor | undefined> {
   return tx.maybeOne(
@@ -63,10 +63,10 @@ export function lockCursor(tx: Tx, { network, epoch }: Lease): Promise<Cursor | 
   )
 }
 
-/** Has the leader of a network, if there is one, wait until the transaction ends, for one who writes without leading. */
+/** Blocks the leader of a network, if there is one, until the transaction ends, for a write by another process. */
 export async function lockNetwork(tx: Tx, network: NetworkName): Promise<void> {
   await tx.run(sql`insert into deposit_cursors (network) values (${network}) on conflict do nothing`)
-  await tx.one(z.object({}), sql`select 1 as held from deposit_cursors where network = ${network} for update`)
+  await tx.one(z.object({}), sql`select 1 as locked from deposit_cursors where network = ${network} for update`)
 }
 
 export function findCursor(db: Queryable, { network, epoch }: Lease): Promise<Cursor | undefined> {
@@ -89,7 +89,7 @@ export async function moveCursor(
 export const ScannedBlock = z.object({ number: z.bigint(), hash: z.templateLiteral(['0x', z.string()]) })
 export type ScannedBlock = z.output<typeof ScannedBlock>
 
-/** The blocks that are remembered, from the newest down, below the given one. */
+/** The remembered blocks below the given one, newest first. */
 export function listScannedBlocks(
   db: Queryable,
   network: NetworkName,
@@ -115,7 +115,7 @@ export function findScannedBlockAbove(
   )
 }
 
-/** Remembers blocks, and forgets those below the window. */
+/** Remembers blocks, and deletes those below the window. */
 export async function rememberBlocks(
   tx: Tx,
   network: NetworkName,

@@ -1,6 +1,6 @@
 import { defineErrors } from '../../../platform/errors.ts'
 
-/** What looking for a deposit by hand may end in. */
+/** Errors of a manual deposit search. */
 export const fail = defineErrors({
   'transaction-not-found': {
     status: 422,

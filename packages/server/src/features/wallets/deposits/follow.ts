@@ -10,14 +10,14 @@ import { ConfirmedContradicted, LeadLost, storeScan } from './store-scan.ts'
 import { findOldestPending } from './transaction-store.ts'
 import type { Watched } from './watched.ts'
 
-/** What following a network needs; the lease says that it is ours to follow. */
+/** Dependencies of following a network; the lease proves the right to follow it. */
 export interface Following {
   readonly deps: Deps
   readonly network: Network
   readonly reads: BlockReads & ConfirmedReads
   readonly watched: Watched
   readonly lease: Lease
-  /** Aborted when following must end: the step under way is the last. */
+  /** Aborted when following must end: the current step is the last. */
   readonly stopped: AbortSignal
 }
 
@@ -31,8 +31,8 @@ interface Place {
 }
 
 /**
- * Answers a function that follows the network up to its head: reads what is new, goes back where the chain did, confirms what is final. Every
- * step commits on its own, and nothing but the pace is kept in between: it may be called again after any failure. Throws `LeadLost` when another
+ * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, and confirms final rows. Every
+ * step commits by itself, and only the pace is kept in memory: it may be called again after any failure. Throws `LeadLost` if another
  * process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
@@ -40,11 +40,11 @@ export function createFollower(following: Following): () => Promise<void> {
   return async () => {
     const { deps, network, reads, watched } = following
     const head = await reads.head()
-    // After the head: an address that was committed before any of these blocks is in the set when they are read.
+    // After the head is read: an address that was committed before any of these blocks is then in the set.
     await watched.refresh()
     const place = await settle(following, head)
     const lag = lagGauge(deps, network)
-    // Also before reading, so that one who cannot read is seen to fall behind.
+    // Set before reading too, so that the metric shows a process that cannot read.
     lag.set(Number(head.number - place.scanned))
     const reached = await read(following, place, head, pace)
     lag.set(Number(head.number - reached))
@@ -52,18 +52,18 @@ export function createFollower(following: Following): () => Promise<void> {
   }
 }
 
-/** Confirms what is pending in blocks that were read and that are deep enough. The nodes are asked only where something is pending. */
+/** Confirms pending rows in blocks that were read and are deep enough. Nodes are queried only if rows are pending. */
 async function confirm({ deps, network, reads, lease }: Following, reached: bigint): Promise<void> {
   const oldestPending = await findOldestPending(deps.db, network.name)
   if (oldestPending === undefined) return
   const final = await reads.finalBlock()
   if (final === undefined)
-    deps.log.warn({ network: network.name }, 'too few nodes agree on a block by which deposits count; deposits wait')
+    deps.log.warn({ network: network.name }, 'too few nodes agree on a block at the confirmation depth; deposits wait')
   else if (final >= oldestPending)
     await confirmUpTo({ ...deps, reads }, lease, network, final < reached ? final : reached)
 }
 
-/** Where reading goes on: on a network that was never read, a window before its head; after a reorganisation, where the chains part. */
+/** Where reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork. */
 async function settle(following: Following, head: BlockHeader): Promise<Place> {
   const { deps, network, reads, lease } = following
   const place = await placeOf(following)
@@ -75,7 +75,7 @@ async function settle(following: Following, head: BlockHeader): Promise<Place> {
   }
   if (head.number > place.scanned) return place
   const known = await listScannedBlocks(deps.db, network.name, { below: head.number + 1n, limit: 1 })
-  // A node that is behind tells blocks that are known, or is so far behind that nothing can be said of it.
+  // A node that is behind returns known blocks, or is too far behind to compare.
   if (known[0]?.number !== head.number || known[0].hash === head.hash) return place
   await rewind({ ...deps, reads }, lease, network)
   return (await placeOf(following)) ?? place
@@ -88,7 +88,7 @@ async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {
   return scanned === null || checked === null ? undefined : { scanned, checked }
 }
 
-/** Reads up to the head, then what was read a while ago for the second time. Answers up to where it was read. */
+/** Reads up to the head, then reads older blocks for the second time. Returns the last block read. */
 async function read(following: Following, from: Place, head: BlockHeader, pace: PaceKeeper): Promise<bigint> {
   const { network, stopped } = following
   let place: Place = from
@@ -98,7 +98,7 @@ async function read(following: Following, from: Place, head: BlockHeader, pace: 
     try {
       const reached = await readRange(following, place, head, range)
       pace.now = faster(pace.now)
-      // The chain went another way: the next look begins with its new head.
+      // The chain was reorganized: the next run begins with its new head.
       if (reached === 'rewound') return ((await placeOf(following)) ?? place).scanned
       place = reached
     } catch (error) {
@@ -145,14 +145,11 @@ async function readRange(
     settleContradiction(following, error),
   )
   if (range.isSecond && fresh > 0)
-    deps.log.warn(
-      { network: network.name, fresh },
-      'a node had left out logs of a block; the second reading found them',
-    )
+    deps.log.warn({ network: network.name, fresh }, 'a node had omitted logs of a block; the second reading found them')
   return cursor
 }
 
-/** A majority decides about confirmed rows that the node contradicts; the range is read again, by then at another node where this one lied. */
+/** A majority decides about confirmed rows that a node contradicts; the range is then read again, at another node if this one lied. */
 async function settleContradiction({ deps, reads, network, lease }: Following, error: unknown): Promise<never> {
   if (!(error instanceof ConfirmedContradicted)) throw error
   const withdrawn = await withdrawDenied({ ...deps, reads }, lease, error.rows)

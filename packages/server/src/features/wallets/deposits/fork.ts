@@ -10,17 +10,17 @@ import {
   moveCursor,
   type ScannedBlock,
 } from './cursor-store.ts'
-import { holdCursor, withdraw } from './store-scan.ts'
+import { requireCursor, withdraw } from './store-scan.ts'
 import { hasConfirmedAbove, lockRowsAbove } from './transaction-store.ts'
 
-/** Headers in one request on the way back. */
+/** Headers per request while rewinding. */
 const stepMost = 32
 
 interface ForkDeps extends Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'screening'> {
   readonly reads: Pick<BlockReads, 'headers'> & Pick<ConfirmedReads, 'finalBlock' | 'isReplaced'>
 }
 
-/** Whether one of these headers contradicts a block that was read before, or does not follow it. */
+/** Whether one of these headers contradicts a block that was read before, or does not extend it. */
 export function contradicts(headers: readonly BlockHeader[], known: readonly ScannedBlock[]): boolean {
   const hashes = new Map(known.map(({ number, hash }) => [number, hash]))
   return headers.some(({ number, hash, parentHash }) => {
@@ -30,15 +30,15 @@ export function contradicts(headers: readonly BlockHeader[], known: readonly Sca
 }
 
 /**
- * Goes back to the last block that the chain still has: what was seen above it is withdrawn, and the blocks above are read anew. Where the node
- * has every block that is remembered, it contradicts itself, and the problem `chain-unavailable` is thrown; so it is where final blocks or confirmed
- * rows would go and no majority says that they are gone.
+ * Rewinds to the last block that the chain still has: rows above it are withdrawn, and the blocks above are read again. If the node has
+ * every remembered block, it contradicts itself, and `chain-unavailable` is thrown; likewise if final blocks or confirmed rows would be
+ * removed and no majority confirms that they are gone.
  */
 export async function rewind(deps: ForkDeps, lease: Lease, network: Network): Promise<void> {
   const ancestor = await findAncestor(deps, network)
-  await refuseAlone(deps, network, ancestor)
+  await requireMajority(deps, network, ancestor)
   await deps.db.tx(async (tx) => {
-    const { scanned, checked } = await holdCursor(tx, lease)
+    const { scanned, checked } = await requireCursor(tx, lease)
     if (scanned === null || checked === null || scanned <= ancestor)
       throw fail('chain-unavailable', {}, new Error('the node contradicts itself, or another node'))
     const rows = await lockRowsAbove(tx, network.name, ancestor)
@@ -51,29 +51,29 @@ export async function rewind(deps: ForkDeps, lease: Lease, network: Network): Pr
       to: Number(scanned),
       transactions: rows.length,
     }
-    deps.log.warn(details, 'a reorganisation: blocks are read anew')
+    deps.log.warn(details, 'a reorganization: blocks are read again')
   })
 }
 
-/** What is final is taken back by a majority of the nodes alone. Throws while none says so. */
-async function refuseAlone({ db, log, reads }: ForkDeps, { name }: Network, ancestor: bigint): Promise<void> {
+/** Only a majority of the nodes can remove final blocks. Throws unless one confirms that they are gone. */
+async function requireMajority({ db, log, reads }: ForkDeps, { name }: Network, ancestor: bigint): Promise<void> {
   const [final, isConfirmed] = [await reads.finalBlock(), await hasConfirmedAbove(db, name, ancestor)]
   if (final !== undefined && final <= ancestor && !isConfirmed) return
   const lowest = await findScannedBlockAbove(db, name, ancestor)
   if (lowest === undefined || (await reads.isReplaced(lowest)) === 'yes') return
   const details = { network: name, block: Number(lowest.number) }
-  log.error(details, 'a node takes back a final block and no majority does; nothing is withdrawn')
-  throw fail('chain-unavailable', {}, new Error('no majority says that a final block is gone'))
+  log.error(details, 'a node removes a final block without a majority; nothing is withdrawn')
+  throw fail('chain-unavailable', {}, new Error('no majority confirms that a final block is gone'))
 }
 
-/** The newest block of those remembered that the node has too; below them all where it has none. */
+/** The newest remembered block that the node has too; below all of them if it has none. */
 async function findAncestor(deps: ForkDeps, network: Network): Promise<bigint> {
   let below = 9_223_372_036_854_775_807n
   for (;;) {
     const known = await listScannedBlocks(deps.db, network.name, { below, limit: stepMost })
     const oldest = known.at(-1)
     if (oldest === undefined) {
-      deps.log.error({ network: network.name }, 'a reorganisation reaches below every block that is remembered')
+      deps.log.error({ network: network.name }, 'a reorganization reaches below every remembered block')
       return below - 1n
     }
     const headers = await deps.reads.headers(known.map(({ number }) => number))

@@ -3,32 +3,32 @@ import type { BlockRange } from '../../../chain/block-port.ts'
 
 const spanFirst = 64
 const spanMost = 5_000
-/** Blocks of a range whose headers are all read: nodes limit the calls of a batch. */
+/** Most blocks in a range whose headers are all read: nodes limit the calls of a batch. */
 const headersMost = 100
 
-/** Answers at one span before more is tried again. */
+/** Successful requests at one span before a larger span is tried. */
 const calmMost = 64
 
-/** How many blocks are asked for at once: every node allows something else, and says so in words of its own, or not at all. */
+/** How many blocks one request reads. Every node has another limit, and reports it in its own way or not at all. */
 export interface Pace {
   readonly span: number
-  /** The last span that was answered, and the least that was not since. */
+  /** The last span that succeeded, and the smallest that failed since. */
   readonly good: number
   readonly bad: number
-  /** Answers since either changed. */
+  /** Successful requests since either changed. */
   readonly calm: number
 }
 
 const none = Number.POSITIVE_INFINITY
 export const firstPace: Pace = { span: spanFirst, good: spanFirst, bad: none, calm: 0 }
 
-/** After a failure, whatever it was: what was answered before, or else half. */
+/** After a failure of any kind: the last successful span, or else half. */
 export function slower({ span, good }: Pace): Pace {
   const next = good < span ? good : Math.max(1, span >> 1)
   return { span: next, good: next, bad: span, calm: 0 }
 }
 
-/** After an answer: more, closing in on what failed; once it is near, it stays there for a while. */
+/** After a success: a larger span, closer to the one that failed; near that one it stays for a while. */
 export function faster({ span, bad, calm }: Pace): Pace {
   const isNear = bad - span <= Math.max(1, span >> 4)
   if (!isNear)
@@ -37,26 +37,28 @@ export function faster({ span, bad, calm }: Pace): Pace {
   return { span: Math.min(spanMost, span + Math.max(1, span >> 3)), good: span, bad: none, calm: 0 }
 }
 
-/** Blocks whose hashes are remembered: a reorganisation that reaches deeper is not followed to its root. */
+/** Number of blocks whose hashes are remembered: a deeper reorganization is not followed to its fork. */
 export function windowOf({ blockTimeMs }: Pick<Network, 'blockTimeMs'>): bigint {
   const windowMs = 600_000
   return BigInt(Math.max(256, Math.ceil(windowMs / blockTimeMs)))
 }
 
-/** How far behind the head blocks are read for the second time, when a node that serves a block before its logs has them all. */
+/**
+ * Distance behind the head at which blocks are read for the second time, when a node that serves a block before its logs has all of them.
+ */
 export function checkLagOf({ blockTimeMs }: Pick<Network, 'blockTimeMs'>): bigint {
   const lagMs = 20_000
   return BigInt(Math.max(5, Math.ceil(lagMs / blockTimeMs)))
 }
 
-/** How often a network's head is asked for: twice a block, but neither more than twice a second nor less than every 3 seconds. */
+/** Poll interval of a network's head: half the block time, but at least half a second and at most 3 seconds. */
 export function pollMsOf({ blockTimeMs }: Pick<Network, 'blockTimeMs'>): number {
   return Math.min(3_000, Math.max(500, blockTimeMs / 2))
 }
 
 /**
- * The blocks to be read next, after `done` and up to `to`. Where a reorganisation may still come every header is read; what is older is read in
- * longer ranges.
+ * The next range of blocks to read, after `done` and up to `to`. Where a reorganization is still possible every header is read; older
+ * blocks are read in longer ranges.
  */
 export function nextRange(
   network: Network,

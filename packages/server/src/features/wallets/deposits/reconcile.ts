@@ -1,30 +1,29 @@
 import type { Booking } from './booking.ts'
 import type { KnownRow } from './transaction-store.ts'
 
-/** What storing these bookings comes to. */
+/** The changes that storing these bookings requires. */
 export interface Changes {
   readonly inserted: readonly Booking[]
-  /** Rows that stand at another place now: those that were withdrawn live again. */
+  /** Rows that are now at another position: withdrawn ones become valid again. */
   readonly moved: readonly { readonly row: KnownRow; readonly booking: Booking }[]
-  /** Rows whose log now says something else: they are withdrawn, and what it says is booked anew. */
-  readonly displaced: readonly KnownRow[]
+  /** Rows whose log has changed: they are withdrawn, and the new content is booked. */
+  readonly replaced: readonly KnownRow[]
 }
 
 /**
- * Compares what the chain says now of some transactions with every row of theirs. A transaction that comes into another block keeps its rows,
- * also when its logs have other numbers there: among equal transfers of one transaction the order decides, and it does not matter which is
- * which.
+ * Compares the chain's current logs of some transactions with all of their rows. A transaction that moves to another block keeps its rows,
+ * even if its logs have other indices there: equal transfers of one transaction are matched in order, since they are interchangeable.
  */
 export function reconcile(bookings: readonly Booking[], rows: readonly KnownRow[]): Changes {
   const free = new Set(rows)
   const inserted: Booking[] = []
   const moved: { row: KnownRow; booking: Booking }[] = []
-  const displaced: KnownRow[] = []
+  const replaced: KnownRow[] = []
   const open: Booking[] = []
   for (const booking of bookings) {
     const row = rows.find((known) => free.has(known) && known.status !== 'withdrawn' && isAt(known, booking))
-    if (row === undefined || !saysTheSame(row, booking)) {
-      if (row !== undefined) displaced.push(row)
+    if (row === undefined || !isSameMovement(row, booking)) {
+      if (row !== undefined) replaced.push(row)
       if (row !== undefined) free.delete(row)
       open.push(booking)
       continue
@@ -36,12 +35,12 @@ export function reconcile(bookings: readonly Booking[], rows: readonly KnownRow[
     .filter(({ status }) => status === 'withdrawn')
     .sort((left, right) => left.logIndex - right.logIndex)
   for (const booking of [...open].sort((left, right) => left.logIndex - right.logIndex)) {
-    const row = withdrawn.find((known) => free.has(known) && saysTheSame(known, booking))
+    const row = withdrawn.find((known) => free.has(known) && isSameMovement(known, booking))
     if (row === undefined) inserted.push(booking)
     else moved.push({ row, booking })
     if (row !== undefined) free.delete(row)
   }
-  return { inserted, moved, displaced }
+  return { inserted, moved, replaced }
 }
 
 function isAt(row: KnownRow, booking: Booking): boolean {
@@ -53,8 +52,8 @@ function isAt(row: KnownRow, booking: Booking): boolean {
   )
 }
 
-/** The same movement for the same wallet, wherever its log stands. */
-function saysTheSame(row: KnownRow, booking: Booking): boolean {
+/** Whether both are the same movement for the same wallet, at any log position. */
+function isSameMovement(row: KnownRow, booking: Booking): boolean {
   return (
     row.txHash === booking.txHash &&
     row.walletId === booking.walletId &&

@@ -11,12 +11,12 @@ import { listTransactionsOf } from './transaction-store.ts'
 import { shownTransaction } from './transactions.ts'
 
 /**
- * Looks at one transaction and books what it moves to and from the caller's wallets, as the watcher would; also what came before a wallet was
- * watched. It waits for finality like any other, and then deposit.success tells of it, once. Asking again changes nothing.
+ * Books the movements of one transaction to and from the caller's wallets, as the watcher would, including those from before a wallet was
+ * watched. Deposits wait for finality like any other, and deposit.success reports each once. Idempotent.
  */
 export async function rescan(ctx: Ctx, { chain, txHash }: RescanRequest): Promise<RescanResult> {
   const network = networkFor(chain, ctx.tenant.environment)
-  const { receipt, header } = await look(ctx, network, txHash)
+  const { receipt, header } = await readTransaction(ctx, network, txHash)
   return ctx.db.tx(async (tx) => {
     await lockNetwork(tx, network.name)
     await book(ctx, tx, network, {
@@ -34,7 +34,7 @@ export async function rescan(ctx: Ctx, { chain, txHash }: RescanRequest): Promis
   })
 }
 
-/** The answer to a repeat with the same Idempotency-Key: what is known of the transaction now. */
+/** Response to a repeat with the same Idempotency-Key: the current rows of the transaction. */
 export async function rescanned(ctx: Ctx, resourceId: string): Promise<RescanResult> {
   const [name = '', txHash = ''] = resourceId.split('/')
   const network = networkByName(name)
@@ -43,8 +43,8 @@ export async function rescanned(ctx: Ctx, resourceId: string): Promise<RescanRes
   return { transactions: rows.map(shownTransaction) }
 }
 
-/** The transaction's receipt and its block; a block that the watcher knows otherwise is one node's word against another's. */
-async function look(
+/** The transaction's receipt and its block. A block that differs from the watcher's is refused, since one of two nodes is wrong. */
+async function readTransaction(
   ctx: Ctx,
   network: Network,
   txHash: RescanRequest['txHash'],

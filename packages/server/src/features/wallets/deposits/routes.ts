@@ -20,10 +20,11 @@ const listing = { query: TransactionQuery, output: WalletTransaction, list: true
 export const depositOperations: readonly Operation[] = [
   operation({
     id: 'wallets.byo.transactions',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/byo-wallets/{id}/transactions',
-    summary: 'List what moved at a wallet that you hold, newest first.',
+    summary: 'List the transactions of a wallet that you own, newest first.',
     params: ByoWalletParams,
     ...listing,
     errors: { 'wallet-not-found': failWallet.table['wallet-not-found'], ...chainNotAvailable },
@@ -34,10 +35,11 @@ export const depositOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.transactions',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/transactions',
-    summary: 'List what moved at a managed wallet, newest first.',
+    summary: 'List the transactions of a managed wallet, newest first.',
     params: MasterWalletParams,
     ...listing,
     errors: { 'wallet-not-found': failWallet.table['wallet-not-found'], ...chainNotAvailable },
@@ -48,10 +50,11 @@ export const depositOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.children.transactions',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions',
-    summary: 'List what moved at a child address, newest first.',
+    summary: 'List the transactions of a child address, newest first.',
     params: ChildAddressParams,
     ...listing,
     errors: { 'child-address-not-found': failWallet.table['child-address-not-found'], ...chainNotAvailable },
@@ -62,6 +65,7 @@ export const depositOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.deposits.rescan',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/deposits/rescan',
     summary: 'Look for a deposit in one transaction.',

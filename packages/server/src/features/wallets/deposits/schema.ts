@@ -7,17 +7,17 @@ import { AmlStatus } from '../schema.ts'
 import { transactionKinds } from './booking.ts'
 import { transactionStatuses } from './transaction-store.ts'
 
-/** One wallet's side of a transfer that the watcher saw. */
+/** One wallet's side of a transfer that the watcher found. */
 export const WalletTransaction = z.strictObject({
   id: id('wtx'),
   walletId: z.string(),
   direction: z.enum(['in', 'out']),
   kind: z.enum(transactionKinds).meta({
     description:
-      'transfer: ordinary; of these alone, coming in, deposit.success tells. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not made for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.',
+      'transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.',
   }),
   status: z.enum(transactionStatuses).meta({
-    description: 'withdrawn: a reorganisation took its block; it comes back under the same id if the transaction does.',
+    description: 'withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.',
   }),
   chain: ChainName,
   tokenSymbol: z.string(),
@@ -28,7 +28,9 @@ export const WalletTransaction = z.strictObject({
   txHash: z.string(),
   logIndex: z.int(),
   blockNumber: z.int(),
-  amlStatus: AmlStatus.nullable().meta({ description: 'What screening said of the sender; null for what went out.' }),
+  amlStatus: AmlStatus.nullable().meta({
+    description: 'Screening status of the sender; null for outgoing transactions.',
+  }),
   frozenAmount: z.string().meta({ description: 'How much of the amount screening froze.' }),
   createdAt: Instant,
   confirmedAt: Instant.nullable(),

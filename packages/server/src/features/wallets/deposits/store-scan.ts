@@ -23,7 +23,7 @@ import { listWatchesAt } from './watch-store.ts'
 
 export type ScanDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'screening'>
 
-/** Another process leads the network: nothing was written, and nothing more is to be done. */
+/** Another process leads the network: nothing was written, and the work must stop. */
 export class LeadLost extends Error {
   constructor() {
     super('another process follows this network')
@@ -31,7 +31,7 @@ export class LeadLost extends Error {
   }
 }
 
-/** A node contradicts rows that a majority had confirmed: nothing was written. Whether they are gone, a majority says. */
+/** A node contradicts rows that a majority had confirmed: nothing was written. A majority must decide whether they are gone. */
 export class ConfirmedContradicted extends Error {
   readonly rows: readonly TransactionRow[]
 
@@ -47,27 +47,28 @@ function refuseConfirmed(rows: readonly TransactionRow[]): void {
   if (confirmed.length > 0) throw new ConfirmedContradicted(confirmed)
 }
 
-/** What was read of a range of blocks, and how far the network is then read. */
+/** Data from a range of blocks, and the cursor after it. */
 export interface Scan {
   readonly headers: readonly BlockHeader[]
   readonly transfers: readonly TokenTransfer[]
   readonly cursor: { readonly scanned: bigint; readonly checked: bigint }
 }
 
-/** The cursor, while this process leads. */
-export async function holdCursor(tx: Tx, lease: Lease): Promise<Cursor> {
+/** Locks the cursor and returns it. Throws `LeadLost` if another process leads. */
+export async function requireCursor(tx: Tx, lease: Lease): Promise<Cursor> {
   const cursor = await lockCursor(tx, lease)
   if (cursor === undefined) throw new LeadLost()
   return cursor
 }
 
 /**
- * Stores what a range of blocks holds and moves the cursor, in one transaction: after a crash the range is either there or read again, and
- * reading it again changes nothing. Returns how many rows were new. Throws `ConfirmedContradicted` where it would change a confirmed row.
+ * Stores the transfers of a range of blocks and moves the cursor, in one transaction. After a crash the range is either stored or read
+ * again, and reading it again changes nothing. Returns the number of new rows. Throws `ConfirmedContradicted` if it would change a
+ * confirmed row.
  */
 export function storeScan(deps: ScanDeps, lease: Lease, network: Network, scan: Scan): Promise<number> {
   return deps.db.tx(async (tx) => {
-    await holdCursor(tx, lease)
+    await requireCursor(tx, lease)
     const elsewhere = await lockRowsElsewhere(tx, network.name, scan.headers)
     refuseConfirmed(elsewhere)
     await withdraw(deps, tx, elsewhere)
@@ -86,7 +87,7 @@ export interface Finding {
   readonly organisationId?: string
 }
 
-/** Books transfers for whoever watches their accounts. Booking the same again changes nothing. Throws as `storeScan` does. */
+/** Books transfers for all wallets that watch their accounts. Idempotent. Throws as `storeScan` does. */
 export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Finding): Promise<number> {
   if (finding.transfers.length === 0) return 0
   const accounts = [...new Set(finding.transfers.flatMap(({ from, to }): Address[] => [from, to]))]
@@ -106,18 +107,18 @@ export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Fi
 
 async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonly Booking[]): Promise<number> {
   const rows = await lockRowsOf(tx, network.name, [...new Set(bookings.map(({ txHash }) => txHash))])
-  const { inserted, moved, displaced } = reconcile(bookings, rows)
-  if (inserted.length + moved.length + displaced.length === 0) return 0
-  refuseConfirmed([...displaced, ...moved.map(({ row }) => row)])
-  await markAllWithdrawn(deps, tx, displaced)
-  // Out of the way first: two rows may change places.
+  const { inserted, moved, replaced } = reconcile(bookings, rows)
+  if (inserted.length + moved.length + replaced.length === 0) return 0
+  refuseConfirmed([...replaced, ...moved.map(({ row }) => row)])
+  await markAllWithdrawn(deps, tx, replaced)
+  // Withdrawn first, since two rows may swap positions.
   await markWithdrawn(
     tx,
     moved.map(({ row }) => row.id),
     deps.clock.now(),
   )
   for (const { row, booking } of moved) await markMoved(tx, row.id, booking)
-  // In the order of the chain, which ids drawn within a millisecond do not have by themselves.
+  // In chain order, which ids from the same millisecond do not have by themselves.
   const ids = inserted.map(() => newId('wtx', deps)).sort()
   const inOrder = [...inserted].sort(
     (left, right) => Number(left.blockNumber - right.blockNumber) || left.logIndex - right.logIndex,
@@ -127,10 +128,10 @@ async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonl
     return id === undefined ? [] : [{ id, booking, aml: amlOf(deps, booking) }]
   })
   await insertBookings(tx, network.name, fresh, deps.clock.now())
-  // Also the other side of what is new, which may have been booked before: its taint moves with it.
+  // Includes the other side of new rows, which may have been booked before: its taint moves too.
   const changed = new Set([...inserted, ...moved.map(({ booking }) => booking)].map(({ txHash }) => txHash))
   const booked = bookings.filter(({ txHash }) => changed.has(txHash))
-  const left = [...displaced, ...moved.map(({ row }) => row)]
+  const left = [...replaced, ...moved.map(({ row }) => row)]
   await followTaint(tx, [...booked.map((booking) => changeOf(network.name, booking)), ...left.map(changeAt)])
   return inserted.length
 }
@@ -144,8 +145,8 @@ function changeAt({ walletId, network, token, blockNumber, organisationId, envir
 }
 
 /**
- * What is known of a sender when the row is booked, from memory: a listed sender's money is frozen in the transaction that books it. Money
- * between wallets of one organisation was judged where it came in.
+ * Screening status of a sender at booking time, from memory: a listed sender's money is frozen in the transaction that books it. Money
+ * between wallets of one organisation was screened when it came in.
  */
 function amlOf({ screening }: ScanDeps, { direction, kind, from, tenant }: Booking): BookedAml {
   if (direction === 'out') return { status: 'pending', isOnHold: false, isScreened: true }
@@ -154,13 +155,13 @@ function amlOf({ screening }: ScanDeps, { direction, kind, from, tenant }: Booki
   return { status: screened.result, isOnHold: isOnHold(screened), isScreened: true }
 }
 
-/** Withdraws rows, and follows what that changes for flagged money. */
+/** Withdraws rows, and traces flagged money again. */
 export async function withdraw(deps: ScanDeps, tx: Tx, rows: readonly TransactionRow[]): Promise<void> {
   await markAllWithdrawn(deps, tx, rows)
   await followTaint(tx, rows.map(changeAt))
 }
 
-/** One that was reported as confirmed is an incident: the event is not taken back. */
+/** A withdrawn row that was reported as confirmed is an incident: its event is not revoked. */
 async function markAllWithdrawn(deps: ScanDeps, tx: Tx, rows: readonly TransactionRow[]): Promise<void> {
   await markWithdrawn(
     tx,

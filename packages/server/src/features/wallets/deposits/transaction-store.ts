@@ -38,14 +38,14 @@ export const TransactionRow = z.object({
   confirmedAt: z.date().nullable(),
 })
 export type TransactionRow = z.output<typeof TransactionRow>
-/** A row as far as it is compared with what the chain says. */
+/** A row with the columns that are compared with the chain. */
 export type KnownRow = TransactionRow
 
 const columns = sql`id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token, token_symbol,
   decimals, raw_amount, from_address as from, to_address as to, block_number, block_hash, aml_status, frozen_raw_amount, event_id, created_at,
   confirmed_at`
 
-/** Every row of these transactions, whoever's and also withdrawn ones, held until the transaction ends. */
+/** All rows of these transactions, of any tenant and including withdrawn ones, locked until the transaction ends. */
 export function lockRowsOf(tx: Tx, network: NetworkName, txHashes: readonly string[]): Promise<TransactionRow[]> {
   return tx.many(
     TransactionRow,
@@ -54,7 +54,7 @@ export function lockRowsOf(tx: Tx, network: NetworkName, txHashes: readonly stri
   )
 }
 
-/** What booking knows of the sender of a row, whether the row is on hold, and whether screening looks at it. */
+/** Screening status of a row's sender at booking time, whether the row is on hold, and whether it is due for screening. */
 export interface BookedAml {
   readonly status: 'pending' | 'clear' | 'flagged'
   readonly isOnHold: boolean
@@ -104,7 +104,7 @@ export async function insertBookings(
       aml_status text, on_hold boolean, aml_due_at text)`)
 }
 
-/** Gives a row its new place on the chain. It waits for finality again; what was told of it stays told. */
+/** Sets a row's new position on the chain. It waits for finality again; an event that was sent stays valid. */
 export async function markMoved(tx: Tx, rowId: Id<'wtx'>, booking: Booking): Promise<void> {
   await tx.run(sql`
     update wallet_transactions set status = 'pending', withdrawn_at = null, log_index = ${booking.logIndex},
@@ -119,7 +119,7 @@ export async function markWithdrawn(tx: Tx, rowIds: readonly Id<'wtx'>[], withdr
     )
 }
 
-/** The rows above a block of which nothing is left. */
+/** The rows above a block that are not withdrawn. */
 export function lockRowsAbove(tx: Tx, network: NetworkName, ancestor: bigint): Promise<TransactionRow[]> {
   return tx.many(
     TransactionRow,
@@ -141,7 +141,7 @@ export async function hasConfirmedAbove(db: Queryable, network: NetworkName, anc
   return row.isThere
 }
 
-/** The rows in a range of blocks that stand in another block than the chain has there. */
+/** The rows in a range of blocks whose block is not the chain's. */
 export function lockRowsElsewhere(
   tx: Tx,
   network: NetworkName,
@@ -178,7 +178,7 @@ export function listPending(
   )
 }
 
-/** Those of the rows that are as they were read, each in the block in which it was seen; locked until the transaction ends. */
+/** Those rows that have not changed since they were read, each in the same block; locked until the transaction ends. */
 export function lockAsRead(tx: Tx, rows: readonly TransactionRow[]): Promise<TransactionRow[]> {
   const ids = rows.map((row) => row.id)
   const statuses = rows.map((row) => row.status)
@@ -192,8 +192,8 @@ export function lockAsRead(tx: Tx, rows: readonly TransactionRow[]): Promise<Tra
 }
 
 /**
- * Those of these rows, between managed wallets of one tenant, that are deposits: in a token for which the wallet was made, and no sweep, which
- * the tenant ordered for its own books.
+ * Those rows, between managed wallets of one tenant, that are deposits: in a token of the wallet, and not from a sweep, which the tenant
+ * requested itself.
  */
 export async function listOwnDeposits(tx: Tx, rows: readonly TransactionRow[]): Promise<ReadonlySet<string>> {
   if (rows.length === 0) return new Set()
@@ -210,7 +210,7 @@ export async function listOwnDeposits(tx: Tx, rows: readonly TransactionRow[]): 
   return new Set(found.map((row) => row.id))
 }
 
-/** Rows that reached finality; with the event that tells of it where this is the first time for a deposit. */
+/** Marks rows as confirmed; with the id of the event if this is a deposit's first confirmation. */
 export async function markConfirmed(
   tx: Tx,
   rows: readonly { readonly id: Id<'wtx'>; readonly eventId: Id<'evt'> | undefined }[],
@@ -234,15 +234,15 @@ export interface TransactionFilter {
 export function listTransactions(
   db: Queryable,
   tenant: Tenant,
-  asked: { readonly walletId: string; readonly filter: TransactionFilter },
+  requested: { readonly walletId: string; readonly filter: TransactionFilter },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<TransactionRow[]> {
-  const { direction, network, token } = asked.filter
+  const { direction, network, token } = requested.filter
   return db.many(
     TransactionRow,
     sql`
     select ${columns} from wallet_transactions
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${asked.walletId}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${requested.walletId}
       and (${direction ?? null}::text is null or direction = ${direction ?? null})
       and (${network ?? null}::text is null or network = ${network ?? null})
       and (${token ?? null}::text is null or token_symbol = ${token ?? null})
@@ -251,7 +251,7 @@ export function listTransactions(
   )
 }
 
-/** The tenant's rows of one transaction that stand. */
+/** The tenant's rows of one transaction that are not withdrawn. */
 export function listTransactionsOf(
   db: Queryable,
   tenant: Tenant,

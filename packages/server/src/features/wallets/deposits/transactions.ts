@@ -6,7 +6,7 @@ import { networkFor } from '../../chains/index.ts'
 import type { TransactionQuery, WalletTransaction } from './schema.ts'
 import { listTransactions, type TransactionRow } from './transaction-store.ts'
 
-/** What moved at a wallet, newest first. Whether the wallet is the caller's is for the caller to have asked. */
+/** A page of the transactions of a wallet, newest first. The caller must have checked that the wallet belongs to the tenant. */
 export async function pageOfTransactions(
   ctx: Ctx,
   walletId: string,
@@ -14,8 +14,8 @@ export async function pageOfTransactions(
 ): Promise<Page<WalletTransaction>> {
   const { direction, token, chain, limit } = query
   const network = chain && networkFor(chain, ctx.tenant.environment).name
-  const asked = { walletId, filter: { direction, token, network } }
-  const rows = await listTransactions(ctx.db, ctx.tenant, asked, { limit, after: openCursor(query.cursor) })
+  const requested = { walletId, filter: { direction, token, network } }
+  const rows = await listTransactions(ctx.db, ctx.tenant, requested, { limit, after: openCursor(query.cursor) })
   const page = pageOf(rows, limit, (row) => row.id)
   return { items: page.items.map(shownTransaction), next: page.next }
 }

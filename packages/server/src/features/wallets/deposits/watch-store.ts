@@ -4,19 +4,19 @@ import type { Environment, Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 
-/** An address to be watched for a wallet, and what the wallet was made for. */
+/** An address to watch for a wallet, with the wallet's networks and tokens. */
 export interface Watch {
   readonly walletId: string
   readonly address: Address
-  /** The name that the owner gave. */
+  /** The chain name that the owner sent. */
   readonly chain: Chain
-  /** The network's own name, which that name means in the wallet's environment. */
+  /** The network that this name means in the wallet's environment. */
   readonly network: string
   /** Symbols. */
   readonly supportedTokens: readonly string[]
 }
 
-/** Writes watches in one statement. One that is there already is left as it is. */
+/** Inserts watches in one statement. Existing ones are not changed. */
 export async function insertWatches(tx: Tx, tenant: Tenant, watches: readonly Watch[], since: Date): Promise<void> {
   const walletIds = watches.map(({ walletId }) => walletId)
   const chains = watches.map(({ chain }) => chain)
@@ -31,7 +31,7 @@ export async function insertWatches(tx: Tx, tenant: Tenant, watches: readonly Wa
     on conflict (wallet_id, network) do nothing`)
 }
 
-/** When watching ends; `block` is the newest one of the wallet's own network by then, where it is known. */
+/** When watching ends; `block` is the newest one of the wallet's own network at that time, if known. */
 export interface WatchEnd {
   readonly at: Date
   readonly block: bigint | undefined
@@ -44,7 +44,7 @@ export async function endWatches(tx: Tx, tenant: Tenant, walletId: string, until
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId} and until is null`)
 }
 
-/** How many watches there are, also such as ended. */
+/** Number of watches, including ended ones. */
 export async function countWatches(db: Queryable, environment: Environment): Promise<number> {
   const row = await db.one(
     z.object({ count: z.bigint() }),
@@ -59,13 +59,13 @@ const PackedPage = z.object({
   network: z.string().nullable(),
 })
 
-/** Where a page of addresses begins: after this watch, in the order of the primary key. */
+/** Start of a page of addresses: after this watch, in the order of the primary key. */
 export interface WatchKey {
   readonly walletId: string
   readonly network: string
 }
 
-/** Addresses, 20 bytes each, one after another, and where the next page begins; of all watches, also those that ended. */
+/** Addresses, packed at 20 bytes each, and the start of the next page; of all watches, including ended ones. */
 export async function packAddresses(
   db: Queryable,
   environment: Environment,
@@ -89,7 +89,7 @@ export async function packAddresses(
   }
 }
 
-/** The oldest transaction that may still commit: what it and later ones write is to be read again. */
+/** The oldest transaction that may still commit: the writes of it and of later ones must be read again. */
 export async function readHorizon(db: Queryable): Promise<bigint> {
   const row = await db.one(
     z.object({ horizon: z.bigint() }),
@@ -99,8 +99,8 @@ export async function readHorizon(db: Queryable): Promise<bigint> {
 }
 
 /**
- * Addresses that were written by the transactions from `horizon` on, as far as they have committed, and the next horizon. Rows whose writer is
- * not of this cluster's numbering (a restored dump) are left out: they were there at the first read.
+ * Addresses written by committed transactions from `horizon` on, and the next horizon. Rows from a restored dump, whose transaction ids are
+ * of another cluster, are excluded: the first read returned them.
  */
 export async function packAddressesSince(
   db: Queryable,
@@ -132,7 +132,7 @@ export const WatchRow = z.object({
 })
 export type WatchRow = z.output<typeof WatchRow>
 
-/** Every watch of the addresses, whoever's, also those that ended. */
+/** All watches of the addresses, of any tenant and including ended ones. */
 export function listWatchesAt(
   db: Queryable,
   environment: Environment,

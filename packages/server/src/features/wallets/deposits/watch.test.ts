@@ -53,7 +53,7 @@ test('a refused registration leaves nothing watched', async () => {
   expect(rows).toHaveLength(1)
 })
 
-test('a thousand addresses are watched in one statement, and asking again changes nothing', async () => {
+test('a thousand addresses are watched in one statement, and repeating the call changes nothing', async () => {
   const { deps } = world.server
   const org = await world.organisation()
   const ctx = { ...deps, tenant: { organisationId: org.id, environment: 'live' as const } }

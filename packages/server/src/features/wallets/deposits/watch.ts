@@ -4,26 +4,26 @@ import { endWatches, insertWatches, type Watch } from './watch-store.ts'
 
 type WatchCtx = Pick<Ctx, 'clock'> & { readonly tenant: Tenant }
 
-/** Addresses of one call: what a caller may ask for at once. */
+/** Most addresses of one call: as many as a caller may request at once. */
 const watchesMax = 1_000
 
 /**
- * Has the address watched on every network of the wallet's environment, from the caller's commit on: a transfer in a block that comes after
- * it is seen. To be called in the transaction that makes the wallet; calling again changes nothing.
+ * Watches the address on every network of the wallet's environment, from the caller's commit on: transfers in later blocks are found. Call
+ * it in the transaction that creates the wallet. Idempotent.
  */
 export function watchAddress(ctx: WatchCtx, tx: Tx, watch: Watch): Promise<void> {
   return watchAddresses(ctx, tx, [watch])
 }
 
-/** The same for up to 1,000 addresses in one statement. */
+/** As `watchAddress`, for up to 1,000 addresses in one statement. */
 export async function watchAddresses(ctx: WatchCtx, tx: Tx, watches: readonly Watch[]): Promise<void> {
   if (watches.length > watchesMax) throw new Error(`at most ${watchesMax} addresses are watched at once`)
   if (watches.length > 0) await insertWatches(tx, ctx.tenant, watches, ctx.clock.now())
 }
 
 /**
- * Stops watching for the wallet: transfers in blocks above this one of its network are not its own any more. What was seen until then goes its
- * way.
+ * Stops watching for the wallet: transfers in blocks above this one of its network do not belong to it. Transfers that were already found
+ * are processed as usual.
  */
 export function unwatchAddress(
   ctx: WatchCtx,

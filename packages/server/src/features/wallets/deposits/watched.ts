@@ -5,17 +5,17 @@ import { countWatches, packAddresses, packAddressesSince, readHorizon, type Watc
 const pageMost = 50_000
 
 /**
- * The watched addresses of one environment in memory, for all of its networks. It only says which logs are worth a look: whose address it is, and
- * whether it is still watched, the database is asked for in the transaction that stores what was found.
+ * The watched addresses of one environment in memory, for all of its networks. It only selects logs to process: the transaction that stores
+ * them reads from the database whose address it is, and whether it is still watched.
  */
 export interface Watched {
-  /** Takes in every address that was committed before the call. */
+  /** Loads every address that was committed before the call. */
   refresh(): Promise<void>
   hasTopic(topic: string): boolean
   readonly size: number
 }
 
-/** Nothing is read before the first `refresh`, which reads all; the following ones read what was written since. */
+/** Reads nothing before the first `refresh`, which reads all addresses; later ones read the new addresses. */
 export function createWatched(deps: Pick<Deps, 'db' | 'random'>, environment: Environment): Watched {
   const seed = Buffer.from(deps.random.bytes(4)).readUInt32BE()
   let set = new AddressSet(seed)
@@ -24,7 +24,7 @@ export function createWatched(deps: Pick<Deps, 'db' | 'random'>, environment: En
 
   const readAll = async (): Promise<void> => {
     const from = await readHorizon(deps.db)
-    // Made as large as it will be: one that grows leaves its smaller selves behind.
+    // Allocated at full size: growing leaves the smaller arrays to the garbage collector.
     set = new AddressSet(seed, await countWatches(deps.db, environment))
     let after: WatchKey | undefined = { walletId: '', network: '' }
     while (after !== undefined) {
@@ -44,7 +44,7 @@ export function createWatched(deps: Pick<Deps, 'db' | 'random'>, environment: En
   }
   return {
     refresh() {
-      // One at a time, each begun after it was asked for: one that is under way may have missed a commit.
+      // One at a time, each started after its request: one that is already running may have missed a commit.
       const mine = turn.then(() => (horizon === undefined ? readAll() : readNew(horizon)))
       turn = mine.catch(() => undefined)
       return mine

@@ -9,14 +9,14 @@ import { LeadLost } from './store-scan.ts'
 import { createWatched, type Watched } from './watched.ts'
 
 export interface WatcherOptions {
-  /** How long a leader that is not heard of keeps its networks. */
+  /** How long a leader that does not renew keeps its networks. */
   readonly leaseMs: number
-  /** Longest pause between two looks at a network's head; the network's own where it is shorter. */
+  /** Longest interval between two polls of a network's head; the network's own interval if that is shorter. */
   readonly pollMsMax: number
 }
 
 export interface DepositWatcher {
-  /** Lets the step under way finish and gives the networks back. */
+  /** Finishes the current step and releases the networks. */
   stop(): Promise<void>
 }
 
@@ -24,8 +24,8 @@ const optionsDefault: WatcherOptions = { leaseMs: 6_000, pollMsMax: 3_000 }
 const failurePauseMsMax = 15_000
 
 /**
- * Follows every configured network whose environment the deployment serves: transfers to and from watched addresses are booked, and deposits told
- * of when they are final. Of any number of processes one follows each network, under a lease; when it dies another takes over within seconds.
+ * Follows every configured network whose environment the deployment serves: transfers to and from watched addresses are booked, and final
+ * deposits are reported. Of any number of processes one follows each network, under a lease; if it dies another takes over within seconds.
  */
 export function startDepositWatcher(deps: Deps, options: Partial<WatcherOptions> = {}): DepositWatcher {
   const stopping = new AbortController()
@@ -54,7 +54,7 @@ interface Watcher extends WatcherOptions {
   readonly stopping: AbortSignal
 }
 
-/** Asks for the lead of a network for as long as the process runs, and follows the network while it has it. */
+/** Tries to take the lease of a network for as long as the process runs, and follows the network while it has it. */
 async function attend(watcher: Watcher, network: Network, watched: Watched): Promise<void> {
   const { deps, stopping, leaseMs } = watcher
   while (!stopping.aborted) {
@@ -62,7 +62,7 @@ async function attend(watcher: Watcher, network: Network, watched: Watched): Pro
       const lease = await takeLease(deps.db, network.name, watcher)
       if (lease !== undefined) await lead(watcher, network, watched, lease)
     } catch (error) {
-      deps.log.warn({ err: error, network: network.name }, 'the lead of a network could not be asked for')
+      deps.log.warn({ err: error, network: network.name }, 'the lease of a network could not be requested')
     }
     await pause(leaseMs / 4, stopping)
   }
@@ -99,16 +99,16 @@ async function followOn(
     } catch (error) {
       if (error instanceof LeadLost) return
       failures += 1
-      deps.log.warn(
-        { err: error, network: network.name, failures },
-        'a network could not be followed; it is tried again',
-      )
+      deps.log.warn({ err: error, network: network.name, failures }, 'a network could not be followed; retrying')
     }
     await pause(Math.min(failurePauseMsMax, pollMs * 2 ** Math.max(0, Math.min(failures, 16) - 1)), stopped)
   }
 }
 
-/** Renews the lease until it is told to end or the lead is another's; a database that does not answer ends nothing: the fence is in the writes. */
+/**
+ * Renews the lease until it is stopped or another process has the lease. An unavailable database ends nothing, since every write checks the
+ * lease.
+ */
 async function keep({ deps, leaseMs }: Watcher, lease: Lease, stopped: AbortSignal): Promise<void> {
   while (!stopped.aborted) {
     await pause(leaseMs / 3, stopped)

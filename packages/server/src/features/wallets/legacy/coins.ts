@@ -9,10 +9,10 @@ export type LegacyCoin = z.output<typeof LegacyCoin>
 
 const chainOf = { USDC_E: 'tempo', USDC: 'ethereum', USDT: 'ethereum' } as const satisfies Record<LegacyCoin, Chain>
 
-/** Tempo's test network has no bridged USDC; its own dollar, which its faucet gives, stands for it. */
+/** Tempo's test network has no bridged USDC; its own dollar, from its faucet, is used instead. */
 const testToken: Partial<Record<LegacyCoin, string>> = { USDC_E: 'pathUSD' }
 
-/** Where a coin is, and the token that it is there. */
+/** The network of a coin, and its token there. */
 export interface CoinPlace {
   readonly coin: LegacyCoin
   readonly chain: Chain
@@ -31,7 +31,7 @@ export function coinsOf(environment: Environment): CoinPlace[] {
   })
 }
 
-/** Where the coin is, or 422 that says which there are. */
+/** The coin's network and token, or a 422 that lists the available coins. */
 export function placeOf(coin: LegacyCoin, environment: Environment): CoinPlace {
   const known = coinsOf(environment)
   const place = known.find((one) => one.coin === coin)

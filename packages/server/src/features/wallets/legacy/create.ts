@@ -10,20 +10,20 @@ import type { LegacyWallet, NewLegacyWallet } from './schema.ts'
 import { findLegacyWallet, type LegacyWalletRow } from './store.ts'
 
 /**
- * The tenant's legacy wallet: made where there is none, on the next account like any managed wallet, and answered with 200 where there
- * is one, whichever coin it was made for. It counts to no quota.
+ * Returns the tenant's legacy wallet. If there is none it is created on the next account, like any managed wallet; if there is one the
+ * status is 200, whichever coin it was created for. It does not count against a quota.
  */
 export async function provideLegacyWallet(ctx: Ctx, { coin }: NewLegacyWallet): Promise<LegacyWallet | Reply> {
   const place = placeOf(coin, ctx.tenant.environment)
-  const known = (await findLegacyWallet(ctx.db, ctx.tenant)) ?? (await makeUnlessThere(ctx, place))
+  const known = (await findLegacyWallet(ctx.db, ctx.tenant)) ?? (await createUnlessExists(ctx, place))
   if (known !== undefined) return new Reply(200, shownLegacyWallet(ctx, known, coin))
   const made = await findLegacyWallet(ctx.db, ctx.tenant)
-  if (made === undefined) throw new Error('a legacy wallet was made and is not there')
+  if (made === undefined) throw new Error('a legacy wallet was created but is not found')
   return shownLegacyWallet(ctx, made, coin)
 }
 
-/** Thrown to roll back when another request made the wallet meanwhile, so that no account is skipped. */
-class There extends Error {
+/** Thrown to roll back if another request created the wallet concurrently, so that no account is skipped. */
+class AlreadyExists extends Error {
   readonly wallet: LegacyWalletRow
 
   constructor(wallet: LegacyWalletRow) {
@@ -32,21 +32,21 @@ class There extends Error {
   }
 }
 
-/** Makes it; or answers the one that another request, of whatever process, has made in the same instant. */
-async function makeUnlessThere(ctx: Ctx, place: CoinPlace): Promise<LegacyWalletRow | undefined> {
+/** Creates it; or returns the one that another request, in any process, has just created. */
+async function createUnlessExists(ctx: Ctx, place: CoinPlace): Promise<LegacyWalletRow | undefined> {
   try {
     await onNextAccount(ctx, { insert: (tx, derived) => insertLegacy(ctx, tx, place, derived) })
     return undefined
   } catch (error) {
-    if (error instanceof There) return error.wallet
+    if (error instanceof AlreadyExists) return error.wallet
     throw error
   }
 }
 
-/** The account that the caller took holds off every other that would make one, until the transaction ends. */
+/** Inserts it. The account that the caller took blocks other requests that would create one, until the transaction ends. */
 async function insertLegacy(ctx: Ctx, tx: Tx, { coin, chain, network }: CoinPlace, derived: Derived): Promise<true> {
   const known = await findLegacyWallet(tx, ctx.tenant)
-  if (known !== undefined) throw new There(known)
+  if (known !== undefined) throw new AlreadyExists(known)
   const here = coinsOf(ctx.tenant.environment).filter((place) => place.network.name === network.name)
   const supportedTokens = here.map(({ token }) => token.symbol)
   const wallet = { ...walletOn(ctx, { chain, supportedTokens }, derived), legacyCoin: coin }
@@ -59,7 +59,7 @@ async function insertLegacy(ctx: Ctx, tx: Tx, { coin, chain, network }: CoinPlac
   return true
 }
 
-/** On the network of every coin, also of those that it was not asked for: the address is paid in any of them. */
+/** Watches on the network of every coin, since payments in any of them may arrive at the address. */
 function watchesOf(ctx: Ctx, { id: walletId, address }: Pick<LegacyWalletRow, 'id' | 'address'>) {
   const byNetwork = Map.groupBy(coinsOf(ctx.tenant.environment), ({ network }) => network.name)
   return [...byNetwork].map(([network, [first, ...others]]) => {
@@ -69,9 +69,9 @@ function watchesOf(ctx: Ctx, { id: walletId, address }: Pick<LegacyWalletRow, 'i
   })
 }
 
-/** For a repeat of the request that made it and whose answer was never stored. */
+/** For a repeat of the request that created it and whose response was never stored. */
 export async function providedLegacyWallet(ctx: Ctx): Promise<LegacyWallet> {
   const made = await findLegacyWallet(ctx.db, ctx.tenant)
-  if (made === undefined) throw new Error('a key is tied to a legacy wallet that is not there')
+  if (made === undefined) throw new Error('an Idempotency-Key refers to a legacy wallet that does not exist')
   return shownLegacyWallet(ctx, made, made.coin)
 }

@@ -4,6 +4,6 @@ export const failLegacy = defineErrors({
   'coin-not-available': {
     status: 422,
     title: 'Coin Not Available',
-    detail: 'The coin does not exist in this environment; available says which do.',
+    detail: 'The coin does not exist in this environment; available lists those that do.',
   },
 })

@@ -8,7 +8,7 @@ import { type CoinPlace, coinsOf, type LegacyCoin, placeOf } from './coins.ts'
 import type { LegacyBalance, LegacyBalanceQuery, LegacyWallet } from './schema.ts'
 import { findLegacyWallet, type LegacyWalletRow } from './store.ts'
 
-/** The tenant's legacy wallet, or 404 while none was made. */
+/** The tenant's legacy wallet, or 404 if there is none. */
 export async function requireLegacyWallet(ctx: Pick<Ctx, 'db' | 'tenant'>): Promise<LegacyWalletRow> {
   const wallet = await findLegacyWallet(ctx.db, ctx.tenant)
   if (wallet === undefined) throw fail('wallet-not-found')
@@ -25,7 +25,7 @@ export async function getLegacyWallet(ctx: Ctx): Promise<LegacyWallet> {
   return shownLegacyWallet(ctx, wallet, wallet.coin)
 }
 
-/** What the wallet holds of each coin, as of a block that is at most one block time old. */
+/** The wallet's balance of each coin, as of a block that is at most one block time old. */
 export async function balanceOfLegacy(ctx: Ctx, { coin }: LegacyBalanceQuery): Promise<LegacyBalance> {
   const { environment } = ctx.tenant
   const places = coin === undefined ? coinsOf(environment) : [placeOf(coin, environment)]
@@ -36,7 +36,7 @@ export async function balanceOfLegacy(ctx: Ctx, { coin }: LegacyBalanceQuery): P
 async function balanceAt(ctx: Ctx, address: LegacyWalletRow['address'], { coin, chain, network, token }: CoinPlace) {
   const { tokens } = await ctx.readHolding(network, address)
   const raw = tokens[network.tokens.indexOf(token)]
-  if (raw === undefined) throw new Error('a chain told of fewer tokens than were asked for')
+  if (raw === undefined) throw new Error('a chain returned fewer tokens than were requested')
   const { symbol: tokenSymbol, decimals } = token
   return { coin, chain, tokenSymbol, formattedBalance: formatAmount(raw, decimals), rawBalance: raw.toString() }
 }

@@ -4,7 +4,7 @@ import { type Operation, operation } from '../../../platform/operation.ts'
 import { failChainName } from '../../chains/index.ts'
 import { TransactionQuery, WalletTransaction } from '../deposits/schema.ts'
 import { fail, legacyErrors } from '../errors.ts'
-import { masterWalletTurns } from '../turns.ts'
+import { masterWalletSemaphores } from '../semaphores.ts'
 import { providedLegacyWallet, provideLegacyWallet } from './create.ts'
 import { failLegacy } from './errors.ts'
 import { balanceOfLegacy, getLegacyWallet, historyOfLegacy } from './legacy.ts'
@@ -15,33 +15,36 @@ const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 export const legacyWalletOperations: readonly Operation[] = [
   operation({
     id: 'wallets.legacy.create',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallets',
     summary: "Provide the organisation's legacy wallet.",
     description:
-      'Made the first time (201), and the same wallet from then on (200), whichever coin is named: its coins are balances of one address.',
+      'Created the first time (201), and the same wallet from then on (200), whichever coin is named: its coins are balances of one address.',
     input: NewLegacyWallet,
     output: LegacyWallet,
     status: 201,
     otherOutputs: { 200: LegacyWallet },
     errors: { ...failLegacy.table, ...chainErrors, ...custodyErrors },
-    // Custody may ask a key service, which no transaction waits for.
+    // Custody may call a key service, which no database transaction waits for.
     idempotency: 'intent',
-    turns: masterWalletTurns,
+    semaphores: masterWalletSemaphores,
     resume: providedLegacyWallet,
     run: (ctx, { body }) => provideLegacyWallet(ctx, body),
   }),
   operation({
     id: 'wallets.legacy.get',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallets/me',
-    summary: "Get the organisation's legacy wallet, with the coin that it was made for.",
+    summary: "Get the organisation's legacy wallet, with the coin that it was created for.",
     output: LegacyWallet,
     errors: notFound,
     run: (ctx) => getLegacyWallet(ctx),
   }),
   operation({
     id: 'wallets.legacy.balance',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallets/balance',
     summary: 'Read what the legacy wallet holds of its coins.',
@@ -52,9 +55,10 @@ export const legacyWalletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.legacy.history',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallets/history',
-    summary: 'List what moved at the legacy wallet, newest first.',
+    summary: 'List the transactions of the legacy wallet, newest first.',
     query: TransactionQuery,
     output: WalletTransaction,
     list: true,

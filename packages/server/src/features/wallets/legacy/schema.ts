@@ -10,7 +10,7 @@ const description = 'USDC_E is on tempo, USDC and USDT are on ethereum.'
 export const NewLegacyWallet = z.strictObject({ coin: LegacyCoin.default('USDC_E').meta({ description }) })
 export type NewLegacyWallet = z.output<typeof NewLegacyWallet>
 
-/** The wallet of an organisation in one environment, as the one coin sees it: the address is the same for all. */
+/** The wallet of an organisation in one environment, as seen by one coin: the address is the same for all coins. */
 export const LegacyWallet = z.strictObject({
   id: id('mwt'),
   address: z.string(),
@@ -21,11 +21,11 @@ export const LegacyWallet = z.strictObject({
 export type LegacyWallet = z.input<typeof LegacyWallet>
 
 export const LegacyBalanceQuery = z.strictObject({
-  coin: LegacyCoin.optional().meta({ description: 'This one alone; every coin of the environment when left out.' }),
+  coin: LegacyCoin.optional().meta({ description: 'Only this coin; every coin of the environment if omitted.' }),
 })
 export type LegacyBalanceQuery = z.output<typeof LegacyBalanceQuery>
 
-/** What the wallet holds. `tokenSymbol` is the token on the chain, which in the test environment may be another that stands for the coin. */
+/** Balance of the wallet. `tokenSymbol` is the token on the chain, which in the test environment may be a substitute for the coin. */
 export const LegacyBalance = z.strictObject({
   id: id('mwt'),
   address: z.string(),

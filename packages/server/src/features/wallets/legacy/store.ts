@@ -8,7 +8,7 @@ import { LegacyCoin } from './coins.ts'
 export const LegacyWalletRow = z.object({
   id: id('mwt'),
   address: StoredAddress,
-  /** The coin that it was made for. */
+  /** The coin that it was created for. */
   coin: LegacyCoin,
   createdAt: z.date(),
 })

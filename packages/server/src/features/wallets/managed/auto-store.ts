@@ -5,7 +5,7 @@ import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { AutoSweep } from './auto-sweep.ts'
 import { MasterWalletRow, masterWalletColumns } from './store.ts'
 
-/** A wallet that is to be swept by itself now; the operator's work spans tenants. */
+/** A wallet whose automatic sweep is due, of any tenant. */
 export const DueWallet = MasterWalletRow.extend({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
@@ -22,7 +22,7 @@ export function listDue(db: Queryable, now: Date, most: number): Promise<DueWall
   )
 }
 
-/** Says when a wallet is due again, unless its owner has changed his mind meanwhile. */
+/** Sets when a wallet is due next, unless its owner has changed the setting meanwhile. */
 export async function markDue(db: Queryable, wallet: DueWallet, dueAt: Date): Promise<void> {
   await db.run(sql`
     update master_wallets set auto_sweep_due_at = ${dueAt}
@@ -30,7 +30,7 @@ export async function markDue(db: Queryable, wallet: DueWallet, dueAt: Date): Pr
       and auto_sweep = ${JSON.stringify(wallet.autoSweep)}::jsonb`)
 }
 
-/** Holds the wallet until the transaction ends. */
+/** Locks the wallet until the transaction ends. */
 export function lockMasterWallet(
   tx: Tx,
   tenant: Tenant,
@@ -46,7 +46,7 @@ export function lockMasterWallet(
   )
 }
 
-/** Writes what its owner changes; the caller holds the wallet. */
+/** Updates the fields that its owner may change; the caller has locked the wallet. */
 export async function updateMasterWallet(
   tx: Tx,
   tenant: Tenant,

@@ -4,11 +4,11 @@ import { z } from 'zod'
 export const MinAmount = z
   .string()
   .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.5"')
-  .meta({ description: 'Children that hold less are left alone.', example: '0.5' })
+  .meta({ description: 'Children with a lower balance are skipped.', example: '0.5' })
 
 export const TokenSymbol = z.string().min(1).max(32).meta({ example: 'USDC' })
 
-/** What a wallet sweeps by itself, and how often its children are looked at. */
+/** The token of an automatic sweep, and how often the children are checked. */
 export const AutoSweep = z.strictObject({
   token: TokenSymbol,
   minAmount: MinAmount,

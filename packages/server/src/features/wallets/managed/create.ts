@@ -11,10 +11,10 @@ import { shownMasterWallet } from './managed.ts'
 import type { MasterWallet, NewMasterWallet } from './schema.ts'
 import { findNextAccount, insertMasterWallet, type MasterWalletRow, takeAccount } from './store.ts'
 
-/** Gives up well before the request's Idempotency-Key could be taken over, so that one key never makes two wallets. */
+/** Times out well before another request could take over the Idempotency-Key, so that one key never creates two wallets. */
 const deriveMsMax = 20_000
 
-/** Makes a wallet on the tenant's next account. */
+/** Creates a wallet on the tenant's next account. */
 export async function createMasterWallet(ctx: Ctx, request: NewMasterWallet): Promise<MasterWallet> {
   const network = networkFor(request.chain, ctx.tenant.environment)
   refuseUnknownTokens(network, request.supportedTokens)
@@ -32,17 +32,17 @@ export interface Derived {
   readonly node: AccountNode
 }
 
-/** What is done in the transaction that takes an account: before it is taken, and with it. */
+/** Work in the transaction that takes an account: before it is taken, and with it. */
 export interface AccountWork<T> {
   readonly before?: (tx: Tx) => Promise<void>
   readonly insert: (tx: Tx, derived: Derived) => Promise<T>
 }
 
 /**
- * Takes the tenant's next account for what is inserted. Custody is asked for the account's public node before the transaction, which
- * must wait for no key service; should another process take that account meanwhile, the next one is asked for. Only the
- * transaction gives an account away, so none is skipped and none is given twice: not by a restored database either, since the wallet is
- * answered when the witness covers it.
+ * Takes the tenant's next account for the inserted row. Custody returns the account's public node before the transaction, which must not
+ * wait for a key service; if another process takes that account meanwhile, the next one is requested. Only the transaction assigns an
+ * account, so none is skipped and none is assigned twice; not by a restored database either, since the response is sent when the witness
+ * covers the wallet.
  */
 export async function onNextAccount<T>(ctx: Ctx, work: AccountWork<T>): Promise<T> {
   const until = performance.now() + deriveMsMax
@@ -55,19 +55,19 @@ export async function onNextAccount<T>(ctx: Ctx, work: AccountWork<T>): Promise<
   throw failPlatform('service-unavailable')
 }
 
-/** Thrown to roll back when the account went to somebody else. */
-class Taken extends Error {}
+/** Thrown to roll back if another request took the account. */
+class AccountTaken extends Error {}
 
 async function takeIfNext<T>(ctx: Ctx, work: AccountWork<T>, derived: Derived): Promise<T | undefined> {
   try {
     return await ctx.db.tx(async (tx) => {
       await work.before?.(tx)
-      if ((await takeAccount(tx, ctx.tenant)) !== derived.account) throw new Taken()
+      if ((await takeAccount(tx, ctx.tenant)) !== derived.account) throw new AccountTaken()
       tx.beforeReturn(ctx.witness.cover)
       return work.insert(tx, derived)
     })
   } catch (error) {
-    if (error instanceof Taken) return undefined
+    if (error instanceof AccountTaken) return undefined
     throw error
   }
 }
@@ -83,10 +83,10 @@ async function insertDerived(ctx: Ctx, tx: Tx, request: NewMasterWallet, derived
   return wallet
 }
 
-/** A wallet at the first key of the account. */
+/** Creates a wallet with the first key of the account. */
 export function walletOn(ctx: Ctx, request: NewMasterWallet, { account, node }: Derived): MasterWalletRow {
   const address = ctx.deriveAddress(node, 0)
-  // One seed in 2^127 has such an account; BIP-44 has no other address to give instead.
+  // One seed in 2^127 has such an account; BIP-44 defines no alternative address.
   if (address === undefined) throw new Error('the account has no first key')
   return {
     id: newId('mwt', ctx),

@@ -45,7 +45,7 @@ function ctxOf(org: Org) {
   return makeCtx(deps, caller, newId('req', deps))
 }
 
-test('a managed wallet is answered as decided, on the network that its chain means for the key', async () => {
+test('a managed wallet has the decided form, on the network that its chain means for the key', async () => {
   const org = await world.organisation()
   const made = await make(org, { name: 'Treasury' })
   expect(made.status).toBe(201)
@@ -70,7 +70,7 @@ test('a managed wallet is answered as decided, on the network that its chain mea
   expect(live.body.address).not.toBe(made.body.address)
 })
 
-test('each environment of each organisation has a seed of its own and counts its accounts from 0', async () => {
+test('each environment of each organisation has its own seed and numbers its accounts from 0', async () => {
   const [org, other] = [await world.organisation(), await world.organisation()]
   const wallets = [
     await make(org),
@@ -89,14 +89,14 @@ test.each([
   [{ supportedTokens: [] }, '/supportedTokens'],
   [{ name: 'a\u0000' }, '/name'],
   [{ address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }, '/address'],
-])('a wallet with %j is 422 with the faulty field named', async (changes, fault) => {
+])('a wallet with %j is 422 and names the invalid field', async (changes, fault) => {
   const org = await world.organisation()
   const refused = await make(org, changes)
   expect([refused.status, codeOf(refused)]).toEqual([422, 'validation-error'])
   expect(refused.body.errors).toEqual(expect.arrayContaining([expect.objectContaining({ path: fault })]))
 })
 
-test('a token that the chain does not have, and a live key’s test chain, are refused and take no account', async () => {
+test('a token that the chain does not have, and a live key’s test chain, are refused and use no account', async () => {
   const org = await world.organisation()
   expect(codeOf(await make(org, { supportedTokens: ['DOGE'] }))).toBe('token-not-supported')
   expect(codeOf(await make(org, { chain: 'base-sepolia' }, org.liveKey))).toBe('chain-not-available')
@@ -105,7 +105,7 @@ test('a token that the chain does not have, and a live key’s test chain, are r
   expect((await accountsOf(org)).map(({ account }) => account)).toEqual([0])
 })
 
-test('twenty parallel requests to two processes at a quota of five are five wallets, on accounts 0 to 4', async () => {
+test('twenty concurrent requests to two processes at a quota of five are five wallets, on accounts 0 to 4', async () => {
   const org = await world.organisation('pro')
   const second = await world.another()
   const body = { chain: 'base', supportedTokens: ['USDC'] }
@@ -124,7 +124,7 @@ test('twenty parallel requests to two processes at a quota of five are five wall
   expect((await usage()).body.managedWallets).toEqual({ used: 5, limit: 5 })
 })
 
-test('over the plan the answer is the document’s limit error', async () => {
+test('over the plan the response is the document’s limit error', async () => {
   const org = await world.organisation('hobby')
   await make(org)
   const refused = await make(org)
@@ -141,7 +141,7 @@ test('over the plan the answer is the document’s limit error', async () => {
   })
 })
 
-test('sixty parallel requests of two processes give sixty accounts without a gap', async () => {
+test('sixty concurrent requests to two processes use sixty accounts without a gap', async () => {
   const org = await world.organisation()
   const second = await world.another()
   const body = { chain: 'tempo', supportedTokens: ['pathUSD'] }
@@ -154,28 +154,28 @@ test('sixty parallel requests of two processes give sixty accounts without a gap
   expect((await accountsOf(org)).map(({ account }) => account)).toEqual(Array.from({ length: 60 }, (_, n) => n))
 })
 
-test('an account that another process takes between the look and the transaction is left to it', async () => {
+test('an account that another process takes between the read and the transaction stays with that process', async () => {
   const org = await world.organisation()
   const ctx = ctxOf(org)
-  const asked: number[] = []
-  const overtaken = {
+  const requested: number[] = []
+  const superseded = {
     ...ctx,
     walletKeys: {
       ...ctx.walletKeys,
       async accountNode(tenant: typeof ctx.tenant, account: number): Promise<AccountNode> {
         const node = await ctx.walletKeys.accountNode(tenant, account)
-        if (asked.push(account) === 1) await make(org)
+        if (requested.push(account) === 1) await make(org)
         return node
       },
     },
   }
-  const wallet = await createMasterWallet(overtaken, { chain: 'base', supportedTokens: ['USDC'] })
-  expect(asked).toEqual([0, 1])
+  const wallet = await createMasterWallet(superseded, { chain: 'base', supportedTokens: ['USDC'] })
+  expect(requested).toEqual([0, 1])
   expect((await accountsOf(org)).map(({ account }) => account)).toEqual([0, 1])
   expect((await accountsOf(org))[1]?.address).toBe(wallet.address)
 })
 
-test('a wallet whose keys cannot be had is not made, not counted, and leaves its account to the next', async () => {
+test('a wallet whose keys are unavailable is not created, not counted, and leaves its account to the next', async () => {
   const org = await world.organisation('pro')
   const ctx = ctxOf(org)
   const failing = {
@@ -189,7 +189,7 @@ test('a wallet whose keys cannot be had is not made, not counted, and leaves its
   expect((await world.call(org.testKey, 'GET', '/billing/usage')).body.managedWallets).toEqual({ used: 1, limit: 5 })
 })
 
-test('an Idempotency-Key makes one wallet, also of two requests at once', async () => {
+test('an Idempotency-Key creates one wallet, even for two concurrent requests', async () => {
   const org = await world.organisation('pro')
   const body = { chain: 'base', supportedTokens: ['USDC'], name: 'Once' }
   const send = () => world.call(org.testKey, 'POST', path, body, { 'idempotency-key': 'm1' })
@@ -202,7 +202,7 @@ test('an Idempotency-Key makes one wallet, also of two requests at once', async 
   expect(codeOf(other)).toBe('idempotency-key-reused')
 })
 
-test('a repeat whose first answer was lost gets the wallet that was made', async () => {
+test('a repeat whose first response was lost gets the wallet that was created', async () => {
   const org = await world.organisation('pro')
   const body = { chain: 'base', supportedTokens: ['USDC'] }
   const send = () => world.call(org.testKey, 'POST', path, body, { 'idempotency-key': 'lost' })
@@ -213,7 +213,7 @@ test('a repeat whose first answer was lost gets the wallet that was made', async
   expect([again.status, again.body]).toEqual([201, first.body])
 })
 
-test('wallets are listed newest first, a page at a time, and making one is in the audit log', async () => {
+test('wallets are listed newest first, one page at a time, and creating one is in the audit log', async () => {
   const org = await world.organisation()
   for (let n = 0; n < 3; n++) await make(org)
   const all = (await world.call(org.testKey, 'GET', path)).list.map((wallet) => wallet.id)
@@ -227,7 +227,7 @@ test('wallets are listed newest first, a page at a time, and making one is in th
   expect(made.map((record) => record.target)).toEqual(all)
 })
 
-test('a new wallet’s address is watched from the commit that makes it', async () => {
+test('a new wallet’s address is watched from the commit that creates it', async () => {
   const org = await world.organisation()
   const { body } = await make(org)
   const rows = await world.database.db.many(

@@ -12,7 +12,7 @@ export async function getMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promi
   return shownMasterWallet(await requireMasterWallet(ctx, walletId))
 }
 
-/** The tenant's wallet, or 404 as for one that never was. */
+/** The tenant's wallet, or 404 as if it never existed. */
 export async function requireMasterWallet(
   ctx: Pick<Ctx, 'db' | 'tenant'>,
   walletId: MasterWalletId,

@@ -4,7 +4,7 @@ import { id } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { type PlaceQuestion, StoredAddress, type WalletQuestion } from '../store.ts'
 
-/** A master wallet or a child of one, as a payment needs to know it; a child takes what its master takes. */
+/** A master wallet or a child of one, with the fields that a payment needs; a child accepts what its master accepts. */
 export const ManagedReceiver = z.object({
   id: z.union([id('mwt'), id('cad')]),
   organisationId: id('org'),
@@ -22,27 +22,27 @@ const children = sql`
   select c.id, c.organisation_id, c.environment, c.address, chain, network, supported_tokens, retired_at
   from child_addresses c join master_wallets m on m.id = master_wallet_id`
 
-/** The managed wallets of several questions in one statement; each is found only for the tenant that it belongs to. */
-export function listAskedManaged(db: Queryable, questions: readonly WalletQuestion[]): Promise<ManagedReceiver[]> {
-  const asked = sql`select * from unnest(${questions.map(({ tenant }) => tenant.organisationId)}::text[],
+/** The managed wallets of several queries in one statement; each is found only for its own tenant. */
+export function listRequestedManaged(db: Queryable, questions: readonly WalletQuestion[]): Promise<ManagedReceiver[]> {
+  const requested = sql`select * from unnest(${questions.map(({ tenant }) => tenant.organisationId)}::text[],
     ${questions.map(({ tenant }) => tenant.environment)}::text[], ${questions.map(({ walletId }) => walletId)}::text[])`
   return db.many(
     ManagedReceiver,
     sql`
-    ${masters} where (organisation_id, environment, id) in (${asked})
-    union all ${children} where (c.organisation_id, c.environment, c.id) in (${asked})`,
+    ${masters} where (organisation_id, environment, id) in (${requested})
+    union all ${children} where (c.organisation_id, c.environment, c.id) in (${requested})`,
   )
 }
 
-/** The managed wallets at several accounts in one statement, likewise. */
+/** The managed wallets at several accounts in one statement; each is found only for its own tenant. */
 export function listManagedAt(db: Queryable, places: readonly PlaceQuestion[]): Promise<ManagedReceiver[]> {
-  const asked = sql`select * from unnest(${places.map(({ tenant }) => tenant.organisationId)}::text[],
+  const requested = sql`select * from unnest(${places.map(({ tenant }) => tenant.organisationId)}::text[],
     ${places.map(({ tenant }) => tenant.environment)}::text[], ${places.map(({ address }) => address)}::text[],
     ${places.map(({ network }) => network)}::text[])`
   return db.many(
     ManagedReceiver,
     sql`
-    ${masters} where (organisation_id, environment, address, network) in (${asked})
-    union all ${children} where (c.organisation_id, c.environment, c.address, network) in (${asked})`,
+    ${masters} where (organisation_id, environment, address, network) in (${requested})
+    union all ${children} where (c.organisation_id, c.environment, c.address, network) in (${requested})`,
   )
 }

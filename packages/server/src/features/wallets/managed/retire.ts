@@ -6,7 +6,7 @@ import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../../plans/
 import { fail } from '../errors.ts'
 import { lockMasterWallet } from './auto-store.ts'
 import { networkOf, requireMasterWallet, shownMasterWallet } from './managed.ts'
-import { listUsedChildren, type UsedChild } from './retire-store.ts'
+import { hasOpenMovements, listUsedChildren, type UsedChild } from './retire-store.ts'
 import type { MasterWallet } from './schema.ts'
 import { type MasterWalletRow, setRetired } from './store.ts'
 
@@ -15,8 +15,8 @@ const addressesPerRead = 200
 const gasOfCoinTransfer = 21_000n
 
 /**
- * Takes a wallet that holds nothing out of use, with its children, and gives its place in the plan back. Its addresses stay watched, so
- * that money that arrives later is reported, and it can be restored to move that money. Again: nothing changes.
+ * Retires a wallet without a balance and without open movements, with its children, and frees its place in the plan. Its addresses stay watched, so that later
+ * deposits are reported, and it can be restored to move that money. Idempotent.
  */
 export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<void> {
   const wallet = await requireMasterWallet(ctx, walletId)
@@ -29,13 +29,16 @@ export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Pr
     const present = await lockMasterWallet(tx, ctx.tenant, walletId)
     if (present === undefined) throw fail('wallet-not-found')
     if (present.retiredAt !== null) return
+    // Transfers and withdrawals are stored under the lock of this row.
+    if (await hasOpenMovements(tx, ctx.tenant, present, networkOf(present).name))
+      throw fail('wallet-not-empty', { holdings: [] })
     await setRetired(tx, ctx.tenant, walletId, now)
     await addToCounter(tx, ctx.tenant, 'managedWallets', period, -1)
     await ctx.audit(tx, { action: 'wallets.master.retire', target: walletId, details: { address: wallet.address } })
   })
 }
 
-/** Takes a retired wallet into use again, if the plan has a place for it. Again: nothing changes. */
+/** Restores a retired wallet, if the plan has a free place. Idempotent. */
 export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<MasterWallet> {
   return ctx.db.tx(async (tx) => {
     await lockCounter(tx, ctx.tenant, 'managedWallets', periodOf('managedWallets', ctx.clock.now()))
@@ -50,8 +53,8 @@ export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise
 }
 
 /**
- * Refuses a wallet that holds money as of the latest block: the master by all that the service knows of its network, and every child
- * that ever had a transaction. Money that arrives after the reading is a deposit of a retired wallet.
+ * Refuses a wallet with a balance as of the latest block: the master in all known tokens of its network, and every child that ever had a
+ * transaction. Money that arrives after the read is a deposit of a retired wallet.
  */
 async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<void> {
   const network = networkOf(wallet)
@@ -68,7 +71,7 @@ async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<void> {
   }
 }
 
-/** Coin in the smallest unit that costs more to move than it is: nobody can bring a wallet to exactly nothing. */
+/** Coin, in the smallest unit, that costs more to move than it is worth: nobody can bring a wallet to exactly zero. */
 async function dustOf(network: Network, chain: Chain): Promise<bigint> {
   if (network.nativeCoin === null) return 0n
   const { maxFee, l1Fee } = await chain.offeredFees()

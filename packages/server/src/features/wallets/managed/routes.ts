@@ -6,7 +6,7 @@ import { PageQuery } from '../../../platform/wire.ts'
 import { failChainName } from '../../chains/index.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
-import { masterWalletTurns } from '../turns.ts'
+import { masterWalletSemaphores } from '../semaphores.ts'
 import { createMasterWallet } from './create.ts'
 import { getMasterWallet, pageOfMasterWallets } from './managed.ts'
 import { restoreMasterWallet, retireMasterWallet } from './retire.ts'
@@ -15,9 +15,10 @@ import { MasterWallet, MasterWalletParams, NewMasterWallet } from './schema.ts'
 export const masterWalletOperations: readonly Operation[] = [
   operation({
     id: 'wallets.master.create',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/master-wallets',
-    summary: 'Make a wallet whose key the service holds.',
+    summary: 'Create a wallet whose key the service holds.',
     input: NewMasterWallet,
     output: MasterWallet,
     status: 201,
@@ -28,14 +29,15 @@ export const masterWalletOperations: readonly Operation[] = [
       'managed-wallet-limit-reached': planErrors['managed-wallet-limit-reached'],
       ...custodyErrors,
     },
-    // Custody may ask a key service, which no transaction waits for.
+    // Custody may call a key service, which no database transaction waits for.
     idempotency: 'intent',
-    turns: masterWalletTurns,
+    semaphores: masterWalletSemaphores,
     resume: (ctx, walletId) => getMasterWallet(ctx, id('mwt').parse(walletId)),
     run: (ctx, { body }) => createMasterWallet(ctx, body),
   }),
   operation({
     id: 'wallets.master.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets',
@@ -47,6 +49,7 @@ export const masterWalletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}',
@@ -58,12 +61,13 @@ export const masterWalletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.retire',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'DELETE',
     path: '/wallet-infra/master-wallets/{id}',
-    summary: 'Retire a managed wallet that holds nothing.',
+    summary: 'Retire a managed wallet without a balance or open transfers.',
     description: [
       'It takes no payment, sends nothing and derives no child until it is restored, and leaves the plan. Its addresses stay watched: money',
-      'that arrives later is a deposit as before. Coin that costs more to move than it is worth counts as nothing.',
+      'that arrives later is a deposit as before. Coin that costs more to move than it is worth is ignored.',
     ].join(' '),
     params: MasterWalletParams,
     errors: {
@@ -75,9 +79,10 @@ export const masterWalletOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.restore',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/master-wallets/{id}/restore',
-    summary: 'Take a retired wallet into use again.',
+    summary: 'Restore a retired wallet.',
     params: MasterWalletParams,
     output: MasterWallet,
     errors: {

@@ -20,21 +20,21 @@ export const MasterWallet = z.strictObject({
   chain: ChainName,
   chainId: z.int(),
   network: z.string().meta({ description: 'CAIP-2 id.', example: 'eip155:84532' }),
-  name: z.string().nullable().meta({ description: 'Null when none was given.' }),
+  name: z.string().nullable().meta({ description: 'Null if none was given.' }),
   provisionStatus: z.enum(['active', 'retired']),
   supportedTokens: z.array(z.string()),
   keyVersion: z.int().meta({ description: 'The version of the seed that the wallet was derived from.' }),
-  autoSweep: AutoSweep.required().nullable().meta({ description: 'What it sweeps by itself; null for nothing.' }),
+  autoSweep: AutoSweep.required().nullable().meta({ description: 'Its automatic sweep; null for none.' }),
   metadata: z.record(z.string(), z.unknown()),
-  retiredAt: Instant.nullable().meta({ description: 'Null while it is in use.' }),
+  retiredAt: Instant.nullable().meta({ description: 'Null while it is active.' }),
   createdAt: Instant,
 })
 export type MasterWallet = z.input<typeof MasterWallet>
 
-/** What is left out stays as it is. */
+/** Omitted fields stay as they are. */
 export const MasterWalletChange = z.strictObject({
   name: text(200).nullable().optional(),
-  metadata: Metadata.optional().meta({ description: 'Takes the place of all that was there.' }),
+  metadata: Metadata.optional().meta({ description: 'Replaces all existing metadata.' }),
   autoSweep: AutoSweep.nullable().optional().meta({ description: 'null turns it off.' }),
 })
 export type MasterWalletChange = z.output<typeof MasterWalletChange>

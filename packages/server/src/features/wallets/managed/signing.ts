@@ -3,7 +3,7 @@ import type { WalletKeys, WalletSigner } from '../../../custody/wallet-keys.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { findKeyOfAddress } from './source-store.ts'
 
-/** Finds who signs for the address of a managed wallet or child, whichever tenant's: for what sends their stored transactions. */
+/** Finds the signer of an address of a managed wallet or child, of any tenant: for senders of their stored transactions. */
 export function createAccountSigners(deps: {
   readonly db: Db
   readonly walletKeys: WalletKeys

@@ -1,15 +1,15 @@
 import { type Address, checksumAddress } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
+import { batchByDb } from '../../../platform/db/batch.ts'
 import { type Db, type Queryable, sql } from '../../../platform/db/db.ts'
-import { gatherByDb } from '../../../platform/db/gather.ts'
 import { id } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { StoredAddress } from '../store.ts'
 
 const Index = z.bigint().transform(Number)
 
-/** A master wallet or a child of one as what pays out: its address, its place below the seed, and the master that pays its gas. */
+/** A master wallet or a child of one as a source of payments: its address, its path below the seed, and the master that pays its gas. */
 export const SourceWallet = z.object({
   id: z.union([id('mwt'), id('cad')]),
   address: StoredAddress,
@@ -32,11 +32,11 @@ interface Named {
   readonly walletId: string
 }
 
-const gathered = gatherByDb<Named, SourceWallet | undefined>({ itemsMax: 256, roundsMax: 2 }, listSources)
+const batched = batchByDb<Named, SourceWallet | undefined>({ itemsMax: 256, batchesMax: 2 }, listSources)
 
-/** Undefined for one that the tenant does not have. Whoever asks at the same time shares a statement. */
+/** Undefined if the tenant does not have it. Concurrent callers share a statement. */
 export function findSource(db: Db, tenant: Tenant, walletId: string): Promise<SourceWallet | undefined> {
-  return gathered(db, { tenant, walletId })
+  return batched(db, { tenant, walletId })
 }
 
 async function listSources(db: Queryable, named: readonly Named[]): Promise<(SourceWallet | undefined)[]> {
@@ -68,12 +68,12 @@ const KeyRow = z.object({
   index: Index,
 })
 
-/** Whether this service signs for an address, whosever it is. */
+/** Whether this service signs for an address, of any tenant. */
 export async function isManagedAddress(db: Queryable, address: Address): Promise<boolean> {
   return (await findKeyOfAddress(db, checksumAddress(address))) !== undefined
 }
 
-/** Whose key, and which, signs for an address; undefined for an address that no tenant's seed gave. */
+/** The tenant and path of the key of an address; undefined for an address that no tenant's seed derived. */
 export function findKeyOfAddress(db: Queryable, address: string): Promise<z.output<typeof KeyRow> | undefined> {
   return db.maybeOne(
     KeyRow,

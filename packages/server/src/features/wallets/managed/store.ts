@@ -30,7 +30,7 @@ export type MasterWalletRow = z.output<typeof MasterWalletRow>
 export const masterWalletColumns = sql`id, account, address, chain, network, name, supported_tokens, key_version, public_key, chain_code,
   auto_sweep, metadata, retired_at, created_at`
 
-/** The account that the tenant's next wallet would take; another request may take it first. */
+/** The account that the tenant's next wallet would use; another request may take it first. */
 export async function findNextAccount(db: Queryable, tenant: Tenant): Promise<number> {
   const row = await db.maybeOne(
     z.object({ nextAccount: z.number() }),
@@ -41,7 +41,7 @@ export async function findNextAccount(db: Queryable, tenant: Tenant): Promise<nu
   return row?.nextAccount ?? 0
 }
 
-/** Takes the tenant's next account until the transaction ends: given back when it fails, so that none is skipped. */
+/** Takes the tenant's next account until the transaction ends; a rollback returns it, so that none is skipped. */
 export async function takeAccount(tx: Tx, tenant: Tenant): Promise<number> {
   const row = await tx.one(
     z.object({ account: z.number() }),
@@ -54,7 +54,7 @@ export async function takeAccount(tx: Tx, tenant: Tenant): Promise<number> {
   return row.account
 }
 
-/** `legacyCoin` is given for the legacy wallet alone: the coin that it is made for. */
+/** `legacyCoin` is set only for the legacy wallet: the coin that it is created for. */
 export async function insertMasterWallet(
   tx: Tx,
   tenant: Tenant,
@@ -68,7 +68,7 @@ export async function insertMasterWallet(
       ${wallet.legacyCoin ?? null}, ${JSON.stringify(wallet.metadata)}::jsonb, ${wallet.createdAt})`)
 }
 
-/** The legacy wallet is none of them: what is done with managed wallets by their ids is not done with it. */
+/** Excludes the legacy wallet, so that operations by wallet id do not apply to it. */
 export function findMasterWallet(
   db: Queryable,
   tenant: Tenant,
@@ -83,7 +83,7 @@ export function findMasterWallet(
   )
 }
 
-/** Wallets, newest first, one more than the limit; the legacy wallet is none of them. */
+/** Wallets, newest first, one more than the limit, without the legacy wallet. */
 export function listMasterWallets(
   db: Queryable,
   tenant: Tenant,
@@ -99,7 +99,7 @@ export function listMasterWallets(
   )
 }
 
-/** How many managed wallets there are, counted from the records; the legacy wallet and retired ones count to no quota. */
+/** Number of managed wallets, counted from the records; the legacy wallet and retired ones do not count against a quota. */
 export async function countMasterWallets(db: Queryable, tenant: Tenant): Promise<number> {
   const row = await db.one(
     z.object({ count: z.bigint() }),
@@ -111,7 +111,7 @@ export async function countMasterWallets(db: Queryable, tenant: Tenant): Promise
   return Number(row.count)
 }
 
-/** Retires a wallet, or with null restores it; the caller holds its row. */
+/** Retires a wallet, or with null restores it; the caller has locked its row. */
 export async function setRetired(
   tx: Tx,
   tenant: Tenant,

@@ -1,7 +1,15 @@
 import { formatAmount } from '@purser/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decide, isLoosened, type Movement, type Usage, windowStartsAt } from './decide.ts'
+import {
+  approvalLimitOf,
+  decide,
+  isLoosened,
+  looseningsOf,
+  type Movement,
+  type Usage,
+  windowStartsAt,
+} from './decide.ts'
 import { PolicyDocument, policyOperations } from './document.ts'
 
 const [shop, other] = ['0x036CbD53842c5426634e7929541eC2318f3dCF7e', '0x552008c0f6870c2f77e5cC1d2eb9bdff03e30Ea0']
@@ -18,7 +26,7 @@ const ruleFor = (changes: Partial<Movement>, usage: Partial<Usage> = {}) => {
   return verdict.allowed ? undefined : verdict.rule
 }
 
-test('without a policy there is no limit, and a policy that names nothing lets nothing out', () => {
+test('without a policy there is no limit, and an empty policy permits nothing', () => {
   const huge = { ...movement, rawAmount: 10n ** 30n }
   expect(decide(undefined, huge, nothing)).toEqual({ allowed: true })
   const empty = PolicyDocument.parse({ operations: {}, tokens: {} })
@@ -26,7 +34,7 @@ test('without a policy there is no limit, and a policy that names nothing lets n
     expect(decide(empty, { ...movement, operation }, nothing)).toEqual({ allowed: false, rule: 'operation' })
 })
 
-test('what is not named is refused, and the rule that refused is named', () => {
+test('an operation or recipient that is not named is refused, and the rule is named', () => {
   expect(ruleFor({})).toBeUndefined()
   for (const operation of ['withdraw', 'legacyWithdraw', 'sweep'] as const)
     expect(ruleFor({ operation })).toBe('operation')
@@ -36,7 +44,7 @@ test('what is not named is refused, and the rule that refused is named', () => {
     expect(ruleFor({ token: { symbol, decimals: 6 } })).toBe('token')
 })
 
-test('a cap is reached to the last unit and not passed by one', () => {
+test('a cap can be reached to the last unit and not exceeded by one', () => {
   expect(ruleFor({ rawAmount: 10_000_001n })).toBe('perTransaction')
   expect(ruleFor({}, { perHour: atto(10n) })).toBeUndefined()
   expect(ruleFor({}, { perHour: atto(10n) + 1n })).toBe('perHour')
@@ -45,12 +53,12 @@ test('a cap is reached to the last unit and not passed by one', () => {
   expect(ruleFor({}, { perMonth: atto(30n) + 1n })).toBe('perMonth')
 })
 
-test('a cap holds for the token whatever its digits on a chain', () => {
+test('a cap applies to the token whatever its decimals on a chain', () => {
   expect(ruleFor({ token: { symbol: 'USDC', decimals: 18 }, rawAmount: atto(10n) })).toBeUndefined()
   expect(ruleFor({ token: { symbol: 'USDC', decimals: 18 }, rawAmount: atto(10n) + 1n })).toBe('perTransaction')
 })
 
-test('a cap of zero lets nothing out, and none is no cap', () => {
+test('a cap of zero permits nothing, and a missing cap is unlimited', () => {
   const with_ = (caps: object) => PolicyDocument.parse({ ...policy, tokens: { USDC: caps } })
   expect(decide(with_({ perDay: '0' }), movement, nothing)).toEqual({ allowed: false, rule: 'perDay' })
   expect(decide(with_({}), { ...movement, rawAmount: 10n ** 40n }, nothing)).toEqual({ allowed: true })
@@ -66,11 +74,11 @@ test.each([
   { operations: { transfer: {} }, tokens: {} },
   { operations: {}, tokens: { 'a\u0000b': {} } },
   { operations: {} },
-])('%j is no policy', (document) => {
+])('%j is not a valid policy', (document) => {
   expect(PolicyDocument.safeParse(document).success).toBe(false)
 })
 
-test('a token named as JavaScript names its own is let out by no policy that names it', () => {
+test('a token with the name of a built-in JavaScript property is permitted by no policy that does not name it', () => {
   const named = PolicyDocument.parse({ ...policy, tokens: JSON.parse('{"__proto__":{}}') })
   expect(Object.keys(named.tokens)).toEqual([])
   expect(decide(named, movement, nothing)).toEqual({ allowed: false, rule: 'token' })
@@ -101,17 +109,17 @@ const movements = fc.record({
 const amounts = fc.bigInt(0n, atto(6n))
 const usages = fc.record({ perHour: amounts, perDay: amounts, perMonth: amounts })
 
-test('a policy that is not looser allows nothing that was refused before', () => {
+test('a policy that is not looser permits nothing that was refused before', () => {
   fc.assert(
-    fc.property(policies, policies, movements, usages, (before, after, asked, usage) => {
+    fc.property(policies, policies, movements, usages, (before, after, requested, usage) => {
       if (isLoosened(before, after)) return
-      if (decide(after, asked, usage).allowed) expect(decide(before, asked, usage)).toEqual({ allowed: true })
+      if (decide(after, requested, usage).allowed) expect(decide(before, requested, usage)).toEqual({ allowed: true })
     }),
     { numRuns: 5_000 },
   )
 })
 
-test('the same policy is not looser than itself; the first loosens nothing; taking it away does', () => {
+test('a policy is not looser than itself; the first policy is not a loosening; removing it is', () => {
   fc.assert(
     fc.property(policies, (one) => {
       expect([isLoosened(one, one), isLoosened(undefined, one), isLoosened(one, undefined)]).toEqual([
@@ -123,7 +131,7 @@ test('the same policy is not looser than itself; the first loosens nothing; taki
   )
 })
 
-test('whatever leaves one after another, no window’s cap is ever passed', () => {
+test('no sequence of movements ever exceeds a window’s cap', () => {
   fc.assert(
     fc.property(caps, fc.array(fc.bigInt(0n, 3_000_000n), { maxLength: 12 }), (limits, wanted) => {
       const own = PolicyDocument.parse({ operations: { transfer: { recipients: 'any' } }, tokens: { USDC: limits } })
@@ -138,24 +146,41 @@ test('whatever leaves one after another, no window’s cap is ever passed', () =
   )
 })
 
-test('asking for more, or having spent more, is never what makes it allowed', () => {
+test('a larger amount, or a larger previous total, never turns a refusal into a permission', () => {
   fc.assert(
-    fc.property(policies, movements, usages, amounts, (one, asked, usage, more) => {
-      const verdict = decide(one, asked, usage)
+    fc.property(policies, movements, usages, amounts, (one, requested, usage, more) => {
+      const verdict = decide(one, requested, usage)
       const spent = { perHour: usage.perHour + more, perDay: usage.perDay + more, perMonth: usage.perMonth + more }
-      if (!verdict.allowed) expect(decide(one, asked, spent).allowed).toBe(false)
-      const larger = { ...asked, rawAmount: asked.rawAmount + more }
+      if (!verdict.allowed) expect(decide(one, requested, spent).allowed).toBe(false)
+      const larger = { ...requested, rawAmount: requested.rawAmount + more }
       if (!verdict.allowed) expect(decide(one, larger, usage).allowed).toBe(false)
     }),
     { numRuns: 2_000 },
   )
 })
 
-test('windows roll: an hour, a day and thirty days back from now', () => {
+test('windows are rolling: an hour, a day and thirty days back from now', () => {
   const now = Date.parse('2026-03-31T12:00:00Z')
   expect(Object.values(windowStartsAt(now)).map((ms) => new Date(ms).toISOString())).toEqual([
     '2026-03-31T11:00:00.000Z',
     '2026-03-30T12:00:00.000Z',
     '2026-03-01T12:00:00.000Z',
   ])
+})
+
+test('only more than approvalAbove needs an approval, whatever decimals the token has', () => {
+  const withLimit = PolicyDocument.parse({ operations: {}, tokens: { USDC: { approvalAbove: '10' }, DAI: {} } })
+  const limitFor = (rawAmount: bigint, token = usdc) => approvalLimitOf(withLimit, { token, rawAmount })
+  expect([limitFor(10_000_000n), limitFor(10_000_001n)]).toEqual([undefined, '10'])
+  expect(limitFor(10n ** 19n + 1n, { symbol: 'USDC', decimals: 18 })).toBe('10')
+  expect(limitFor(10n ** 30n, { symbol: 'DAI', decimals: 18 })).toBeUndefined()
+})
+
+test('a higher approvalAbove, or none where there was one, is looser; a lower or a first one is not', () => {
+  const limited = (approvalAbove?: string) =>
+    PolicyDocument.parse({ operations: {}, tokens: { USDC: approvalAbove === undefined ? {} : { approvalAbove } } })
+  expect(looseningsOf(limited('10'), limited('11'))).toEqual(['/tokens/USDC/approvalAbove'])
+  expect(looseningsOf(limited('10'), limited())).toEqual(['/tokens/USDC/approvalAbove'])
+  expect(looseningsOf(limited('10'), limited('9'))).toEqual([])
+  expect(looseningsOf(limited(), limited('9'))).toEqual([])
 })

@@ -8,7 +8,7 @@ import {
   policyWindows,
 } from './document.ts'
 
-/** Money that is about to leave. */
+/** A requested outgoing movement. */
 export interface Movement {
   readonly operation: PolicyOperation
   readonly token: { readonly symbol: string; readonly decimals: number }
@@ -17,10 +17,10 @@ export interface Movement {
   readonly recipient: string
 }
 
-/** What left the wallet and its children in each window, and what is reserved, of this token, in 1e-18 of it. */
+/** The amounts that left the wallet and its children in each window, including reservations, of this token, in 1e-18 of it. */
 export type Usage = Readonly<Record<PolicyWindow, bigint>>
 
-/** The rule that refused: shown to the caller and kept in the audit log. */
+/** The rule that refused: returned to the caller and stored in the audit log. */
 export type PolicyRule = 'operation' | 'recipient' | 'token' | 'perTransaction' | PolicyWindow
 
 export type PolicyVerdict = { readonly allowed: true } | { readonly allowed: false; readonly rule: PolicyRule }
@@ -28,9 +28,9 @@ export type PolicyVerdict = { readonly allowed: true } | { readonly allowed: fal
 const windows = ['perHour', 'perDay', 'perMonth'] as const satisfies readonly PolicyWindow[]
 
 /**
- * Whether a movement may leave. No policy: it may. With one, only what it names: the operation, its recipient, the token; and within every
- * cap, the movement itself counted. `usage` must be read under the lock that the reservation is written under, or two in the same
- * instant would both fit.
+ * Whether a movement is permitted. Without a policy it is. With one, only the named operations, recipients and tokens are, within every
+ * cap, including the movement itself. `usage` must be read under the lock under which the reservation is written, or two concurrent
+ * movements could both fit.
  */
 export function decide(policy: PolicyDocument | undefined, movement: Movement, usage: Usage): PolicyVerdict {
   if (policy === undefined) return { allowed: true }
@@ -51,8 +51,8 @@ function ruleAgainst(policy: PolicyDocument, movement: Movement, usage: Usage): 
 }
 
 /**
- * The window of the coin's cap that gas and top-ups would go over; undefined where the policy names no cap of the coin. A cap per transaction is of
- * what is sent, not of what sending costs. `beside` is what else the same movement takes of the coin, in 1e-18 of it.
+ * The window of the coin's cap that gas and top-ups would exceed; undefined if the policy has no cap of the coin. A cap per transaction
+ * applies to the amount, not to the gas. `beside` is the other amount of the coin in the same movement, in 1e-18 of it.
  */
 export function gasRuleAgainst(
   policy: PolicyDocument,
@@ -64,12 +64,24 @@ export function gasRuleAgainst(
   return windows.find((window) => isOver(usage[window] + atto, caps?.[window]))
 }
 
+/**
+ * The amount above which the policy requires a person's approval, if the movement exceeds it; undefined if it needs no approval. An
+ * approval never replaces a cap: call it for a movement that `decide` allows.
+ */
+export function approvalLimitOf(
+  policy: PolicyDocument,
+  { token, rawAmount }: Pick<Movement, 'token' | 'rawAmount'>,
+): string | undefined {
+  const limit = Object.hasOwn(policy.tokens, token.symbol) ? policy.tokens[token.symbol]?.approvalAbove : undefined
+  return isOver(attoOf(rawAmount, token.decimals), limit) ? limit : undefined
+}
+
 function isOver(atto: bigint, text: string | undefined): boolean {
   const cap = capOf(text)
   return cap !== undefined && atto > cap
 }
 
-/** The moments, in milliseconds since 1970, from which each window counts; one that left at that very moment counts no more. */
+/** Start of each window, in milliseconds since 1970; a movement at exactly that time does not count. */
 export function windowStartsAt(nowMs: number): Readonly<Record<PolicyWindow, number>> {
   return {
     perHour: nowMs - policyWindows.perHour * 1_000,
@@ -79,8 +91,8 @@ export function windowStartsAt(nowMs: number): Readonly<Record<PolicyWindow, num
 }
 
 /**
- * Where a new policy allows what the old one refuses, as JSON pointers into the new one; empty for nowhere. An API key may only
- * tighten, so that an agent cannot lift its own cap. Setting the first policy loosens nothing; taking the last away does.
+ * Where a new policy permits what the old one refuses, as JSON pointers into the new one; empty if nowhere. An API key may only tighten, so
+ * that an agent cannot raise its own cap. Setting the first policy is not a loosening; removing the last one is.
  */
 export function looseningsOf(before: PolicyDocument | undefined, after: PolicyDocument | undefined): readonly string[] {
   if (before === undefined) return []
@@ -89,7 +101,7 @@ export function looseningsOf(before: PolicyDocument | undefined, after: PolicyDo
   return [...operations.map((name) => `/operations/${name}`), ...tokensLoosened(before, after)]
 }
 
-/** Whether a new policy allows anything that the old one refuses. */
+/** Whether a new policy permits anything that the old one refuses. */
 export function isLoosened(before: PolicyDocument | undefined, after: PolicyDocument | undefined): boolean {
   return looseningsOf(before, after).length > 0
 }
@@ -108,7 +120,7 @@ function tokensLoosened(before: PolicyDocument, after: PolicyDocument): string[]
     const old = Object.hasOwn(before.tokens, symbol) ? before.tokens[symbol] : undefined
     const path = `/tokens/${symbol.replaceAll('~', '~0').replaceAll('/', '~1')}`
     if (old === undefined) return [path]
-    const raised = (['perTransaction', ...windows] as const).filter((name) =>
+    const raised = (['perTransaction', ...windows, 'approvalAbove'] as const).filter((name) =>
       isCapRaised(capOf(old[name]), capOf(now[name])),
     )
     return raised.map((name) => `${path}/${name}`)

@@ -2,15 +2,15 @@ import { parseAddress, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
 import { isId } from '../../../platform/ids.ts'
 
-/** What money of a managed wallet and its children can leave by. */
+/** Operations by which money can leave a managed wallet and its children. */
 export const policyOperations = ['transfer', 'withdraw', 'legacyWithdraw', 'sweep'] as const
 export type PolicyOperation = (typeof policyOperations)[number]
 
-/** Rolling windows, each with its length. A month is thirty days: a cap must not grow with the calendar. */
+/** Rolling windows with their lengths. A month is thirty days: a cap must not grow with the calendar. */
 export const policyWindows = { perHour: 3_600, perDay: 86_400, perMonth: 2_592_000 } as const
 export type PolicyWindow = keyof typeof policyWindows
 
-/** Finer than any token's unit, so that one cap holds on chains where the token has other digits. */
+/** More decimals than any token, so that one cap applies on chains where the token has other decimals. */
 const capDecimals = 18
 const Cap = z
   .string()
@@ -21,13 +21,16 @@ export const Caps = z.strictObject({
   perHour: Cap.optional(),
   perDay: Cap.optional(),
   perMonth: Cap.optional(),
+  approvalAbove: Cap.optional().meta({
+    description: 'A person approves each movement of more than this amount, in whole tokens.',
+  }),
 })
 export type Caps = z.output<typeof Caps>
 
 const recipientsMax = 1_000
 const tokensMax = 64
 
-/** Whatever symbol a registry may name; nothing that JSON or the database could read another way. */
+/** Any symbol that a registry may use; nothing that JSON or the database could interpret differently. */
 const TokenSymbol = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/, 'must be the symbol of a token')
 
 /** An EVM address, or a bank account of the organisation's. */
@@ -40,7 +43,7 @@ const Recipient = z.string().transform((text, ctx) => {
 const Recipients = z.union([z.literal('any'), z.array(Recipient).max(recipientsMax)])
 
 /**
- * What may leave a wallet. An operation or a token that is not named may not; a cap that is left out is none. Caps are per token, over all
+ * What may leave a wallet. An operation or a token that is not named may not; an omitted cap is unlimited. Caps are per token, over all
  * operations, chains, and children of the wallet.
  */
 export const PolicyDocument = z.strictObject({
@@ -51,16 +54,16 @@ export const PolicyDocument = z.strictObject({
 })
 export type PolicyDocument = z.output<typeof PolicyDocument>
 
-/** A cap as a number in 1e-18 of the token; undefined for none. */
+/** A cap as a number in 1e-18 of the token; undefined for unlimited. */
 export function capOf(text: string | undefined): bigint | undefined {
   if (text === undefined) return undefined
   const cap = parseAmount(text, capDecimals)
-  if (typeof cap !== 'bigint') throw new Error('a policy holds a cap that is no amount')
+  if (typeof cap !== 'bigint') throw new Error('a policy has a cap that is not an amount')
   return cap
 }
 
-/** An amount in the token's smallest unit as a number in 1e-18 of it. Tokens with more digits are not transferred. */
+/** An amount in the token's smallest unit as a number in 1e-18 of it. Tokens with more decimals are not transferred. */
 export function attoOf(rawAmount: bigint, decimals: number): bigint {
-  if (decimals > capDecimals) throw new RangeError('a token finer than a policy can count')
+  if (decimals > capDecimals) throw new RangeError('a token with more decimals than policies support')
   return rawAmount * 10n ** BigInt(capDecimals - decimals)
 }

@@ -1,3 +1,4 @@
+import { requireFresh } from '../../../platform/access.ts'
 import { appendAudit } from '../../../platform/audit.ts'
 import type { Ctx, Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
@@ -11,20 +12,24 @@ import { underPolicy } from './reserve.ts'
 import type { WalletPolicy } from './schema.ts'
 import { findPolicy, findTenantOfWallet, lockPolicy, type PolicyRow, removePolicy, writePolicy } from './store.ts'
 
-/** Also of the legacy wallet, which policies bind like any other. */
+/** Returns the policy, also of the legacy wallet. */
 export async function getPolicy(ctx: Ctx, walletId: MasterWalletId): Promise<WalletPolicy> {
   if ((await findSource(ctx.db, ctx.tenant, walletId)) === undefined) throw fail('wallet-not-found')
   return shown(walletId, await findPolicy(ctx.db, ctx.tenant, walletId))
 }
 
-/** Replaces the policy by one that is nowhere looser; the first one may be any. Of two at once the second is held against the first. */
+/**
+ * Replaces the policy with one that is nowhere looser; the first one may be any. A person with fresh authentication may set a looser one. Of two concurrent changes the second is compared with the
+ * first.
+ */
 export function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: PolicyDocument): Promise<WalletPolicy> {
   return underPolicy(ctx, async (tx) => {
     if (!(await lockPolicy(tx, ctx.tenant, walletId))) throw fail('wallet-not-found')
     const before = await findPolicy(tx, ctx.tenant, walletId)
     const looser = looseningsOf(before?.document, document)
     const errors = looser.map((path) => ({ path, message: 'is looser than the policy that is set' }))
-    if (errors.length > 0) throw failPolicy('policy-loosening-denied', { masterWalletId: walletId, errors })
+    if (errors.length > 0 && ctx.person !== undefined) requireFresh(ctx)
+    else if (errors.length > 0) throw failPolicy('policy-loosening-denied', { masterWalletId: walletId, errors })
     const row = { document, updatedAt: ctx.clock.now() }
     await writePolicy(tx, ctx.tenant, walletId, row)
     await ctx.audit(tx, changeOf(walletId, before, document))
@@ -32,10 +37,10 @@ export function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: Poli
   })
 }
 
-/** What the operator changes with: no tenant, for the wallet says whose it is. */
+/** Context of the operator: no tenant, since the wallet determines it. */
 export type PolicyOperator = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
 
-/** Sets any policy, or with undefined none; in the audit log of the wallet's organisation. */
+/** Sets any policy, or with undefined removes it; recorded in the audit log of the wallet's organisation. */
 export function overridePolicy(
   operator: PolicyOperator,
   walletId: MasterWalletId,

@@ -20,7 +20,7 @@ afterAll(() => world?.stop())
 
 const masters = '/wallet-infra/master-wallets'
 
-/** A wallet that lets ten USDC a day out to one bank account, and a withdrawal of one of them. */
+/** A wallet whose policy permits ten USDC a day to one bank account, and a withdrawal of one of them. */
 async function aWithdrawal(): Promise<OutgoingMovement> {
   const made = await world.call(org.testKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })
   const masterWalletId = id('mwt').parse(made.body.id)
@@ -31,7 +31,7 @@ async function aWithdrawal(): Promise<OutgoingMovement> {
   return { masterWalletId, operation: 'withdraw', token: 'USDC', rawAmount: 1_000_000n, decimals: 6, recipient }
 }
 
-function reserve(movement: OutgoingMovement, subjectId: string, deps = world.server.deps): Promise<void> {
+function reserve(movement: OutgoingMovement, subjectId: string, deps = world.server.deps): Promise<unknown> {
   return deps.db.tx((tx) => reservePolicy({ ...deps, tenant }, tx, { ...movement, subjectId }))
 }
 
@@ -40,16 +40,16 @@ function release(subjectId: string): Promise<void> {
   return db.tx((tx) => releasePolicy(tx, tenant, subjectId, clock.now()))
 }
 
-/** How many whole tokens more may leave. */
-async function roomOf(movement: OutgoingMovement): Promise<number> {
+/** How many more whole tokens may leave. */
+async function remainingOf(movement: OutgoingMovement): Promise<number> {
   for (let tokens = 10; tokens > 0; tokens -= 1) {
-    const asked = { ...movement, rawAmount: BigInt(tokens) * 1_000_000n }
-    if ((await policyWouldDeny({ ...world.server.deps, tenant }, asked)) === null) return tokens
+    const requested = { ...movement, rawAmount: BigInt(tokens) * 1_000_000n }
+    if ((await policyWouldDeny({ ...world.server.deps, tenant }, requested)) === null) return tokens
   }
   return 0
 }
 
-test('forty withdrawals reserved at once over two processes, under a cap for ten, are exactly ten', async () => {
+test('of forty concurrent withdrawals over two processes, under a cap for ten, exactly ten are reserved', async () => {
   const withdrawal = await aWithdrawal()
   const outcomes = await Promise.allSettled(
     Array.from({ length: 40 }, (_, n) =>
@@ -60,10 +60,10 @@ test('forty withdrawals reserved at once over two processes, under a cap for ten
   expect(refused).toHaveLength(30)
   for (const problem of refused)
     expect(problem).toMatchObject({ code: 'policy-denied', members: { rule: 'perDay', cap: '10', used: '10' } })
-  expect(await roomOf(withdrawal)).toBe(0)
+  expect(await remainingOf(withdrawal)).toBe(0)
 })
 
-test('a movement that is not stored after all reserves nothing', async () => {
+test('a movement that is not stored reserves nothing', async () => {
   const withdrawal = await aWithdrawal()
   const { deps } = world.server
   const died = deps.db.tx(async (tx) => {
@@ -71,30 +71,30 @@ test('a movement that is not stored after all reserves nothing', async () => {
     throw new Error('the process died')
   })
   await expect(died).rejects.toThrow('the process died')
-  expect(await roomOf(withdrawal)).toBe(10)
+  expect(await remainingOf(withdrawal)).toBe(10)
 })
 
-test('one movement is counted once and given back once, however often it is said, and not counted again after', async () => {
+test('one movement is counted once and released once, however often it is repeated, and not counted again afterwards', async () => {
   const withdrawal = await aWithdrawal()
   const [kept, failed] = [`${withdrawal.masterWalletId}-kept`, `${withdrawal.masterWalletId}-failed`]
   for (const subject of [kept, kept, failed, failed]) await reserve(withdrawal, subject)
-  expect(await roomOf(withdrawal)).toBe(8)
+  expect(await remainingOf(withdrawal)).toBe(8)
   await Promise.all([release(failed), release(failed), release('of nobody')])
-  expect(await roomOf(withdrawal)).toBe(9)
+  expect(await remainingOf(withdrawal)).toBe(9)
   await reserve(withdrawal, failed)
-  expect(await roomOf(withdrawal)).toBe(9)
+  expect(await remainingOf(withdrawal)).toBe(9)
 })
 
-test('another tenant gives nothing back', async () => {
+test('another tenant releases nothing', async () => {
   const withdrawal = await aWithdrawal()
   const subject = `${withdrawal.masterWalletId}-theirs`
   await reserve(withdrawal, subject)
   const stranger = { organisationId: (await world.organisation()).id, environment: 'test' } as const
   await world.server.deps.db.tx((tx) => releasePolicy(tx, stranger, subject, instantOf(0)))
-  expect(await roomOf(withdrawal)).toBe(9)
+  expect(await remainingOf(withdrawal)).toBe(9)
 })
 
-test('a wallet of nobody reserves nothing', async () => {
+test('a movement of an unknown wallet reserves nothing', async () => {
   const nobodys = { ...(await aWithdrawal()), masterWalletId: newId('mwt', world.server.deps) }
-  await expect(reserve(nobodys, 'a-movement')).rejects.toThrow('a wallet of nobody')
+  await expect(reserve(nobodys, 'a-movement')).rejects.toThrow('an unknown wallet')
 })

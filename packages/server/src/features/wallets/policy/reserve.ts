@@ -4,10 +4,11 @@ import type { Ctx, Tenant } from '../../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import { isProblem, type Problem } from '../../../platform/errors.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
-import { decide, gasRuleAgainst, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
+import { approvalLimitOf, decide, gasRuleAgainst, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
 import { attoOf, type PolicyDocument, type PolicyOperation } from './document.ts'
 import { failPolicy } from './errors.ts'
 import {
+  findGas,
   findPolicy,
   insertReservations,
   isReserved,
@@ -15,53 +16,95 @@ import {
   lockPolicies,
   lockPolicy,
   markReleased,
+  markReserved,
   type NewReservation,
+  type PolicyRow,
   setAmounts,
   sumUsage,
 } from './store.ts'
 
-/** Money that is about to leave a master wallet or a child of it. */
+/** An outgoing movement of a master wallet or a child of it. */
 export interface OutgoingMovement {
   readonly masterWalletId: MasterWalletId
   readonly operation: PolicyOperation
-  /** Symbol of what leaves. */
+  /** Symbol of the token that leaves. */
   readonly token: string
   /** In the token's smallest unit. */
   readonly rawAmount: bigint
   readonly decimals: number
   /** An address, or the id of a bank account. */
   readonly recipient: string
-  /** From a child to its own master, which no policy refuses or counts. */
+  /** From a child to its own master, which policies neither refuse nor count. */
   readonly isToOwnMaster?: boolean
   readonly gas?: Gas | undefined
 }
 
-/** What a movement costs beside its amount, at most: gas and top-ups, in the smallest unit of what pays for them. */
+/** Maximum cost of a movement in addition to its amount: gas and top-ups, in the smallest unit of the coin or token that pays. */
 export interface Gas {
   readonly token: string
   readonly rawAmount: bigint
   readonly decimals: number
-  /** Whether the master pays any of it. What a child pays to move money to its own master is counted and not refused. */
+  /** Whether the master pays any of it. Gas that a child pays to move money to its own master is counted and not refused. */
   readonly isOfMaster: boolean
 }
 
 /**
- * Counts a movement against the wallet's policy, in the transaction that makes the movement, or refuses it with 403 `policy-denied`.
- * The master's row stays locked until that transaction ends, so that no number of processes goes over a cap. It is written where no
- * policy is, too: one that is set later counts what left before. A second call for the same subject changes nothing. Call it inside
- * `underPolicy`, which keeps the refusal in the audit log.
+ * Counts a movement against the wallet's policy, in the transaction that stores the movement, or refuses it with 403 `policy-denied`. The
+ * master's row stays locked until that transaction ends, so that concurrent processes cannot exceed a cap. It is stored even without a
+ * policy, so that a later policy counts earlier movements. A second call for the same subject changes nothing. Call it inside
+ * `underPolicy`, which records the refusal in the audit log. Returns the policy's `approvalAbove` if the movement exceeds it: the caller
+ * then stores the movement as waiting for an approval.
  */
 export async function reservePolicy(
   ctx: Pick<Ctx, 'tenant' | 'clock'>,
   tx: Tx,
   movement: OutgoingMovement & { readonly subjectId: string },
+): Promise<string | undefined> {
+  const { masterWalletId, subjectId } = movement
+  if (!(await lockPolicy(tx, ctx.tenant, masterWalletId))) throw new Error('a movement from an unknown wallet')
+  if (await isReserved(tx, ctx.tenant, subjectId)) return undefined
+  const reservedAt = ctx.clock.now()
+  const policy = await findPolicy(tx, ctx.tenant, masterWalletId)
+  await refuseDenied(tx, ctx.tenant, movement, { policy, now: reservedAt })
+  await insertReservations(tx, ctx.tenant, reservationsOf(movement, reservedAt))
+  return policy === undefined ? undefined : limitOf(policy.document, movement)
+}
+
+function limitOf(document: PolicyDocument, movement: OutgoingMovement): string | undefined {
+  if (movement.isToOwnMaster === true) return undefined
+  const { token: symbol, decimals, rawAmount } = movement
+  return approvalLimitOf(document, { token: { symbol, decimals }, rawAmount })
+}
+
+/**
+ * Evaluates a movement that is counted already against the present policy, as if it were requested now, and counts it from now on in
+ * every window. Throws 403 `policy-denied`. For a movement that waited: the policy may be tighter, and the windows have moved on.
+ */
+export async function reservePolicyAgain(
+  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  tx: Tx,
+  movement: OutgoingMovement & { readonly subjectId: string },
 ): Promise<void> {
   const { masterWalletId, subjectId } = movement
-  if (!(await lockPolicy(tx, ctx.tenant, masterWalletId))) throw new Error('a movement out of a wallet of nobody')
-  if (await isReserved(tx, ctx.tenant, subjectId)) return
-  const reservedAt = ctx.clock.now()
-  await refuseDenied(tx, ctx.tenant, movement, reservedAt)
-  await insertReservations(tx, ctx.tenant, reservationsOf(movement, reservedAt))
+  if (!(await lockPolicy(tx, ctx.tenant, masterWalletId))) throw new Error('a movement from an unknown wallet')
+  const now = ctx.clock.now()
+  const policy = await findPolicy(tx, ctx.tenant, masterWalletId)
+  const subjectIds = [subjectId, gasSubjectOf(subjectId)]
+  const gas = await findGas(tx, ctx.tenant, gasSubjectOf(subjectId))
+  const counted = { ...movement, gas: gas && { ...gas, decimals: 18, isOfMaster: true } }
+  await refuseDenied(tx, ctx.tenant, counted, { policy, now, except: subjectIds })
+  await markReserved(tx, ctx.tenant, subjectIds, now)
+}
+
+/** Replaces the gas that a movement reserved by that of a new plan; undefined if it needs none. */
+export async function replaceGas(
+  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  tx: Tx,
+  { gas, ...paid }: Pick<Reserving, 'masterWalletId' | 'subjectId'> & { readonly gas: Gas | undefined },
+): Promise<void> {
+  if (gas !== undefined) await countGas(ctx, tx, { ...paid, gas })
+  const attoAmount = gas === undefined ? 0n : attoOf(gas.rawAmount, gas.decimals)
+  await settleGas(tx, [{ subjectId: paid.subjectId, attoAmount }])
 }
 
 type Reserving = OutgoingMovement & { readonly subjectId: string }
@@ -89,14 +132,14 @@ function gasOf(
   } as const
 }
 
-/** The name under which a subject's gas is counted, apart from its amount, which is given back when it fails. */
+/** The name under which a subject's gas is counted, separate from its amount, which is released if it fails. */
 function gasSubjectOf(subjectId: string): string {
   return `${subjectId} gas`
 }
 
 /**
- * Counts gas that brings to its end what is under way already: a refill, a claim, an approval that is taken back. It is never refused, since the
- * money would stay where it is.
+ * Counts gas that completes work in progress: a top-up, a claim, a revoked approval. It is never refused, since the money would stay where
+ * it is.
  */
 export function countGas(
   ctx: Pick<Ctx, 'tenant' | 'clock'>,
@@ -106,7 +149,7 @@ export function countGas(
   return insertReservations(tx, ctx.tenant, [gasOf(paid, paid.gas, ctx.clock.now())])
 }
 
-/** Corrects the gas of subjects to what it cost in the end, in 1e-18 of the coin; harmless twice. */
+/** Replaces the gas of subjects with its actual cost, in 1e-18 of the coin. Idempotent. */
 export function settleGas(
   tx: Tx,
   costs: readonly { readonly subjectId: string; readonly attoAmount: bigint }[],
@@ -117,22 +160,30 @@ export function settleGas(
   )
 }
 
+/** What a policy said about a movement. */
+export interface Reserved {
+  /** Why it was not counted. */
+  readonly refusal?: Problem
+  /** The limit above which a person must approve it, if it exceeds that. */
+  readonly approvalAbove?: string | undefined
+}
+
 /**
- * The same for several movements of one tenant, in their order: each is counted, or has its refusal in the answer, which takes nothing from
- * the others.
+ * As `reservePolicy`, for several movements of one tenant, in order: each is counted, or its refusal is returned, which does not affect the
+ * others.
  */
 export async function reservePolicies(
   ctx: Pick<Ctx, 'tenant' | 'clock'>,
   tx: Tx,
   movements: readonly Reserving[],
-): Promise<readonly (Problem | undefined)[]> {
+): Promise<readonly Reserved[]> {
   if (movements.length === 0) return []
   const masters = [...new Set(movements.map(({ masterWalletId }) => masterWalletId))]
-  if (!(await lockPolicies(tx, ctx.tenant, masters))) throw new Error('a movement out of a wallet of nobody')
+  if (!(await lockPolicies(tx, ctx.tenant, masters))) throw new Error('a movement from an unknown wallet')
   const policied = await listPolicied(tx, ctx.tenant, masters)
-  const refusals: (Problem | undefined)[] = []
+  const reserved: Reserved[] = []
   for (const movement of movements)
-    refusals.push(policied.has(movement.masterWalletId) ? await refusalOf(ctx, tx, movement) : undefined)
+    reserved.push(policied.has(movement.masterWalletId) ? await reservedOf(ctx, tx, movement) : {})
   const free = movements.filter(({ masterWalletId }) => !policied.has(masterWalletId))
   const reservedAt = ctx.clock.now()
   if (free.length > 0)
@@ -141,31 +192,26 @@ export async function reservePolicies(
       ctx.tenant,
       free.flatMap((movement) => reservationsOf(movement, reservedAt)),
     )
-  return refusals
+  return reserved
 }
 
-async function refusalOf(
-  ctx: Pick<Ctx, 'tenant' | 'clock'>,
-  tx: Tx,
-  movement: Reserving,
-): Promise<Problem | undefined> {
+async function reservedOf(ctx: Pick<Ctx, 'tenant' | 'clock'>, tx: Tx, movement: Reserving): Promise<Reserved> {
   try {
-    await reservePolicy(ctx, tx, movement)
-    return undefined
+    return { approvalAbove: await reservePolicy(ctx, tx, movement) }
   } catch (error) {
-    if (isProblem(error, 'policy-denied')) return error
+    if (isProblem(error, 'policy-denied')) return { refusal: error }
     throw error
   }
 }
 
-async function refuseDenied(tx: Tx, tenant: Tenant, movement: OutgoingMovement, now: Date): Promise<void> {
-  const denial = await denialOf(tx, tenant, movement, now)
+async function refuseDenied(tx: Tx, tenant: Tenant, movement: OutgoingMovement, at: Evaluation): Promise<void> {
+  const denial = await denialOf(tx, tenant, movement, at)
   if (denial === undefined) return
   const { masterWalletId, operation, recipient } = movement
   throw failPolicy('policy-denied', { ...denial, masterWalletId, operation, recipient })
 }
 
-/** Gives back what a movement reserved, because it failed and the money is where it was; harmless twice, and for one that reserved nothing. */
+/** Releases the reservation of a movement that failed with its money in place. Idempotent; does nothing for one that reserved nothing. */
 export function releasePolicy(tx: Tx, tenant: Tenant, subjectId: string, now: Date): Promise<void> {
   return markReleased(tx, tenant, subjectId, now)
 }
@@ -175,32 +221,39 @@ export async function policyWouldDeny(
   ctx: Pick<Ctx, 'db' | 'tenant' | 'clock'>,
   movement: OutgoingMovement,
 ): Promise<PolicyRule | null> {
-  return (await denialOf(ctx.db, ctx.tenant, movement, ctx.clock.now()))?.rule ?? null
+  const policy = await findPolicy(ctx.db, ctx.tenant, movement.masterWalletId)
+  return (await denialOf(ctx.db, ctx.tenant, movement, { policy, now: ctx.clock.now() }))?.rule ?? null
 }
 
 interface Denial {
   readonly rule: PolicyRule
   readonly token: string
-  /** What would leave, in whole tokens. */
+  /** Amount of the movement, in whole tokens. */
   readonly amount: string
-  /** Of a cap: what it is, and what of it is used, in whole tokens. */
+  /** For a cap: its amount and its use, in whole tokens. */
   readonly cap?: string
   readonly used?: string
+}
+
+/** A policy, the time of the evaluation, and the subjects that do not count: those of the movement itself. */
+interface Evaluation {
+  readonly policy: PolicyRow | undefined
+  readonly now: Date
+  readonly except?: readonly string[]
 }
 
 async function denialOf(
   db: Queryable,
   tenant: Tenant,
   wanted: OutgoingMovement,
-  now: Date,
+  { policy, now, except = [] }: Evaluation,
 ): Promise<Denial | undefined> {
-  const policy = await findPolicy(db, tenant, wanted.masterWalletId)
   if (policy === undefined) return undefined
   const { document } = policy
   const usageOf = (token: string) => {
     const { perHour, perDay, perMonth } = windowStartsAt(now.getTime())
     const since = { perHour: instantOf(perHour), perDay: instantOf(perDay), perMonth: instantOf(perMonth) }
-    return sumUsage(db, tenant, { masterWalletId: wanted.masterWalletId, token }, since)
+    return sumUsage(db, tenant, { masterWalletId: wanted.masterWalletId, token, except }, since)
   }
   const { operation, token, rawAmount, decimals, gas, isToOwnMaster } = wanted
   if (isToOwnMaster !== true) {
@@ -232,7 +285,10 @@ function explained(
 
 const refusals = { 'policy-denied': 'wallets.policy.deny', 'policy-loosening-denied': 'wallets.policy.refuse' } as const
 
-/** Runs the work in a transaction, and keeps in the audit log what a policy refused of it: in one of its own, since that one is undone. */
+/**
+ * Runs the work in a transaction, and records a policy's refusal in the audit log, in a separate transaction, since the first one is rolled
+ * back.
+ */
 export async function underPolicy<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
   try {
     return await ctx.db.tx(work)
@@ -242,7 +298,7 @@ export async function underPolicy<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Pr
   }
 }
 
-/** Keeps in the audit log what a policy refused of work whose transaction is over; what is no refusal of a policy is none of its business. */
+/** Records a policy's refusal in the audit log after the transaction of the work ended; ignores other errors. */
 export async function keepRefusal(ctx: Ctx, error: unknown): Promise<void> {
   for (const [code, action] of Object.entries(refusals))
     if (isProblem(error, code)) await ctx.db.tx((tx) => auditRefusal(ctx, tx, action, error))

@@ -11,6 +11,7 @@ const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 export const policyRoutes: readonly Operation[] = [
   operation({
     id: 'wallets.master.policy.get',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/policy',
     summary: 'Get what may leave a managed wallet and its children.',
@@ -21,11 +22,12 @@ export const policyRoutes: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.policy.set',
+    needs: { role: 'admin', scope: 'wallets' },
     method: 'PUT',
     path: '/wallet-infra/master-wallets/{id}/policy',
     summary: 'Set or tighten what may leave a managed wallet and its children.',
     description:
-      'An operation or a token that the policy does not name may not leave; a cap that is left out is none. Once set, only the operator loosens it.',
+      'An operation or a token that the policy does not name may not leave; an omitted cap is unlimited. Once set, an API key only tightens it; a person with fresh authentication, or the operator, loosens it.',
     params: MasterWalletParams,
     input: PolicyDocument,
     output: WalletPolicy,

@@ -5,7 +5,7 @@ import { Caps, policyOperations } from './document.ts'
 
 const ShownRule = z.strictObject({ recipients: z.union([z.literal('any'), z.array(z.string())]) })
 
-/** A document as it is answered: its addresses are checksummed. */
+/** A document as it is returned: its addresses are checksummed. */
 const ShownDocument = z.strictObject({
   operations: z.partialRecord(z.enum(policyOperations), ShownRule),
   tokens: z.record(z.string(), Caps),

@@ -12,20 +12,20 @@ export type PolicyRow = z.output<typeof PolicyRow>
 
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
-/** Whose wallet it is, for the operator, who has no tenant. */
+/** The wallet's tenant, for the operator, who has none. */
 export function findTenantOfWallet(db: Queryable, walletId: MasterWalletId): Promise<Tenant | undefined> {
   return db.maybeOne(TenantRow, sql`select organisation_id, environment from master_wallets where id = ${walletId}`)
 }
 
 /**
- * Holds the wallet's row until the transaction ends, so that what is reserved and what its policy says is read and written by one
- * transaction at a time, in whatever process; false for a wallet that the tenant does not have.
+ * Locks the wallet's row until the transaction ends, so that its reservations and policy are read and written by one transaction at a time,
+ * in any process; false if the tenant does not have the wallet.
  */
 export function lockPolicy(tx: Tx, tenant: Tenant, walletId: MasterWalletId): Promise<boolean> {
   return lockPolicies(tx, tenant, [walletId])
 }
 
-/** The same for several, each named once; in one order, so that none wait crosswise. */
+/** Locks several wallets, each once, in a fixed order, so that none deadlock. */
 export async function lockPolicies(tx: Tx, tenant: Tenant, walletIds: readonly MasterWalletId[]): Promise<boolean> {
   const rows = await tx.many(
     z.object({ id: id('mwt') }),
@@ -46,7 +46,7 @@ export function findPolicy(db: Queryable, tenant: Tenant, walletId: MasterWallet
   )
 }
 
-/** The caller holds the wallet. */
+/** Writes the policy. The caller has locked the wallet. */
 export async function writePolicy(
   tx: Tx,
   tenant: Tenant,
@@ -65,11 +65,13 @@ export async function removePolicy(tx: Tx, tenant: Tenant, walletId: MasterWalle
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = ${walletId}`)
 }
 
-/** What left and is reserved of a token since each instant, over the wallet and all its children. */
+/**
+ * The used and reserved amounts of a token since each instant, over the wallet and all its children, without the subjects in `except`.
+ */
 export function sumUsage(
   db: Queryable,
   tenant: Tenant,
-  counted: { readonly masterWalletId: MasterWalletId; readonly token: string },
+  counted: { readonly masterWalletId: MasterWalletId; readonly token: string; readonly except: readonly string[] },
   since: Readonly<Record<PolicyWindow, Date>>,
 ): Promise<Usage> {
   return db.one(
@@ -81,7 +83,80 @@ export function sumUsage(
     from policy_reservations
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
       and master_wallet_id = ${counted.masterWalletId} and token = ${counted.token} and reserved_at > ${since.perMonth}
-      and released_at is null`,
+      and released_at is null and subject_id <> all(${counted.except}::text[])`,
+  )
+}
+
+const GasRow = z.object({ token: z.string(), rawAmount: Atto })
+
+/** The gas that is counted under this name, in 1e-18 of its coin. */
+export function findGas(
+  tx: Tx,
+  tenant: Tenant,
+  subjectId: string,
+): Promise<{ readonly token: string; readonly rawAmount: bigint } | undefined> {
+  return tx.maybeOne(
+    GasRow,
+    sql`
+    select token, atto_amount::text as raw_amount from policy_reservations
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and subject_id = ${subjectId}`,
+  )
+}
+
+/** Counts subjects as reserved at this time. The caller has locked the wallet. */
+export async function markReserved(tx: Tx, tenant: Tenant, subjectIds: readonly string[], now: Date): Promise<void> {
+  await tx.run(sql`
+    update policy_reservations set reserved_at = ${now}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and subject_id = any(${subjectIds}::text[])
+      and released_at is null`)
+}
+
+/** A waiting movement, whose own reservation is not part of the usage. */
+export interface WaitingUsage {
+  readonly masterWalletId: MasterWalletId
+  readonly token: string
+  readonly subjectId: string
+}
+
+/** The usage that each movement would add to, in their order. */
+export function sumUsages(
+  db: Queryable,
+  tenant: Tenant,
+  waiting: readonly WaitingUsage[],
+  since: Readonly<Record<PolicyWindow, Date>>,
+): Promise<Usage[]> {
+  return db.many(
+    z.object({ perHour: Atto, perDay: Atto, perMonth: Atto }),
+    sql`
+    select sums.per_hour, sums.per_day, sums.per_month
+    from unnest(
+      ${waiting.map(({ masterWalletId }) => masterWalletId)}::text[], ${waiting.map(({ token }) => token)}::text[],
+      ${waiting.map(({ subjectId }) => subjectId)}::text[]
+    ) with ordinality as given (master_wallet_id, token, subject_id, place)
+    cross join lateral (
+      select coalesce(sum(p.atto_amount) filter (where p.reserved_at > ${since.perHour}), 0)::text as per_hour,
+        coalesce(sum(p.atto_amount) filter (where p.reserved_at > ${since.perDay}), 0)::text as per_day,
+        coalesce(sum(p.atto_amount), 0)::text as per_month
+      from policy_reservations p
+      where p.organisation_id = ${tenant.organisationId} and p.environment = ${tenant.environment}
+        and p.master_wallet_id = given.master_wallet_id and p.token = given.token and p.reserved_at > ${since.perMonth}
+        and p.released_at is null and p.subject_id <> given.subject_id
+    ) as sums order by given.place`,
+  )
+}
+
+const PolicyOfRow = PolicyRow.extend({ masterWalletId: id('mwt') })
+
+export function listPolicies(
+  db: Queryable,
+  tenant: Tenant,
+  walletIds: readonly MasterWalletId[],
+): Promise<z.output<typeof PolicyOfRow>[]> {
+  return db.many(
+    PolicyOfRow,
+    sql`
+    select master_wallet_id, document, updated_at from wallet_policies
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = any(${walletIds}::text[])`,
   )
 }
 
@@ -94,7 +169,7 @@ export interface NewReservation {
   readonly reservedAt: Date
 }
 
-/** One that is there stays as it is. */
+/** Inserts reservations; existing ones are not changed. */
 export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly NewReservation[]): Promise<void> {
   await tx.run(sql`
     insert into policy_reservations (subject_id, organisation_id, environment, master_wallet_id, operation, token, atto_amount, reserved_at)
@@ -106,7 +181,7 @@ export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly 
     on conflict (subject_id) do nothing`)
 }
 
-/** Those of these wallets that have a policy; the caller holds them. */
+/** Those wallets that have a policy; the caller has locked them. */
 export async function listPolicied(
   tx: Tx,
   tenant: Tenant,
@@ -121,7 +196,7 @@ export async function listPolicied(
   return new Set(rows.map((row) => row.id))
 }
 
-/** Whether the movement holds a reservation or gave it back. */
+/** Whether the movement has a reservation or released it. */
 export async function isReserved(tx: Tx, tenant: Tenant, subjectId: string): Promise<boolean> {
   const rows = await tx.many(
     z.object({ subjectId: z.string() }),
@@ -132,7 +207,7 @@ export async function isReserved(tx: Tx, tenant: Tenant, subjectId: string): Pro
   return rows.length === 1
 }
 
-/** Counts a movement no more; whoever comes second changes nothing. */
+/** Releases a movement's reservation; a second call changes nothing. */
 export async function markReleased(tx: Tx, tenant: Tenant, subjectId: string, now: Date): Promise<void> {
   await tx.run(sql`
     update policy_reservations set released_at = ${now}
@@ -140,7 +215,7 @@ export async function markReleased(tx: Tx, tenant: Tenant, subjectId: string, no
       and released_at is null`)
 }
 
-/** Corrects what subjects take, of whichever tenant: a subject's id is its own. */
+/** Sets the amounts of subjects, of any tenant, since a subject's id is unique. */
 export async function setAmounts(
   tx: Tx,
   amounts: readonly Pick<NewReservation, 'subjectId' | 'attoAmount'>[],

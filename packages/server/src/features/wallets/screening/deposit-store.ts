@@ -26,7 +26,7 @@ const DueDeposit = z.object({
 })
 export type DueDeposit = z.output<typeof DueDeposit>
 
-/** Deposits whose sender is to be screened now, of all organisations; those that wait longest first. */
+/** Deposits whose sender is due for screening, of all organisations, longest due first. */
 export function listDueDeposits(db: Queryable, now: Date, most: number): Promise<DueDeposit[]> {
   return db.many(
     DueDeposit,
@@ -45,7 +45,7 @@ const ScreenedDeposit = z.object({
   block: z.bigint(),
 })
 
-/** Holds the deposit's row until the transaction ends. */
+/** Locks the deposit's row until the transaction ends. */
 export function lockScreenedDeposit(
   tx: Tx,
   tenant: Tenant,
@@ -60,8 +60,8 @@ export function lockScreenedDeposit(
 }
 
 /**
- * Writes the status. A hold ends when `isOnHold` is false, and never begins again: the money may have moved since. `dueAt` null is never, until a
- * new list concerns the sender.
+ * Stores the status. A hold ends if `isOnHold` is false, and never begins again: the money may have moved since. `dueAt` null means no
+ * further screening until a new list concerns the sender.
  */
 export async function markDepositScreened(
   tx: Tx,
@@ -75,7 +75,7 @@ export async function markDepositScreened(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${depositId}`)
 }
 
-/** Makes deposits from these senders, given in lower case, due now: those not clear, and clear ones that came after `since`. */
+/** Makes deposits from these senders, in lower case, due now: those not clear, and clear ones from after `since`. */
 export async function markSendersDue(
   tx: Tx,
   senders: readonly string[],
@@ -86,7 +86,7 @@ export async function markSendersDue(
     where direction = 'in' and lower(from_address) = any(${senders}::text[]) and (aml_status <> 'clear' or created_at >= ${since})`)
 }
 
-/** Makes every deposit due now of whose sender nobody could say anything. */
+/** Makes every deposit with a pending sender due now. */
 export async function markPendingDepositsDue(tx: Tx, now: Date): Promise<void> {
   await tx.run(sql`
     update wallet_transactions set aml_due_at = ${now}
@@ -96,9 +96,9 @@ export async function markPendingDepositsDue(tx: Tx, now: Date): Promise<void> {
 const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw })
 
 /**
- * What is on hold at managed wallets, in the order of the questions: what may move is the balance less what is frozen and unscreened, never
- * below zero. Read it again in the transaction that writes the intent to move money, under the wallet's lock, because a deposit may be booked in
- * between.
+ * Amounts on hold at managed wallets, in the order of the queries: the spendable amount is the balance less the frozen and unscreened
+ * amounts, never below zero. Read it again in the transaction that stores the intent to move money, under the wallet's lock, because a
+ * deposit may be booked in between.
  */
 export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[]): Promise<AmountOnHold[]> {
   const each = <T>(read: (question: HoldQuestion) => T): T[] => questions.map(read)

@@ -68,12 +68,12 @@ const managed = () => newId('mwt', world.server.deps)
 
 async function frozenIn(walletId: string): Promise<bigint> {
   const tenant = { organisationId: org.id, environment: 'test' } as const
-  const asked = { network: 'base-sepolia', token: usdc ?? '0x', upTo: 1_000_000_000n } as const
-  const [held] = await amountsOnHold(world.database.db, [{ tenant, walletId, ...asked }])
+  const requested = { network: 'base-sepolia', token: usdc ?? '0x', upTo: 1_000_000_000n } as const
+  const [held] = await amountsOnHold(world.database.db, [{ tenant, walletId, ...requested }])
   return held?.frozen ?? -1n
 }
 
-test('a flagged sender freezes exactly that amount of a managed wallet, and of a wallet that the customer holds nothing', async () => {
+test('a flagged sender freezes exactly that amount in a managed wallet, and nothing in a wallet of the customer', async () => {
   const [bad, good] = [anAddress(), anAddress()]
   screening.say(bad, listed)
   const [mwt, cad, byw] = [managed(), newId('cad', world.server.deps), (await world.wallet(org)).id]
@@ -95,7 +95,7 @@ test('a flagged sender freezes exactly that amount of a managed wallet, and of a
   expect(await Promise.all([mwt, cad, byw].map(frozenIn))).toEqual([500n, 30n, 0n])
 })
 
-test('what is frozen is let go with a fresh clear result, and with nothing less', async () => {
+test('frozen money is released by a fresh clear result, and by nothing less', async () => {
   const bad = anAddress()
   screening.say(bad, listed)
   const wallet = managed()
@@ -113,7 +113,7 @@ test('what is frozen is let go with a fresh clear result, and with nothing less'
   expect(list.filter(({ action }) => action === 'wallets.transactions.screen')).toHaveLength(2)
 })
 
-test('a deposit of whose sender nobody can say stays pending, and is asked about again until somebody can', async () => {
+test('a deposit whose sender no source can screen stays pending, and is screened again until one can', async () => {
   const from = anAddress()
   screening.say(from, nobodyKnows)
   const deposit = await aDeposit(managed(), from, 500n)
@@ -125,7 +125,7 @@ test('a deposit of whose sender nobody can say stays pending, and is asked about
   expect(await statusOf(deposit)).toBe('clear 0')
 })
 
-test('a sender who is listed later freezes what came in the last thirty days, and what is older stays as it is', async () => {
+test('a sender who is listed later freezes deposits of the last thirty days, and no older ones', async () => {
   const from = anAddress()
   const old = await aDeposit(managed(), from, 1n)
   await screenWhatIsDue()
@@ -138,7 +138,7 @@ test('a sender who is listed later freezes what came in the last thirty days, an
   expect([await statusOf(old), await statusOf(recent)]).toEqual(['clear 0', 'flagged 2'])
 })
 
-test('what a reorganisation took back freezes nothing', async () => {
+test('a deposit in a block that was reorganized away freezes nothing', async () => {
   const bad = anAddress()
   screening.say(bad, listed)
   const wallet = managed()

@@ -7,44 +7,47 @@ import { lockNetwork } from '../deposits/cursor-store.ts'
 import { type DueDeposit, lockScreenedDeposit, markDepositScreened } from './deposit-store.ts'
 import { publishFlag } from './flag-events.ts'
 import { dueAfter, isOnHold, nextStatus } from './next.ts'
-import { type Asked, askSources, evidenceOf, recordScreening, type WorkCtx } from './screen.ts'
+import { evidenceOf, querySources, recordScreening, type SourceAnswers, type WorkCtx } from './screen.ts'
 import { followTaint } from './taint.ts'
 import type { Change } from './taint-store.ts'
 
 /**
- * Screens who sent these deposits. What is left of a flagged sender's amount is frozen in managed wallets, wherever it was moved; for a wallet that
- * the customer holds it is only written down. Running it again asks again.
+ * Screens the senders of these deposits. The rest of a flagged sender's amount is frozen in managed wallets, wherever it moved; for a
+ * wallet of the customer it is only recorded. Running it again screens again.
  */
 export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit[]): Promise<void> {
   if (deposits.length === 0) return
-  const asked = await askSources(ctx, [...new Set(deposits.map(({ from }) => from))])
+  const requested = await querySources(ctx, [...new Set(deposits.map(({ from }) => from))])
   const mayFlag = ({ from, environment, amlStatus }: DueDeposit): boolean =>
-    amlStatus === 'flagged' || asked.round.of(from, environment).result === 'flagged'
+    amlStatus === 'flagged' || requested.round.of(from, environment).result === 'flagged'
   const stored = (work: Promise<void>): Promise<void> =>
     work.catch((error: unknown) =>
       ctx.log.error({ err: error }, 'the screening of deposits could not be stored; they stay due'),
     )
-  for (const deposit of deposits) if (!mayFlag(deposit)) await stored(writeUnflagged(ctx, deposit, asked))
+  for (const deposit of deposits) if (!mayFlag(deposit)) await stored(writeUnflagged(ctx, deposit, requested))
   const flags = Map.groupBy(
     deposits.filter(mayFlag),
     ({ network, organisationId, environment }) => `${network}/${organisationId}/${environment}`,
   )
-  for (const [, own] of inLockOrder(flags)) await stored(writeFlags(ctx, own, asked))
+  for (const [, own] of inLockOrder(flags)) await stored(writeFlags(ctx, own, requested))
 }
 
-/** Writes a screening that neither sets nor ends a flag, under the deposit's lock alone: the watcher of the network need not wait. */
-async function writeUnflagged(work: WorkCtx, deposit: DueDeposit, asked: Asked): Promise<void> {
+/** Stores a screening that neither sets nor ends a flag, under the deposit's lock only: the watcher of the network need not wait. */
+async function writeUnflagged(work: WorkCtx, deposit: DueDeposit, requested: SourceAnswers): Promise<void> {
   const ctx = forTenant(work, deposit)
   await ctx.db.tx(async (tx) => {
     const known = await lockScreenedDeposit(tx, deposit, deposit.id)
     // Flagged meanwhile: it stays due, and is then screened under the network's lock.
     if (known === undefined || known.amlStatus === 'flagged') return
-    await writeScreening(ctx, tx, { deposit, known, asked })
+    await writeScreening(ctx, tx, { deposit, known, requested })
   })
 }
 
-/** Writes screenings of one organisation's deposits on a network, of which some set or end a flag, and follows the money once for all of them. */
-async function writeFlags(work: WorkCtx, deposits: readonly DueDeposit[], asked: Asked): Promise<void> {
+/**
+ * Stores screenings of one organisation's deposits on a network, some of which set or end a flag, and traces the money once for all of
+ * them.
+ */
+async function writeFlags(work: WorkCtx, deposits: readonly DueDeposit[], requested: SourceAnswers): Promise<void> {
   const [first] = deposits
   if (first === undefined) return
   const ctx = forTenant(work, first)
@@ -53,7 +56,7 @@ async function writeFlags(work: WorkCtx, deposits: readonly DueDeposit[], asked:
     const flags: Flagging[] = []
     for (const deposit of [...deposits].sort(byId)) {
       const known = await lockScreenedDeposit(tx, deposit, deposit.id)
-      const flagging = known && (await writeScreening(ctx, tx, { deposit, known, asked }))
+      const flagging = known && (await writeScreening(ctx, tx, { deposit, known, requested }))
       if (flagging !== undefined) flags.push(flagging)
     }
     await followTaint(
@@ -69,10 +72,10 @@ function byId(left: DueDeposit, right: DueDeposit): number {
   return left.id < right.id ? -1 : 1
 }
 
-/** A flag that a screening set or ended, not announced yet. */
+/** A flag that a screening set or ended, without its event yet. */
 interface Flagging {
   readonly deposit: DueDeposit
-  /** Undefined where booking had set the flag, and followed the money. */
+  /** Undefined if booking had set the flag and traced the money. */
   readonly change: Change | undefined
   readonly from: string
   readonly to: string
@@ -82,14 +85,14 @@ interface Flagging {
 interface Writing {
   readonly deposit: DueDeposit
   readonly known: NonNullable<Awaited<ReturnType<typeof lockScreenedDeposit>>>
-  readonly asked: Asked
+  readonly requested: SourceAnswers
 }
 
-/** Writes what a screening found of a deposit whose row is locked; answers the flag that it set or ended. */
+/** Stores the screening of a deposit whose row is locked; returns the flag that it set or ended. */
 async function writeScreening(
   ctx: Ctx,
   tx: Tx,
-  { deposit, known, asked: { round, ticket } }: Writing,
+  { deposit, known, requested: { round, ticket } }: Writing,
 ): Promise<Flagging | undefined> {
   const { id, walletId, network } = deposit
   const found: Screened = round.of(deposit.from, deposit.environment)
@@ -101,7 +104,7 @@ async function writeScreening(
   const dueAt = to === 'clear' ? null : dueAfter(now, { id, ...found, sinceMs })
   await markDepositScreened(tx, deposit, id, { amlStatus: to, isOnHold: isOnHold(found), dueAt })
   await recordScreening(ctx, tx, { subjectId: id, address: deposit.from, found, round })
-  // A flag that booking set was not announced: no screening of the row was written yet.
+  // A flag that booking set has no event yet: no screening of the row was stored.
   const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
   if (from === to || (from !== 'flagged' && to !== 'flagged')) return undefined
   const place = { tenant: ctx.tenant, walletId, network, token: known.token }
@@ -109,7 +112,7 @@ async function writeScreening(
   return { deposit, change, from, to, evidence: evidenceOf(found, round) }
 }
 
-/** Writes that a flag was set or ended into the audit log, and reports it to the organisation. */
+/** Records the change of a flag in the audit log, and publishes its event. */
 async function announce(ctx: Ctx, tx: Tx, { deposit, from, to, evidence }: Flagging): Promise<void> {
   const { id, walletId, from: sender } = deposit
   const isFrozen = to === 'flagged' && !walletId.startsWith('byw_')

@@ -3,15 +3,15 @@ import type { Tx } from '../../../platform/db/db.ts'
 
 export interface Flag {
   readonly walletId: string
-  /** The address that was screened: the wallet's own, or the sender of a deposit. */
+  /** The screened address: the wallet's own, or the sender of a deposit. */
   readonly address: string
-  /** The deposit; null where the wallet itself was screened. */
+  /** The deposit; null if the wallet itself was screened. */
   readonly transactionId: string | null
   readonly isFlagged: boolean
   readonly reason: string
 }
 
-/** Tells the organisation that a wallet or a deposit was flagged, or that its flag was taken away. */
+/** Publishes the event that a wallet or a deposit was flagged, or that its flag was removed. */
 export async function publishFlag(ctx: Ctx, tx: Tx, { isFlagged, reason, ...subject }: Flag): Promise<void> {
   const at = ctx.clock.now().toISOString()
   if (isFlagged) await ctx.publish(tx, 'wallet.flagged', { ...subject, reason, flaggedAt: at })

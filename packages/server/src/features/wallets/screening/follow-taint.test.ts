@@ -23,7 +23,7 @@ async function aFamily(): Promise<readonly [Wallet, Wallet, Wallet]> {
   return [master, await stage.child(master), await stage.child(master)]
 }
 
-test('clearing a sender releases the money where it has moved to, over several wallets', async () => {
+test('clearing a sender releases the money at the places to which it moved, over several wallets', async () => {
   const [[master, child, other], bad] = [await aFamily(), aSender()]
   stage.screening.say(bad, listed)
   await stage.booked(bad, child, 8n)
@@ -37,7 +37,7 @@ test('clearing a sender releases the money where it has moved to, over several w
   expect(await stage.frozen(child, other, master)).toEqual([0n, 2n, 6n])
 })
 
-test('clearing one of two senders leaves the money of the other frozen where it is now', async () => {
+test('clearing one of two senders leaves the money of the other frozen at its present place', async () => {
   const [[master, child], one, two] = [await aFamily(), aSender(), aSender()]
   for (const sender of [one, two]) stage.screening.say(sender, listed)
   await stage.booked(one, child, 3n)
@@ -51,7 +51,7 @@ test('clearing one of two senders leaves the money of the other frozen where it 
   expect(await stage.frozen(child, master)).toEqual([0n, 0n])
 })
 
-test('a reorganisation that takes the flagged deposit or the movement back is followed', async () => {
+test('a reorganization that removes the flagged deposit or the movement is followed', async () => {
   const [[master, child], bad] = [await aFamily(), aSender()]
   stage.screening.say(bad, listed)
   await stage.booked(bad, child, 8n)
@@ -65,7 +65,7 @@ test('a reorganisation that takes the flagged deposit or the movement back is fo
   expect(await stage.frozen(child, master)).toEqual([0n, 0n])
 })
 
-/** Rows of the ledger and of what is known of taint that the transaction has read. */
+/** Rows of the ledger and of the taint tables that the transaction has read. */
 async function rowsReadBy(tx: Tx): Promise<number> {
   const { rows } = await tx.one(
     z.object({ rows: z.bigint() }),
@@ -83,7 +83,7 @@ function rowsOfBooking(movement: Movement): Promise<number> {
   })
 }
 
-/** A wallet with flagged dust and so many honest movements in and out, before the dust and after it. */
+/** A wallet with flagged dust and this many honest movements in and out, before and after the dust. */
 async function aDustyWallet(movements: number): Promise<Wallet> {
   const [wallet, bad, honest] = [await stage.master(), aSender(), aSender()]
   stage.screening.say(bad, listed)
@@ -99,7 +99,7 @@ async function aDustyWallet(movements: number): Promise<Wallet> {
   return wallet
 }
 
-test('flagged dust makes no later movement dearer: with 10,000 movements as few rows are read as with 10', async () => {
+test('flagged dust does not slow later movements: with 10,000 movements as few rows are read as with 10', async () => {
   const [few, many] = [await aDustyWallet(10), await aDustyWallet(10_000)]
   await stage.db.run(sql`analyze wallet_transactions`)
   const costsOf = async ({ address }: Wallet): Promise<number[]> => [

@@ -3,13 +3,13 @@ import { markPendingDepositsDue, markSendersDue } from './deposit-store.ts'
 import type { WorkCtx } from './screen.ts'
 import { lockFollow, markAddressesDue, markPendingDue, upsertFollow } from './store.ts'
 
-/** Older money may be long spent, and freezing its amount would lock somebody else's. */
+/** Older money may be long spent, and freezing its amount would lock other money. */
 const freezesBackMs = 30 * 86_400_000
 
 /**
- * Compares the list that holds with the one that wallets were last compared with, and makes due whom the difference concerns; and, when
- * the list was found to hold until later, all of whom nobody could say anything. What was compared is written in the same
- * transaction, so a process that dies in between leaves it to be done.
+ * Compares the current list with the one that wallets were last compared with, and makes the addresses that differ due; if the list was
+ * renewed, all pending addresses too. The comparison is stored in the same transaction, so that a crash in between leaves it to be
+ * repeated.
  */
 export async function followList(ctx: WorkCtx): Promise<void> {
   const list = await ctx.screening.list()

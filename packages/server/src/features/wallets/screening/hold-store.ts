@@ -5,7 +5,7 @@ import { id } from '../../../platform/ids.ts'
 
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
-/** Whose wallet or deposit it is; undefined for an id that nothing has. */
+/** The tenant of a wallet or deposit; undefined for an unknown id. */
 export function findTenantOfHold(db: Queryable, subjectId: string): Promise<Tenant | undefined> {
   return db.maybeOne(
     TenantRow,
@@ -26,7 +26,7 @@ const ReleasedDeposit = z.object({
 })
 export type ReleasedDeposit = z.output<typeof ReleasedDeposit>
 
-/** Ends holds of a deposit, or of a wallet's deposits, at most `most` of them; those that it ended. */
+/** Ends holds of a deposit, or of a wallet's deposits, at most `most` of them; returns those that it ended. */
 export function endHolds(tx: Tx, tenant: Tenant, subjectId: string, most: number): Promise<ReleasedDeposit[]> {
   return tx.many(
     ReleasedDeposit,
@@ -42,7 +42,7 @@ export function endHolds(tx: Tx, tenant: Tenant, subjectId: string, most: number
   )
 }
 
-/** Whether live money is on hold that was screened without a source, or that nobody has screened since `before`. */
+/** Whether live money is on hold that was screened without a source, or was not screened since `before`. */
 export async function hasLiveHolds(db: Queryable, before: Date): Promise<boolean> {
   const row = await db.one(
     z.object({ isHeld: z.boolean() }),

@@ -35,7 +35,7 @@ test.each([true, false])(
   },
 )
 
-test('a deposit whose sender nobody can judge is on hold without a time limit', async () => {
+test('a deposit whose sender no source can screen is on hold without a time limit', async () => {
   const [{ child }, unknown] = [await aFamily(), aSender()]
   stage.screening.say(unknown, noSource)
   await stage.booked(unknown, child, 5n)
@@ -66,7 +66,7 @@ test('money that the master spent before its sender was listed freezes nothing',
   expect([(await stage.onHold(child)).frozen, (await stage.onHold(master)).frozen]).toEqual([0n, 0n])
 })
 
-test('a flag and its end are announced once each, also for a deposit that was frozen when it was booked', async () => {
+test('a flag and its end are reported once each, also for a deposit that was frozen when it was booked', async () => {
   const [{ child }, bad] = [await aFamily(), aSender()]
   stage.screening.say(bad, listed)
   await stage.booked(bad, child, 5n)
@@ -93,7 +93,7 @@ test('a flag of a BYO wallet and its end are events of the wallet, once each', a
   expect(own(await stage.events('wallet.cleared'))).toEqual([{ ...subject, clearedAt: at }])
 })
 
-test('screenings of one deposit by many processes at once set and end one flag, and release all that it froze', async () => {
+test('concurrent screenings of one deposit by many processes set and end one flag, and release all that it froze', async () => {
   const [{ master, child }, bad] = [await aFamily(), aSender()]
   await stage.booked(bad, child, 9n)
   await stage.booked(child.address, master, 6n)

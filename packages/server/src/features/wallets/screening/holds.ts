@@ -7,16 +7,16 @@ import type { Id } from '../../../platform/ids.ts'
 import { endHolds, findTenantOfHold, hasLiveHolds, type ReleasedDeposit } from './hold-store.ts'
 import type { WorkCtx } from './screen.ts'
 
-/** Deposits of one audit record. */
+/** Most deposits of one audit record. */
 const batchMax = 500
 
-/** The operator, who belongs to no organisation. */
+/** The operator, without an organisation. */
 export type HoldOperator = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
 
 /**
- * Ends the hold of a deposit, or of all deposits on hold at a managed wallet, on the operator's word; answers how many. Each batch is in the audit
- * log of its organisation in the transaction that released it. The deposit stays `pending` and is screened like any other: a sender who is
- * flagged later freezes what is left. Frozen money is not on hold and is not released.
+ * Ends the hold of a deposit, or of all deposits on hold at a managed wallet, on the operator's decision; returns how many. Each batch is
+ * recorded in the audit log of its organisation in the transaction that released it. The deposit stays `pending` and is screened like any
+ * other: a sender who is flagged later freezes the rest. Frozen money is not on hold and is not released.
  */
 export async function releaseHolds(
   operator: HoldOperator,
@@ -46,10 +46,10 @@ function shown({ id, walletId, network, tokenSymbol, decimals, rawAmount, from }
   return { id, walletId, network, amount: formatAmount(rawAmount, decimals), tokenSymbol, sender: from }
 }
 
-/** A deposit that was not screened for so long waits for more than its turn. */
+/** A deposit that was not screened for this long indicates a fault, and not only a queue. */
 const unscreenedMsMax = 300_000
 
-/** Whether live deposits are on hold because neither the list nor the oracle can judge their senders, or because nothing screens them. */
+/** Whether live deposits are on hold because neither the list nor the oracle can screen their senders, or because nothing screens them. */
 export function areLiveDepositsOnHold({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<boolean> {
   return hasLiveHolds(db, instantOf(clock.now().getTime() - unscreenedMsMax))
 }
@@ -62,5 +62,8 @@ export async function reportHolds(ctx: Pick<WorkCtx, 'db' | 'clock' | 'log' | 'm
     .set(isHeld ? 1 : 0)
   if (!isHeld) return
   const how = 'refresh the sanctions list, restore the oracle’s node, or run purser admin release-hold'
-  ctx.log.warn({ how }, 'live deposits are on hold: neither a fresh sanctions list nor the oracle judges their senders')
+  ctx.log.warn(
+    { how },
+    'live deposits are on hold: neither a fresh sanctions list nor the oracle can screen their senders',
+  )
 }

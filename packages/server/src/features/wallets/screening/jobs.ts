@@ -6,10 +6,10 @@ import { reportHolds } from './holds.ts'
 import { screenWallets } from './screen.ts'
 import { listDueWallets } from './store.ts'
 
-/** Most wallets of one run; the next run goes on. */
+/** Most batches of one run; the next run continues. */
 const batchesMax = 50
 
-/** Makes due whom a new list concerns. What was compared is stored with what is due, so that twice is once. */
+/** Makes addresses that a new list concerns due. Idempotent: the comparison is stored together with its result. */
 const followSanctions: Recurring = {
   name: 'wallets.follow-sanctions',
   everyMs: 5_000,
@@ -17,8 +17,8 @@ const followSanctions: Recurring = {
 }
 
 /**
- * Screens the wallets whose time has come, which for a new one is at once. When each is due is in its row, so another process goes on where one
- * died, and a wallet that is screened twice is only looked up twice.
+ * Screens the wallets that are due, new ones immediately. The due time is in the row, so another process continues if one dies, and
+ * screening a wallet twice is harmless.
  */
 const screenDueWallets: Recurring = {
   name: 'wallets.screen-due',
@@ -33,7 +33,8 @@ const screenDueWallets: Recurring = {
 }
 
 /**
- * Refreshes the sanctions list, once a day of all processes, and warns while live deposits are on hold. The time of the last try is in the database.
+ * Refreshes the sanctions list once a day over all processes, and warns while live deposits are on hold. The time of the last attempt is in
+ * the database.
  */
 const refreshSanctions: Recurring = {
   name: 'wallets.refresh-sanctions',
@@ -44,7 +45,7 @@ const refreshSanctions: Recurring = {
   },
 }
 
-/** Screens the senders of deposits whose time has come, as wallets are: a new deposit within seconds of being seen. */
+/** Screens the senders of deposits that are due: a new deposit within seconds of its booking. */
 const screenDueDeposits: Recurring = {
   name: 'wallets.screen-due-deposits',
   everyMs: 2_000,

@@ -8,7 +8,7 @@ const ticket = fc.bigInt({ min: 0n, max: 100n })
 const known = fc.record({ amlStatus: result, amlTicket: ticket })
 const found = fc.record({ result, ticket, isCurrentList: fc.boolean() })
 
-test('a flag goes only with a clear result, of the list that holds, of a screening that began after it was written', () => {
+test('a flag is removed only by a clear result, from the current list, of a screening that began after the flag was set', () => {
   fc.assert(
     fc.property(known, found, (before, screening) => {
       const next = nextStatus({ ...before, amlStatus: 'flagged' }, screening)
@@ -28,7 +28,7 @@ test('nobody is cleared by a screening that did not clear', () => {
   )
 })
 
-test('what is said by a list that no longer holds is asked again, and a flag of one that holds is always taken', () => {
+test('a result from an outdated list is discarded and screened again, and a flag from the current one is always stored', () => {
   fc.assert(
     fc.property(known, found, (before, screening) => {
       const next = nextStatus(before, screening)
@@ -51,7 +51,7 @@ test('the next screening is within a day, and a thousand wallets are spread over
   expect(quarters.size).toBe(8)
 })
 
-test('while nobody can say, it is asked again after a minute, later after an hour at most', () => {
+test('a pending address is screened again after a minute, later after an hour at most', () => {
   const waits = [0, 60_000, 600_000, 36_000_000].map(
     (sinceMs) => dueAfter(now, { id: 'byw_x', result: 'pending', sinceMs }).getTime() - now.getTime(),
   )
@@ -78,7 +78,7 @@ const screened = fc.record<Screened>({
   oracle: fc.constantFrom('clean', 'sanctioned', 'failed', 'none', 'unknown'),
 })
 
-test('only pending money is on hold, and never where the oracle judged or a fresh list did and the oracle was queried', () => {
+test('only pending money is on hold, and never if the oracle gave a result or a fresh list did and the oracle was queried', () => {
   fc.assert(
     fc.property(screened, (found) => {
       if (found.result !== 'pending') expect(isOnHold(found)).toBe(false)
@@ -89,7 +89,7 @@ test('only pending money is on hold, and never where the oracle judged or a fres
   )
 })
 
-test('an address that the sandbox answers as pending keeps its money on hold, and one that it clears does not', () => {
+test('an address that the sandbox reports as pending keeps its money on hold, and one that it clears does not', () => {
   expect(isOnHold({ result: 'pending', reason: 'sandbox', oracle: 'clean' })).toBe(true)
   expect(isOnHold({ result: 'clear', reason: 'sandbox', oracle: 'failed' })).toBe(false)
 })

@@ -2,21 +2,21 @@ import type { OracleAnswer, Screened, ScreeningResult } from '../../../partners/
 import { instantOf } from '../../../platform/clock.ts'
 
 const dayMs = 86_400_000
-/** Screenings of one day are due at times of their own within these two hours, so that they do not all come at once. */
+/** Daily screenings are spread over these two hours, so that they are not all due at once. */
 const spreadMs = 7_200_000
-const againMsFirst = 60_000
-const againMsMax = 3_600_000
+const retryMsFirst = 60_000
+const retryMsMax = 3_600_000
 
-/** What is already known of an address. */
+/** The stored screening state of an address. */
 export interface Known {
   readonly amlStatus: ScreeningResult
-  /** Screenings that began before this one was drawn know less than what is written. */
+  /** Screenings with a lower ticket began before the stored one, and are outdated. */
   readonly amlTicket: bigint
 }
 
 /**
- * What a screening changes: the new status, or `again` when it must not be believed. Only a clear result of a screening that began
- * after the flag was written takes it away, and that nobody could say changes no flag. A flag is taken whenever it began.
+ * The new status after a screening, or `again` if its result must be discarded. Only a clear result of a screening that began after the
+ * flag was stored removes the flag; a pending result changes no flag. A flag is stored whenever its screening began.
  */
 export function nextStatus(
   known: Known,
@@ -29,10 +29,10 @@ export function nextStatus(
 }
 
 /**
- * When to screen again: daily, at a time that the id spreads; while the result is `pending`, after a quarter of `sinceMs` (since the last result
- * other than pending, or since the address was registered), at least a minute. An oracle that does not answer is queried again after an hour at
- * most. Where it answered `clean` or there is none, there is no such bound: what is missing is a fresh list or an operator, and a new list makes the
- * address due by itself.
+ * When to screen again: daily, at a time that depends on the id; while the result is `pending`, after a quarter of `sinceMs` (since the
+ * last result other than pending, or since the address was registered), at least a minute. An oracle that does not respond is queried again
+ * after an hour at most. If it reported `clean` or there is none, there is no such bound: a fresh list or an operator is needed, and a new
+ * list makes the address due by itself.
  */
 export function dueAfter(
   now: Date,
@@ -44,9 +44,9 @@ export function dueAfter(
   }: Pick<Screened, 'result'> & { readonly id: string; readonly sinceMs: number; readonly oracle?: OracleAnswer },
 ): Date {
   if (result === 'pending') {
-    const againMs = Math.max(againMsFirst, Math.floor(sinceMs / 4))
+    const againMs = Math.max(retryMsFirst, Math.floor(sinceMs / 4))
     const hasBound = oracle === undefined || oracle === 'failed' || oracle === 'unknown'
-    return instantOf(now.getTime() + (hasBound ? Math.min(againMsMax, againMs) : againMs))
+    return instantOf(now.getTime() + (hasBound ? Math.min(retryMsMax, againMs) : againMs))
   }
   return instantOf(now.getTime() + dayMs - (hashOf(id) % spreadMs))
 }
@@ -57,14 +57,14 @@ function hashOf(text: string): number {
   return hash
 }
 
-/** Whether neither source could judge the address: the list is stale, and the oracle did not answer. */
+/** Whether neither source could screen the address: the list is stale, and the oracle did not respond. */
 export function hasNoSource({ reason, oracle }: Screened): boolean {
   return reason === 'list-stale' && oracle !== 'clean'
 }
 
 /**
- * Whether money that the address sent is on hold: while neither source could judge it, and until the oracle was queried about it for the first
- * time. An address that the sandbox answers as pending stands for one that no source could judge.
+ * Whether money from the address is on hold: while neither source could screen it, and until the oracle was first queried about it. A
+ * sandbox address with the result pending simulates one that no source can screen.
  */
 export function isOnHold(screened: Screened): boolean {
   const { result, reason } = screened

@@ -37,7 +37,7 @@ test.each([
   },
 )
 
-test('a hold ends with the first source that judges the sender, and does not begin again when all sources fail', async () => {
+test('a hold ends with the first source that screens the sender, and does not begin again if all sources fail', async () => {
   const sender = aSender()
   stage.screening.say(sender, noSource)
   await stage.booked(sender, wallet, 9n)
@@ -106,7 +106,7 @@ test('an operator releases one deposit or all of a wallet, each with an audit re
   expect((await stage.deposits(wallet)).map(({ amlStatus }) => amlStatus)).toEqual(['pending', 'pending', 'pending'])
 })
 
-test('frozen money is not released, nor is anything by an id that nothing has', async () => {
+test('frozen money is not released, nor is anything for an unknown id', async () => {
   const sender = await aHold(7n)
   await stage.nowIs(listed, sender)
   expect((await release('--wallet', wallet.id))[0]).toBe(1)
@@ -116,7 +116,7 @@ test('frozen money is not released, nor is anything by an id that nothing has', 
   expect([(await release())[0], (await release('--wallet', 'byw_01h455vb4pex5vsknk084sn02q'))[0]]).toEqual([2, 2])
 })
 
-test('readiness and metrics say while live money is on hold without a source, and not for a deposit that waits for its turn', async () => {
+test('readiness and metrics report live money on hold without a source, and not a deposit that waits in the queue', async () => {
   const Ready = z.object({ screening: z.object({ liveDeposits: z.string() }) })
   const liveDeposits = async () =>
     Ready.parse(await (await fetch(`${stage.world.base}/readyz`)).json()).screening.liveDeposits
@@ -136,7 +136,7 @@ test('readiness and metrics say while live money is on hold without a source, an
   expect(await liveDeposits(), 'nothing screens it').toBe('on-hold')
 })
 
-test('a deposit whose screening cannot be stored delays none of those behind it', async () => {
+test('a deposit whose screening cannot be stored delays no later ones', async () => {
   const [poisoned, other] = [await stage.master(), await stage.master()]
   const [first, second] = [await aHold(3n, poisoned), await aHold(4n, other)]
   await stage.db.run(sql`

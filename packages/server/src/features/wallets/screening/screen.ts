@@ -16,35 +16,35 @@ import {
 
 export type WorkCtx = Omit<Ctx, 'tenant'>
 
-/** One asking of the sources, and its place in the order of askings. */
-export interface Asked {
+/** One query of the sources, and its order among queries. */
+export interface SourceAnswers {
   readonly round: ScreeningRound
   readonly ticket: bigint
 }
 
-/** Asks the sources about these addresses. Outside any transaction: nodes are slow. */
-export async function askSources(ctx: WorkCtx, addresses: readonly `0x${string}`[]): Promise<Asked> {
+/** Queries the sources for these addresses. Outside any database transaction, since nodes are slow. */
+export async function querySources(ctx: WorkCtx, addresses: readonly `0x${string}`[]): Promise<SourceAnswers> {
   const ticket = await drawTicket(ctx.db)
   return { ticket, round: await ctx.screening.screen(addresses) }
 }
 
 /**
- * Screens wallets and writes down what was found, each wallet in a transaction of its own. Running it again, or twice at once, asks
- * again; what is written is ordered by when each asking began.
+ * Screens wallets and stores the results, each wallet in a separate transaction. Running it again screens again; stored results are ordered
+ * by when each query began.
  */
 export async function screenWallets(ctx: WorkCtx, wallets: readonly DueWallet[]): Promise<void> {
   if (wallets.length === 0) return
-  const asked = await askSources(
+  const requested = await querySources(
     ctx,
     wallets.map(({ address }) => address),
   )
   for (const wallet of wallets)
-    await writeWallet(ctx, wallet, asked).catch((error: unknown) =>
+    await writeWallet(ctx, wallet, requested).catch((error: unknown) =>
       ctx.log.error({ err: error, walletId: wallet.id }, 'the screening of a wallet could not be stored; it stays due'),
     )
 }
 
-async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: Asked): Promise<void> {
+async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: SourceAnswers): Promise<void> {
   const ctx = forTenant(work, wallet)
   const found = round.of(wallet.address, wallet.environment)
   await ctx.db.tx(async (tx) => {
@@ -53,7 +53,7 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
     const now = ctx.clock.now()
     const isCurrentList = await ctx.screening.isCurrentList(tx, round.listVersion)
     const amlStatus = nextStatus(known, { result: found.result, ticket, isCurrentList })
-    // Left as it was, and due: the list changed meanwhile, or somebody who began later was faster.
+    // Unchanged, and still due: the list changed meanwhile, or a later screening was stored first.
     if (amlStatus === 'again') return
     const said = found.result === 'pending' ? null : now
     const sinceMs = now.getTime() - (known.lastSaidAt ?? known.createdAt).getTime()
@@ -70,7 +70,7 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
   })
 }
 
-/** What an audit entry says of why. */
+/** The evidence of an audit entry. */
 export function evidenceOf(found: Screened, round: ScreeningRound) {
   return {
     reason: found.reason,
@@ -83,7 +83,7 @@ export function evidenceOf(found: Screened, round: ScreeningRound) {
 
 const repeatMs = 20 * 3_600_000
 
-/** Writes the screening into the history. While nobody can say, for the same reason, once a day is enough. */
+/** Adds the screening to the history. While it stays pending for the same reason, once a day is enough. */
 export async function recordScreening(
   ctx: Ctx,
   tx: Tx,

@@ -18,7 +18,7 @@ let org: Org
 let clock: ShiftedClock
 let screening: FakeScreening
 
-/** A process without background work: what is due is done when the test says so. */
+/** A process without background work: the tests start due work themselves. */
 beforeEach(async () => {
   clock = new ShiftedClock()
   screening = createFakeScreening(() => clock.now())
@@ -68,14 +68,14 @@ function challenge(walletId: string) {
   })
 }
 
-test('a wallet is screened as soon as it is registered, where work runs', async () => {
+test('a wallet is screened as soon as it is registered, if work runs', async () => {
   const { id } = await world.wallet(org)
   expect(await statusOf(id)).toBe('pending')
   await world.another({ role: 'work' })
   await expect.poll(() => statusOf(id)).toBe('clear')
 })
 
-test('a listed wallet is flagged, inactive, and takes no payment; the audit log and the history say why', async () => {
+test('a listed wallet is flagged, inactive, and takes no payment; the audit log and the history have the reason', async () => {
   const { id, address } = await world.wallet(org)
   screening.say(address, listed)
   await screenWhatIsDue()
@@ -89,21 +89,21 @@ test('a listed wallet is flagged, inactive, and takes no payment; the audit log 
   expect(await changesOf(id)).toEqual(['pending to flagged'])
 })
 
-test('a wallet is screened daily, every time written down, and only a change is audited', async () => {
+test('a wallet is screened daily, each screening is recorded, and only a change is audited', async () => {
   const { id, address } = await world.wallet(org)
   await screenWhatIsDue()
   await screenWhatIsDue()
-  expect(screening.asked).toEqual([address])
+  expect(screening.requested).toEqual([address])
   clock.forward(21 * hourMs)
   await screenWhatIsDue()
-  expect(screening.asked).toHaveLength(1)
+  expect(screening.requested).toHaveLength(1)
   clock.forward(3 * hourMs)
   await screenWhatIsDue()
   expect((await historyOf(id)).map(({ result }) => result)).toEqual(['clear', 'clear'])
   expect(await changesOf(id)).toEqual(['pending to clear'])
 })
 
-test('a source that fails takes a clear word back, leaves a flag, and never clears', async () => {
+test('a failing source revokes a clear status, keeps a flag, and never clears', async () => {
   const [was, never, flagged] = [await world.wallet(org), await world.wallet(org), await world.wallet(org)]
   screening.say(never.address, nobodyKnows)
   screening.say(flagged.address, listed)
@@ -128,7 +128,7 @@ test('a source that fails takes a clear word back, leaves a flag, and never clea
   expect(await statusOf(was.id)).toBe('clear')
 })
 
-test('a flag goes with a fresh clear result', async () => {
+test('a flag is removed by a fresh clear result', async () => {
   const { id, address } = await world.wallet(org)
   screening.say(address, listed)
   await screenWhatIsDue()
@@ -140,16 +140,16 @@ test('a flag goes with a fresh clear result', async () => {
   expect((await challenge(id)).status).toBe(200)
 })
 
-test('a clear result that was asked for before the flag was written does not take it away', async () => {
+test('a clear result that was requested before the flag was stored does not remove it', async () => {
   const { id, address } = await world.wallet(org)
-  const isAsked = Promise.withResolvers<void>()
+  const isRequested = Promise.withResolvers<void>()
   const mayAnswer = Promise.withResolvers<void>()
   screening.between = () => {
-    isAsked.resolve()
+    isRequested.resolve()
     return mayAnswer.promise
   }
   const early = screenWhatIsDue()
-  await isAsked.promise
+  await isRequested.promise
   screening.between = () => Promise.resolve()
   screening.say(address, listed)
   await screenWhatIsDue()
@@ -160,7 +160,7 @@ test('a clear result that was asked for before the flag was written does not tak
   expect(await changesOf(id)).toEqual(['pending to flagged'])
 })
 
-test('a list that is swapped while a screening is under way is asked again before anything is said', async () => {
+test('if the list changes during a screening, the screening is repeated before a result is stored', async () => {
   const { id, address } = await world.wallet(org)
   let isSwapped = false
   screening.between = async () => {
@@ -176,14 +176,14 @@ test('a list that is swapped while a screening is under way is asked again befor
   expect((await historyOf(id)).map(({ listVersion }) => listVersion)).toEqual([2n])
 })
 
-test('a new list has those screened again whom it concerns, and nobody else, whatever the letter case', async () => {
+test('a new list screens the addresses that it concerns again, and no others, whatever the letter case', async () => {
   const [added, other] = [await world.wallet(org), await world.wallet(org)]
   await screenWhatIsDue()
-  const before = screening.asked.length
+  const before = screening.requested.length
   screening.say(added.address, listed)
   screening.swapList([added.address.toLowerCase()])
   await screenWhatIsDue()
-  expect(screening.asked.slice(before)).toEqual([added.address])
+  expect(screening.requested.slice(before)).toEqual([added.address])
   expect([await statusOf(added.id), await statusOf(other.id)]).toEqual(['flagged', 'clear'])
   screening.say(added.address, clean)
   screening.swapList([added.address.toLowerCase()])
@@ -191,7 +191,7 @@ test('a new list has those screened again whom it concerns, and nobody else, wha
   expect(await statusOf(added.id)).toBe('clear')
 })
 
-test('screenings of one wallet by many processes at once are one status, and the audit log has one change', async () => {
+test('concurrent screenings of one wallet by many processes are one status, and the audit log has one change', async () => {
   const { id, address } = await world.wallet(org)
   screening.say(address, listed)
   await Promise.all(Array.from({ length: 8 }, screenWhatIsDue))
@@ -199,14 +199,14 @@ test('screenings of one wallet by many processes at once are one status, and the
   expect(await changesOf(id)).toEqual(['pending to flagged'])
 })
 
-test('while nobody can say for the same reason, the history has one line a day', async () => {
+test('while the result stays pending for the same reason, the history has one line a day', async () => {
   const { id, address } = await world.wallet(org)
   screening.say(address, nobodyKnows)
   for (let hour = 0; hour < 30; hour++) {
     await screenWhatIsDue()
     clock.forward(hourMs)
   }
-  expect(screening.asked.length).toBeGreaterThan(20)
+  expect(screening.requested.length).toBeGreaterThan(20)
   expect((await historyOf(id)).map(({ reason }) => reason)).toEqual(['oracle-failed', 'oracle-failed'])
 })
 
@@ -230,20 +230,20 @@ test('one address that two organisations registered is screened for each, in eac
   ])
 })
 
-test('a deleted wallet is not asked about, nor written to when it is deleted meanwhile', async () => {
+test('a deleted wallet is not screened, nor updated if it is deleted meanwhile', async () => {
   const { id } = await world.wallet(org)
   screening.between = async () => {
     await world.call(org.testKey, 'DELETE', `/wallet-infra/byo-wallets/${id}`)
   }
   await screenWhatIsDue()
   expect(await historyOf(id)).toEqual([])
-  const before = screening.asked.length
+  const before = screening.requested.length
   clock.forward(48 * hourMs)
   await screenWhatIsDue()
-  expect(screening.asked.length).toBe(before)
+  expect(screening.requested.length).toBe(before)
 })
 
-test('more wallets than one asking holds are all screened in one run', async () => {
+test('more wallets than fit one query are all screened in one run', async () => {
   for (let n = 0; n < 130; n++) await world.wallet(org)
   await screenWhatIsDue()
   const { count } = await world.database.db.one(

@@ -14,7 +14,7 @@ const DueWallet = z.object({
 })
 export type DueWallet = z.output<typeof DueWallet>
 
-/** Wallets whose time has come, of all organisations; those that wait longest first. */
+/** Wallets that are due for screening, of all organisations, longest due first. */
 export function listDueWallets(db: Queryable, now: Date, most: number): Promise<DueWallet[]> {
   return db.many(
     DueWallet,
@@ -24,7 +24,7 @@ export function listDueWallets(db: Queryable, now: Date, most: number): Promise<
   )
 }
 
-/** Drawn before the sources are asked. */
+/** Draws the next ticket. Call it before the sources are queried. */
 export async function drawTicket(db: Queryable): Promise<bigint> {
   return (await db.one(z.object({ ticket: z.bigint() }), sql`select nextval('screening_tickets') as ticket`)).ticket
 }
@@ -37,7 +37,7 @@ const ScreenedWallet = z.object({
 })
 export type ScreenedWallet = z.output<typeof ScreenedWallet>
 
-/** Holds the wallet's row until the transaction ends; undefined once it is deleted. `lastSaidAt`: when a screening last had a result. */
+/** Locks the wallet's row until the transaction ends; undefined once it is deleted. `lastSaidAt`: when a screening last had a result. */
 export function lockScreenedWallet(tx: Tx, tenant: Tenant, walletId: ByoWalletId): Promise<ScreenedWallet | undefined> {
   return tx.maybeOne(
     ScreenedWallet,
@@ -48,7 +48,7 @@ export function lockScreenedWallet(tx: Tx, tenant: Tenant, walletId: ByoWalletId
   )
 }
 
-/** `saidAt` is null for a screening without a result, which leaves the time of the last one. */
+/** `saidAt` is null for a screening without a result, which keeps the time of the last one. */
 export async function markWalletScreened(
   tx: Tx,
   tenant: Tenant,
@@ -102,7 +102,7 @@ export function findLastScreening(
 
 const Follow = z.object({ listVersion: z.bigint(), listAsOf: z.date() })
 
-/** The list that wallets were last compared with, its row held until the transaction ends. */
+/** The list that wallets were last compared with, its row locked until the transaction ends. */
 export function lockFollow(tx: Tx): Promise<z.output<typeof Follow> | undefined> {
   return tx.maybeOne(Follow, sql`select list_version, list_as_of from screening_follow for update`)
 }
@@ -113,14 +113,14 @@ export async function upsertFollow(tx: Tx, follow: z.output<typeof Follow>): Pro
     on conflict (id) do update set list_version = excluded.list_version, list_as_of = excluded.list_as_of`)
 }
 
-/** Makes wallets at these addresses, given in lower case, due now, of every organisation. */
+/** Makes wallets at these addresses, in lower case, due now, of every organisation. */
 export async function markAddressesDue(tx: Tx, addresses: readonly string[], now: Date): Promise<void> {
   await tx.run(sql`
     update byo_wallets set aml_due_at = ${now}
     where deleted_at is null and lower(address) = any(${addresses}::text[]) and organisation_id is not null`)
 }
 
-/** Makes every wallet due now of which nobody could say anything. */
+/** Makes every pending wallet due now. */
 export async function markPendingDue(tx: Tx, now: Date): Promise<void> {
   await tx.run(sql`
     update byo_wallets set aml_due_at = ${now}

@@ -25,7 +25,7 @@ interface Share {
   left: bigint
 }
 
-/** What stays frozen of each deposit, by wallet address: one pass over the whole chain, with nothing remembered from before. */
+/** The frozen amount of each deposit, by wallet address: one pass over the whole chain, without stored state. */
 function frozenByModel(
   movements: readonly Standing[],
   wallets: readonly Wallet[],
@@ -50,7 +50,7 @@ function frozenByModel(
   return new Map([...shares].map(([address, own]) => [address, own.map(({ left }) => left)]))
 }
 
-/** Takes from the oldest what is tainted beyond the balance. */
+/** Takes the tainted amount that exceeds the balance from the oldest shares. */
 function takeBeyond(shares: readonly Share[], balance: bigint): bigint {
   const tainted = shares.reduce((sum, { left }) => sum + left, 0n)
   const excess = tainted > balance ? tainted - balance : 0n
@@ -63,7 +63,7 @@ function takeBeyond(shares: readonly Share[], balance: bigint): bigint {
   return excess
 }
 
-/** Movements of one block each, none of which takes more than its sender has. */
+/** Movements of one block each, none of which takes more than its sender's balance. */
 function movementsOf(
   draws: readonly { readonly from: number; readonly to: number; readonly share: bigint }[],
   wallets: readonly Wallet[],
@@ -107,7 +107,7 @@ const Draws = fc.array(
 )
 const Step = fc.record({ draws: Draws, listing: fc.nat(3), back: fc.option(fc.nat(120), { freq: 3 }) })
 
-test('after every history of deposits, movements, missed logs, reorganisations and listings, what is frozen is what one pass over the chain finds', async () => {
+test('after every history of deposits, movements, missed logs, reorganizations and listings, the frozen amounts equal those of one pass over the chain', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(Step, { minLength: 3, maxLength: 4 }), async (steps) => {
       const master = await stage.master()

@@ -5,7 +5,7 @@ import { id } from '../../../platform/ids.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 
-/** A token of a managed wallet on a network; the token as it is stored. */
+/** A token of a managed wallet on a network; the token as stored. */
 export interface Place {
   readonly tenant: Tenant
   readonly walletId: string
@@ -13,7 +13,7 @@ export interface Place {
   readonly token: string
 }
 
-/** A place, and the lowest block in which something changed there. */
+/** A place, and the lowest block with a change there. */
 export interface Change {
   readonly place: Place
   readonly block: bigint
@@ -32,18 +32,18 @@ function changeOf({ walletId, network, token, block, ...tenant }: z.output<typeo
   return { place: { tenant, walletId, network, token }, block }
 }
 
-/** Of a table with a place's columns: the rows of this place. */
+/** Condition on a table with a place's columns: the rows of this place. */
 const isAt = ({ tenant, walletId, network, token }: Place): Sql => sql`organisation_id = ${tenant.organisationId}
   and environment = ${tenant.environment} and wallet_id = ${walletId} and network = ${network} and token = ${token}`
 
-/** Of `wallet_transactions`: the rows that the index `wallet_transactions_tainted` has. */
+/** Condition on `wallet_transactions`: the rows of the index `wallet_transactions_tainted`. */
 const isTainted: Sql = sql`direction = 'in' and (aml_status = 'flagged' or tainted_raw_amount > 0 or frozen_raw_amount > 0)`
 
-/** Of `wallet_transactions`: what of a row is flagged or tainted. */
+/** Expression on `wallet_transactions`: the flagged or tainted amount of a row. */
 const rawTaint: Sql = sql`case when direction = 'out' or status = 'withdrawn' then 0 when aml_status = 'flagged' then raw_amount
   else tainted_raw_amount end`
 
-/** Those of the changes, each place once, where there is flagged or tainted money. */
+/** The changes, each place once, at places with flagged or tainted money. */
 export async function listTaintedChanges(tx: Tx, changes: readonly Change[]): Promise<Change[]> {
   if (changes.length === 0) return []
   const each = <T>(read: (change: Change) => T): T[] => changes.map(read)
@@ -64,10 +64,10 @@ export async function listTaintedChanges(tx: Tx, changes: readonly Change[]): Pr
 }
 
 const Checkpoint = z.object({ block: z.bigint(), rawBalance: Raw, rawTainted: Raw })
-/** What a place held after a block, and what of it was tainted. */
+/** The balance of a place after a block, and its tainted amount. */
 export type Checkpoint = z.output<typeof Checkpoint>
 
-/** Forgets what was known of the place from a block on; answers the newest checkpoint that is left. */
+/** Deletes checkpoints of the place from a block on; returns the newest remaining one. */
 export async function resetCheckpoints(tx: Tx, place: Place, block: bigint): Promise<Checkpoint | undefined> {
   await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and block_number >= ${block}`)
   return tx.maybeOne(
@@ -78,7 +78,10 @@ export async function resetCheckpoints(tx: Tx, place: Place, block: bigint): Pro
   )
 }
 
-/** What the place held before the given block or its first tainted one, whichever is lower. It reads all that came before: once for a place. */
+/**
+ * The balance of the place before the given block or its first tainted one, whichever is lower. It reads all earlier rows: once for a
+ * place.
+ */
 export function sumBefore(tx: Tx, place: Place, block: bigint): Promise<Checkpoint> {
   return tx.one(
     Checkpoint,
@@ -105,7 +108,7 @@ export async function insertCheckpoint(tx: Tx, place: Place, checkpoint: Checkpo
 const LedgerRow = z.object({
   direction: z.enum(['in', 'out']),
   rawAmount: Raw,
-  /** What of an incoming row is flagged or tainted. */
+  /** The flagged or tainted amount of an incoming row. */
   rawTaint: Raw,
   txHash: z.string(),
   logIndex: z.number(),
@@ -113,7 +116,7 @@ const LedgerRow = z.object({
 })
 export type LedgerRow = z.output<typeof LedgerRow>
 
-/** What moved to and from a place above a block, in the order of the chain: the first rows of it. */
+/** The first movements to and from a place above a block, in chain order. */
 export function listLedger(tx: Tx, place: Place, above: bigint, most: number): Promise<LedgerRow[]> {
   return tx.many(
     LedgerRow,
@@ -124,14 +127,14 @@ export function listLedger(tx: Tx, place: Place, above: bigint, most: number): P
   )
 }
 
-/** What of an outgoing row was tainted. */
+/** The tainted amount of an outgoing row. */
 export interface MovedTaint {
   readonly txHash: string
   readonly logIndex: number
   readonly rawTaint: bigint
 }
 
-/** Writes what of these transfers was tainted to the wallets of the organisation that received them; answers where that changed something. */
+/** Stores the tainted amounts of these transfers at the organisation's wallets that received them; returns where that changed something. */
 export async function updateTaintedReceivers(
   tx: Tx,
   { tenant, network, token }: Place,
@@ -155,7 +158,7 @@ export async function updateTaintedReceivers(
 const TaintedRow = z.object({ id: z.string(), rawTaint: Raw, rawFrozen: Raw })
 export type TaintedRow = z.output<typeof TaintedRow>
 
-/** Incoming rows of a place from a block on that are tainted or frozen, the newest first. */
+/** Tainted or frozen incoming rows of a place from a block on, newest first. */
 export function listTaintedRows(tx: Tx, place: Place, from: bigint): Promise<TaintedRow[]> {
   return tx.many(
     TaintedRow,
@@ -165,7 +168,7 @@ export function listTaintedRows(tx: Tx, place: Place, from: bigint): Promise<Tai
   )
 }
 
-/** Writes the frozen amount of these rows. */
+/** Stores the frozen amounts of these rows. */
 export async function updateFrozen(tx: Tx, { tenant }: Place, frozen: ReadonlyMap<string, bigint>): Promise<void> {
   if (frozen.size === 0) return
   await tx.run(sql`
@@ -174,7 +177,7 @@ export async function updateFrozen(tx: Tx, { tenant }: Place, frozen: ReadonlyMa
     where w.id = given.id and w.organisation_id = ${tenant.organisationId} and w.environment = ${tenant.environment}`)
 }
 
-/** Freezes so much of the tainted rows below a block, the newest first, and nothing else of them. It reads all of them. */
+/** Freezes this amount of the tainted rows below a block, newest first, and nothing else of them. It reads all of them. */
 export async function spreadFrozen(tx: Tx, place: Place, below: bigint, raw: bigint): Promise<void> {
   await tx.run(sql`
     update wallet_transactions w set frozen_raw_amount = given.raw
@@ -188,7 +191,7 @@ export async function spreadFrozen(tx: Tx, place: Place, below: bigint, raw: big
       and w.frozen_raw_amount <> given.raw`)
 }
 
-/** What is written as frozen of the place in all. */
+/** The total frozen amount of the place, as stored. */
 export async function findFrozen(tx: Tx, place: Place): Promise<bigint> {
   const row = await tx.maybeOne(
     z.object({ rawFrozen: Raw }),
@@ -197,7 +200,7 @@ export async function findFrozen(tx: Tx, place: Place): Promise<bigint> {
   return row?.rawFrozen ?? 0n
 }
 
-/** Writes what is frozen of the place in all. A place that has no flagged or tainted money left, spent or not, is forgotten. */
+/** Stores the total frozen amount of the place. A place without flagged or tainted money, spent or not, is deleted. */
 export async function upsertPlace(tx: Tx, place: Place, rawFrozen: bigint): Promise<void> {
   const { tenant, walletId, network, token } = place
   await tx.run(sql`

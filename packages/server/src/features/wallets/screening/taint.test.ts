@@ -23,11 +23,11 @@ function traced(...ledger: readonly LedgerRow[]) {
   return { frozen: Object.fromEntries(changed), moved: moved.map(({ rawTaint }) => rawTaint) }
 }
 
-test('tainted money that was spent freezes no later honest money', () => {
+test('spent tainted money freezes no later honest money', () => {
   expect(traced(came('bad', 5n, 5n), left('spent', 5n), came('honest', 5n))).toEqual({ frozen: {}, moved: [5n] })
 })
 
-test('clean money leaves first, and only what leaves beyond it is tainted', () => {
+test('clean money leaves first, and only the excess is tainted', () => {
   expect(traced(came('clean', 4n), came('bad', 5n, 5n), left('one', 3n), left('two', 3n))).toEqual({
     frozen: { bad: 3n },
     moved: [0n, 2n],
@@ -54,7 +54,7 @@ function ledgerOf(movements: readonly { readonly isIn: boolean; readonly raw: bi
   })
 }
 
-test('for every ledger, what is frozen is never more than the balance, and no tainted unit is lost or made', () => {
+test('for every ledger the frozen amount never exceeds the balance, and no tainted unit is lost or created', () => {
   fc.assert(
     fc.property(Movements, (movements) => {
       const ledger = ledgerOf(movements)
@@ -67,7 +67,7 @@ test('for every ledger, what is frozen is never more than the balance, and no ta
   )
 })
 
-test('a ledger that is followed in parts ends as one that is followed at once', () => {
+test('a ledger that is traced in parts ends like one that is traced at once', () => {
   fc.assert(
     fc.property(Movements, fc.nat(30), (movements, cut) => {
       const ledger = ledgerOf(movements)

@@ -19,15 +19,15 @@ import {
   upsertPlace,
 } from './taint-store.ts'
 
-/** Movements of a place that are read at once; a checkpoint stands behind each such page. */
+/** Movements of a place per page; each full page ends with a checkpoint. */
 const pageMax = 100
 
 /**
- * Follows flagged money after something changed at these places: freezes what is left of it there, and follows what was sent on to other
- * wallets of the organisation. Places without flagged or tainted money are skipped, unless `which` is `all`: where a flag ended, the money may
- * have moved on. What a change costs depends on what came after it and not on the length of the ledger. The frozen amount of a place is never
- * more than its booked balance. Running it again changes nothing. The caller has locked the network's cursor row, so that one transaction at a time
- * follows the money of a network.
+ * Traces flagged money after changes at these places: freezes the rest of it there, and follows what was sent to other wallets of the
+ * organisation. Places without flagged or tainted money are skipped, unless `which` is `all`: if a flag ended, the money may have moved on.
+ * The cost of a change depends on the movements after it and not on the length of the ledger. The frozen amount of a place never exceeds
+ * its booked balance. Idempotent. The caller has locked the network's cursor row, so that one transaction at a time traces the money of a
+ * network.
  */
 export async function followTaint(
   tx: Tx,
@@ -52,14 +52,14 @@ export async function followTaint(
 }
 
 interface Page {
-  /** What the place holds behind the page. */
+  /** The state of the place after the page. */
   readonly end: Checkpoint
   readonly moved: readonly MovedTaint[]
-  /** Whether more comes behind it; there is then a checkpoint at its end. */
+  /** Whether more movements follow; the page then ends with a checkpoint. */
   readonly isPart: boolean
 }
 
-/** Follows the movements of one page, which begins at the last checkpoint before the change. */
+/** Traces the movements of one page, which begins at the last checkpoint before the change. */
 async function followPage(tx: Tx, { place, block }: Change): Promise<Page> {
   const known = await resetCheckpoints(tx, place, block)
   const start = known ?? (await sumBefore(tx, place, block))
@@ -70,7 +70,7 @@ async function followPage(tx: Tx, { place, block }: Change): Promise<Page> {
   return { end, moved, isPart }
 }
 
-/** The next movements, of whole blocks. */
+/** The next movements, in whole blocks. */
 async function wholeBlocks(tx: Tx, place: Place, above: bigint) {
   for (let most = pageMax; ; most *= 2) {
     const rows = await listLedger(tx, place, above, most + 1)
@@ -82,8 +82,8 @@ async function wholeBlocks(tx: Tx, place: Place, above: bigint) {
 }
 
 /**
- * Follows tainted money through movements of a place, given in the order of the chain: clean money leaves first, and what leaves beyond it is
- * tainted. Answers what the place holds afterwards, and what of each outgoing movement was tainted.
+ * Traces tainted money through movements of a place, in chain order: clean money leaves first, and the excess is tainted. Returns the state
+ * of the place afterwards, and the tainted amount of each outgoing movement.
  */
 export function traceTaint(
   start: Checkpoint,
@@ -107,8 +107,8 @@ export function traceTaint(
 }
 
 /**
- * Writes which rows of a place are frozen. Tainted money leaves oldest first, so the newest tainted rows are frozen. Rows below the change are read
- * only where their share has changed.
+ * Stores the frozen amounts of rows. Tainted money leaves oldest first, so the newest tainted rows are frozen. Rows below the change are
+ * read only if their share has changed.
  */
 async function freeze(tx: Tx, { place, block, rawTainted }: Change & { readonly rawTainted: bigint }): Promise<void> {
   const rows = await listTaintedRows(tx, place, block)
@@ -119,7 +119,9 @@ async function freeze(tx: Tx, { place, block, rawTainted }: Change & { readonly 
   await upsertPlace(tx, place, rawTainted)
 }
 
-/** Shares an amount out to tainted rows, given the newest first. Answers the rows whose frozen amount changes, and what is left for older rows. */
+/**
+ * Distributes an amount over tainted rows, newest first. Returns the rows whose frozen amount changes, and the remainder for older rows.
+ */
 export function shareOut(
   raw: bigint,
   rows: readonly TaintedRow[],
@@ -138,14 +140,14 @@ function keyOf({ tenant, walletId, network, token }: Place): string {
   return `${tenant.organisationId}/${tenant.environment}/${walletId}/${network}/${token}`
 }
 
-/** Adds a change; of two at one place the lower block counts. */
+/** Adds a change; of two at one place the lower block is kept. */
 function takeLower(waiting: Map<string, Change>, change: Change): void {
   const key = keyOf(change.place)
   const known = waiting.get(key)
   if (known === undefined || change.block < known.block) waiting.set(key, change)
 }
 
-/** Takes the change in the lowest block: tainted money moves forward, so what is followed in this order is followed once. */
+/** Takes the change in the lowest block: tainted money moves forward in time, so in this order each place is traced once. */
 function takeLowest(waiting: Map<string, Change>): Change | undefined {
   let lowest: Change | undefined
   for (const change of waiting.values()) if (lowest === undefined || change.block < lowest.block) lowest = change

@@ -3,44 +3,38 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { type DueWallet, listDue, markDue } from '../managed/auto-store.ts'
-import { gatherCandidates } from './candidates.ts'
+import { collectCandidates } from './candidates.ts'
 import { storeSweep } from './request.ts'
 import { markScannedTo } from './store.ts'
 import { sweepTerms } from './terms.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-const perTurnMax = 20
-/** When to look again at a wallet whose chain or gas budget would not have it. */
-const againMs = 60_000
+const perRunMax = 20
+/** Delay before a wallet is tried again whose chain or gas budget refused. */
+const retryMs = 60_000
 
-/**
- * Sweeps wallets that ask for it by themselves, each when it is due. Running twice sweeps nothing twice: a child's token is moved by
- * one authorisation at a time.
- */
+/** Runs the automatic sweeps that are due. Idempotent: a child's token is moved by one authorization at a time. */
 export const autoSweep: Recurring = {
   name: 'wallets.auto-sweep',
   everyMs: 5_000,
   async run(ctx) {
-    for (const wallet of await listDue(ctx.db, ctx.clock.now(), perTurnMax)) {
+    for (const wallet of await listDue(ctx.db, ctx.clock.now(), perRunMax)) {
       const nextMs = await sweepOne(ctx, wallet).catch((error: unknown) => {
-        ctx.log.warn(
-          { err: error, walletId: wallet.id },
-          'a wallet could not be swept by itself; it will be tried again',
-        )
-        return againMs
+        ctx.log.warn({ err: error, walletId: wallet.id }, 'the automatic sweep of a wallet failed; retrying')
+        return retryMs
       })
       await markDue(ctx.db, wallet, instantOf(ctx.clock.now().getTime() + nextMs))
     }
   },
 }
 
-/** Answers after how many milliseconds the wallet is due again: at once while children were left. */
+/** Returns after how many milliseconds the wallet is due again: immediately if children remain. */
 async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   const { organisationId, environment, autoSweep: wanted } = wallet
   const ctx = forTenant(system, { organisationId, environment })
   const terms = sweepTerms(ctx, wallet, wanted, 'automatic')
-  const candidates = await gatherCandidates(ctx, terms)
+  const candidates = await collectCandidates(ctx, terms)
   if (candidates.funded.length > 0) await storeSweep(ctx, terms, candidates)
   else if (candidates.scannedTo !== undefined) {
     const { scannedTo } = candidates

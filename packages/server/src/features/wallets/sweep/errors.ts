@@ -6,15 +6,15 @@ export const fail = defineErrors({
     status: 422,
     title: 'Sweep Not Supported',
     detail:
-      'The token cannot be swept on this chain: it takes no signed authorisations (EIP-3009), and child addresses hold no gas. Use a transfer.',
+      'The token cannot be swept on this chain: it does not support signed authorizations (EIP-3009), and child addresses have no gas. Use a transfer.',
   },
 })
 
-/** Refusals of what the body names. */
+/** Refusals of values in the body. */
 export const failNamed = defineErrors({
   'child-address-not-found': {
     status: 422,
     title: 'Child Address Not Found',
-    detail: 'childAddressIds names an address that the wallet does not have; errors says which.',
+    detail: 'childAddressIds contains an address that the wallet does not have; see errors.',
   },
 })

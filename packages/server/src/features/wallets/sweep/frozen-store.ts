@@ -11,19 +11,21 @@ interface Holdings {
   readonly walletIds: readonly string[]
 }
 
-/** What screening froze of a token at these wallets, by wallet, in the token's smallest unit; a wallet without any is not there. */
+/**
+ * The amounts of a token that screening froze at these wallets, by wallet, in the token's smallest unit; wallets without any are omitted.
+ */
 export async function listFrozenAmounts(
   db: Queryable,
   tenant: Tenant,
-  asked: Holdings,
+  requested: Holdings,
 ): Promise<ReadonlyMap<string, bigint>> {
-  if (asked.walletIds.length === 0) return new Map()
+  if (requested.walletIds.length === 0) return new Map()
   const rows = await db.many(
     AmountRow,
     sql`
     select wallet_id, sum(frozen_raw_amount)::text as amount from wallet_transactions
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${asked.walletIds}::text[])
-      and network = ${asked.network} and lower(token) = lower(${asked.asset}) and status <> 'withdrawn' and frozen_raw_amount > 0
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${requested.walletIds}::text[])
+      and network = ${requested.network} and lower(token) = lower(${requested.asset}) and status <> 'withdrawn' and frozen_raw_amount > 0
     group by wallet_id`,
   )
   return new Map(rows.map((row) => [row.walletId, row.amount]))

@@ -3,8 +3,8 @@ import { listFrozenAmounts } from './frozen-store.ts'
 import type { TransferRow } from './transfer-store.ts'
 
 /**
- * Those whose child has had money frozen since the sweep was asked for. What was free then is all that the child held, so anything
- * frozen afterwards may be part of it: the transfer ends, and the next sweep takes what is free.
+ * Those transfers whose child had money frozen since the sweep was requested. The sweep takes the whole free balance, so money frozen
+ * afterwards may be part of it: the transfer ends, and the next sweep takes the free balance.
  */
 export async function frozenOnes<Row extends TransferRow>(
   tx: Tx,

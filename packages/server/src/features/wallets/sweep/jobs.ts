@@ -3,5 +3,5 @@ import { autoSweep } from './auto.ts'
 import { signSweeps } from './sign.ts'
 import { sweepOnTempo } from './tempo.ts'
 
-/** What is due again and again for sweeps. */
+/** Recurring work of sweeps. */
 export const walletSweeps: readonly Recurring[] = [autoSweep, signSweeps, sweepOnTempo]

@@ -16,7 +16,7 @@ const migration = readFileSync(
   'utf8',
 )
 
-/** The statements of the migration that carry what is under way, without those that change tables. */
+/** The statements of the migration that convert work in progress, without those that change tables. */
 function carryingStatements(): string[] {
   const from = migration.indexOf('-- Sweeps that are under way')
   return migration
@@ -60,7 +60,7 @@ async function prepare(): Promise<void> {
   await insertOld({ child: 6, status: 'sent', transactionId: 'ctx_1', isSigned: false })
 }
 
-test('sweeps that are under way go on in the relayer, each as far as it was, and those on Tempo stay', async () => {
+test('sweeps in progress continue in the relayer, each from its last state, and those on Tempo stay', async () => {
   const { db } = database
   await prepare()
   for (const text of carryingStatements()) await db.run({ text, values: [] })

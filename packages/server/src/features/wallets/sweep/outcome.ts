@@ -1,9 +1,10 @@
 import { type Network, networkByName } from '@purser/protocol'
+import { appendAudit } from '../../../platform/audit.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
 import { endReservations } from '../../funds/index.ts'
-import { type Closing, close, type TenantAudit } from '../../relayer/index.ts'
+import { changeGasLast } from '../../plans/index.ts'
 import { budgetChange } from '../gasless.ts'
 import { type EndedRow, lockSweeps, markEnded, type TransferEnd } from './relay-store.ts'
 import { markCompleted } from './store.ts'
@@ -11,17 +12,18 @@ import { lockPlanned } from './tempo-store.ts'
 import { subjectOf, type TransferKey } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
-/** How a transfer ended, and what its transaction cost the operator, in wei. */
+/** How a transfer ended, and the operator's cost of its transaction, in wei. */
 export type End = TransferEnd & { readonly wei: bigint }
 
-/** Ends, and reasons of failures, after which the authorization was used, or may have been seen by others and be used. */
+/** Ends, and reasons of failures, after which the authorization was used, or may be known to others and be used. */
 const mayStillLeave: ReadonlySet<string> = new Set(['swept', 'not-received', 'transfer-failed'])
 
 /**
- * Ends transfers, and their sweeps where they were the last, in the caller's transaction. Returns what it closes with: the gas that they reserved
- * and did not use, and one audit record for each tenant and outcome.
+ * Ends transfers, and their sweeps where they were the last, in the caller's transaction. The gas that they reserved and did
+ * not use, and one audit record for each tenant and outcome, are written when it commits.
  */
-export async function endTransfers(ctx: System, tx: Tx, ends: readonly End[]): Promise<Closing> {
+export async function recordEnded(ctx: System, tx: Tx, ends: readonly End[]): Promise<void> {
+  if (ends.length === 0) return
   const sweepIds = [...new Set(ends.map(({ sweepId }) => sweepId))]
   await lockSweeps(tx, sweepIds)
   const ended = await markEnded(tx, ends)
@@ -38,25 +40,22 @@ export async function endTransfers(ctx: System, tx: Tx, ends: readonly End[]): P
   const groups = Map.groupBy(ended, ({ organisationId, environment, status, txHash, failureReason }) =>
     [organisationId, environment, status, txHash, failureReason].join(' '),
   )
-  return { gas, audits: inLockOrder<readonly EndedRow[]>(groups).flatMap(([, own]) => auditOf(own)) }
+  changeGasLast(tx, gas)
+  for (const [, own] of inLockOrder<readonly EndedRow[]>(groups)) audit(ctx, tx, own)
 }
 
-function auditOf(ended: readonly EndedRow[]): TenantAudit[] {
+function audit(ctx: System, tx: Tx, ended: readonly EndedRow[]): void {
   const [first] = ended
-  if (first === undefined) return []
+  if (first === undefined) return
   const { organisationId, environment, status, txHash, failureReason } = first
   const how = status === 'swept' ? { txHash } : { reason: failureReason }
   const target = [...new Set(ended.map(({ sweepId }) => sweepId))].join(' ')
   const details = { ...how, children: ended.map(({ childAddressId }) => childAddressId) }
-  return [{ tenant: { organisationId, environment }, entry: { action: `wallets.sweeps.${status}`, target, details } }]
+  const tenant = { organisationId, environment }
+  appendAudit({ ...ctx, tenant }, tx, { action: `wallets.sweeps.${status}`, target, details })
 }
 
-/** `endTransfers` for a transaction that ends nothing else. */
-export async function recordEnded(ctx: System, tx: Tx, ends: readonly End[]): Promise<void> {
-  if (ends.length > 0) await close(ctx, tx, [await endTransfers(ctx, tx, ends)])
-}
-
-/** Ends a transfer that nobody has signed: one that was signed or sent meanwhile is left. Sweeps are locked first wherever any of theirs end. */
+/** Ends an unsigned transfer; one that was signed or sent meanwhile is not changed. Sweeps are locked before any of their transfers end. */
 export function endPlanned(ctx: System, transfer: TransferKey, reason: string): Promise<void> {
   return ctx.db.tx(async (tx) => {
     await lockSweeps(tx, [transfer.sweepId])
@@ -65,7 +64,7 @@ export function endPlanned(ctx: System, transfer: TransferKey, reason: string): 
   })
 }
 
-/** A transfer that ends without its money moving, and without a transaction that cost anything. */
+/** The end of a transfer whose money did not move, and which cost nothing. */
 export function failedTransfer({ sweepId, childAddressId }: TransferKey, reason: string): End {
   return { sweepId, childAddressId, status: 'failed', txHash: null, reason, wei: 0n }
 }

@@ -4,22 +4,22 @@ import { id, type SweepId } from '../../../platform/ids.ts'
 import type { AuthorizationPayload } from '../../relayer/index.ts'
 import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
 
-/** A transfer to be signed, and where the child's key is. */
+/** A transfer to be signed, with the path of the child's key. */
 const UnsignedRow = TransferRow.extend({
   account: z.number(),
   childIndex: z.bigint().transform(Number),
   isPast: z.boolean(),
 })
-/** `isPast`: its end has passed by the database's clock. */
+/** `isPast`: it has expired by the database's clock. */
 export type UnsignedRow = z.output<typeof UnsignedRow>
 
-/** A relay's subject: a sweep and one of its children. */
+/** The key in a relay's subject: a sweep and one of its children. */
 export function keyOf(subjectId: string): TransferKey {
   const [sweepId, childAddressId] = subjectId.split(' ')
   return { sweepId: id('swp').parse(sweepId), childAddressId: id('cad').parse(childAddressId) }
 }
 
-/** Takes transfers of these networks that nobody has signed for yet, those that were tried less often first, and counts a try of each. */
+/** Takes unsigned transfers of these networks, those with fewer attempts first, and counts an attempt of each. */
 export function takeUnsigned(db: Queryable, networks: readonly string[], most: number): Promise<UnsignedRow[]> {
   return db.many(
     UnsignedRow,
@@ -39,7 +39,7 @@ export function takeUnsigned(db: Queryable, networks: readonly string[], most: n
 
 export type SignedTransfer = TransferKey & { readonly payload: AuthorizationPayload }
 
-/** Marks transfers as signed, as a statement whose rows go to the relayer; one that is signed already stays. */
+/** Statement that marks transfers as signed and returns rows for the relayer; signed ones stay as they are. */
 export function signing(signed: readonly SignedTransfer[]): Sql {
   return sql`
     update sweep_transfers t set status = 'signed'
@@ -52,7 +52,7 @@ export function signing(signed: readonly SignedTransfer[]): Sql {
 
 const AdmittedRow = TransferRow.extend({ isScreened: z.boolean() })
 
-/** Transfers that are about to be sent, and whether all that came to their child of late is screened. */
+/** Transfers that are about to be sent, and whether all recent deposits of their child are screened. */
 export function listToAdmit(tx: Tx, keys: readonly TransferKey[]): Promise<z.output<typeof AdmittedRow>[]> {
   return tx.many(
     AdmittedRow,
@@ -62,7 +62,7 @@ export function listToAdmit(tx: Tx, keys: readonly TransferKey[]): Promise<z.out
   )
 }
 
-/** The newest hash under which transfers were sent. */
+/** Stores the newest hash under which transfers were sent. */
 export async function markSent(tx: Tx, sent: readonly (TransferKey & { readonly hash: string })[]): Promise<void> {
   await tx.run(sql`
     update sweep_transfers t set status = 'sent', tx_hash = s.hash
@@ -71,14 +71,14 @@ export async function markSent(tx: Tx, sent: readonly (TransferKey & { readonly 
     where t.sweep_id = s.sweep_id and t.child_address_id = s.child_address_id and t.status in ('signed', 'sent')`)
 }
 
-/** They wait again: the transaction that carried them did not move their money, so that its hash says nothing about them. */
+/** Makes transfers wait again: the transaction that carried them did not move their money, so its hash is removed. */
 export async function markLeft(tx: Tx, keys: readonly TransferKey[]): Promise<void> {
   await tx.run(sql`
     update sweep_transfers set status = 'signed', tx_hash = null
     where (sweep_id, child_address_id) in (${keysOf(keys)}) and status = 'sent'`)
 }
 
-/** Locks the sweeps of transfers about to end, in one order, so that the last to end sees that it is the last. */
+/** Locks the sweeps of transfers that are about to end, in a fixed order, so that the last to end detects that it is the last. */
 export async function lockSweeps(tx: Tx, sweepIds: readonly SweepId[]): Promise<void> {
   await tx.many(
     z.object({ id: id('swp') }),
@@ -98,7 +98,7 @@ const EndedRow = z.object({
   failureReason: z.string().nullable(),
   gasReservedNanoUsd: z.string().transform((text) => BigInt(text)),
 })
-/** `gasReservedNanoUsd`: what it reserved until it ended. */
+/** `gasReservedNanoUsd`: the amount that it reserved until it ended. */
 export type EndedRow = z.output<typeof EndedRow>
 
 /** How a transfer ends: by this transaction, or without its money moving, for this reason. */
@@ -108,7 +108,7 @@ export type TransferEnd = TransferKey &
     | { readonly status: 'failed'; readonly txHash: null; readonly reason: string }
   )
 
-/** Ends transfers; returns those of which that is new. One that had failed becomes swept too: the chain decides. */
+/** Ends transfers; returns those that this call ended. A failed one can still become swept: the chain decides. */
 export function markEnded(tx: Tx, ends: readonly TransferEnd[]): Promise<EndedRow[]> {
   return tx.many(
     EndedRow,

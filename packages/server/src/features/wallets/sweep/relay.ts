@@ -1,28 +1,21 @@
 import type { Ctx, Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import type {
-  Admission,
-  Closing,
-  FailedRelay,
-  Relay,
-  RelayFault,
-  RelayPurpose,
-  SettledRelay,
-} from '../../relayer/index.ts'
+import { changeGasLast } from '../../plans/index.ts'
+import type { Admission, FailedRelay, Relay, RelayFault, RelayPurpose, SettledRelay } from '../../relayer/index.ts'
 import { budgetChange } from '../gasless.ts'
 import { frozenOnes } from './frozen.ts'
-import { endTransfers, failedTransfer, networkOf } from './outcome.ts'
+import { failedTransfer, networkOf, recordEnded } from './outcome.ts'
 import { keyOf, listToAdmit, lockSweeps, markLeft, markSent } from './relay-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-/** Name under which the relayer knows transfers of sweeps. */
+/** Name of sweep transfers in the relayer. */
 export const sweepPurpose = 'wallets.sweeps'
 
 const frozenFault: RelayFault = { kind: 'refused', reason: 'amount-frozen' }
 
-/** What becomes of transfers of sweeps that the relayer sends. Payments come first: sweeps leave half of the lane free. */
+/** Relay purpose of sweep transfers. Payments have priority: sweeps leave half of the lane free. */
 export function sweepRelays(deps: Deps): RelayPurpose {
   const ctx = systemCtx(deps)
   return {
@@ -39,14 +32,17 @@ export function sweepRelays(deps: Deps): RelayPurpose {
     onLeft: (tx, relays) => markLeft(tx, keysOfRelays(relays)),
     onSettled: (tx, settled) => settleAll(ctx, tx, settled),
     onFailed: (tx, failed) => failAll(ctx, tx, failed),
-    onSpent: async (_, spent) => ({
-      gas: spent.map(({ relay, wei }) => budgetChange(relay, ctx.gasPrices.worthOf(networkOf(relay.network), wei))),
-      audits: [],
-    }),
+    onSpent: async (tx, spent) =>
+      changeGasLast(
+        tx,
+        spent.map(({ relay, wei }) => budgetChange(relay, ctx.gasPrices.worthOf(networkOf(relay.network), wei))),
+      ),
   }
 }
 
-/** Money of senders that are not screened yet waits, and of what was frozen since the sweep was stored nothing is sent. */
+/**
+ * Transfers from children with unscreened deposits wait, and those whose child had money frozen since the sweep was stored are not sent.
+ */
 async function admit(tx: Tx, relays: readonly Relay[]): Promise<readonly Admission[]> {
   const rows = await listToAdmit(tx, keysOfRelays(relays))
   const frozen = await frozenOnes(tx, rows)
@@ -58,19 +54,19 @@ async function admit(tx: Tx, relays: readonly Relay[]): Promise<readonly Admissi
   })
 }
 
-function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<Closing> {
+function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
   const ends = settled.map(({ relay, transactionHash: txHash, wei }) => {
     return { ...keyOf(relay.subjectId), status: 'swept', txHash, reason: null, wei } as const
   })
-  return endTransfers(ctx, tx, ends)
+  return recordEnded(ctx, tx, ends)
 }
 
-function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<Closing> {
+function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
   const ends = failed.map(({ relay, fault }) => failedTransfer(keyOf(relay.subjectId), reasonOf(fault)))
-  return endTransfers(ctx, tx, ends)
+  return recordEnded(ctx, tx, ends)
 }
 
-/** The sweep's own word for why a relay ended. */
+/** Maps the fault of a relay to the reason of a sweep. */
 function reasonOf(fault: RelayFault): string {
   const words = {
     expired: 'authorization-expired',

@@ -10,7 +10,7 @@ import { gasErrors, reserveForEach } from '../../plans/index.ts'
 import { fail as failWallet } from '../errors.ts'
 import { gasOfGasless } from '../gasless.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
-import { type Candidates, type Funded, gatherCandidates, placeOf } from './candidates.ts'
+import { type Candidates, collectCandidates, type Funded, placeOf } from './candidates.ts'
 import type { SweepRequest } from './schema.ts'
 import {
   insertSweep,
@@ -28,28 +28,31 @@ import { subjectOf } from './transfer-store.ts'
 
 const failGas = defineErrors(gasErrors)
 
-/** Gas that a child on Tempo costs the operator at most: its first transaction, to a master that never held the token, used 545,000 (hardfork T4). */
+/**
+ * Most gas that a child on Tempo costs the operator: its first transaction, to a master that never had the token, used 545,000 (hardfork
+ * T4).
+ */
 export const gasOfTempoTransfer = 700_000n
-/** How long an authorization is good: longer than any outage that is worth waiting for. */
+/** How long an authorization is valid: longer than any outage that is worth waiting for. */
 const validMs = 86_400_000
 const nonceBytes = 32
 
 /**
- * Sweeps what the children hold to their master. Who is swept, how much and under which nonce is stored before anything is signed;
- * the work role does the rest, whatever happens to this process.
+ * Sweeps the balances of children to their master. The children, amounts and nonces are stored before anything is signed; the work role
+ * does the rest, even if this process dies.
  */
 export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: SweepRequest): Promise<Reply> {
   const wallet = await requireMasterWallet(ctx, walletId)
   if (wallet.retiredAt !== null) throw failWallet('wallet-retired')
   const terms = sweepTerms(ctx, wallet, request, 'request')
   await waitForDeposits(ctx, terms.network)
-  const sweepId = await storeSweep(ctx, terms, await gatherCandidates(ctx, terms))
+  const sweepId = await storeSweep(ctx, terms, await collectCandidates(ctx, terms))
   return new Reply(202, await getSweep(ctx, { id: walletId, sweepId }))
 }
 
 /**
- * Stores a sweep of what was found, in one transaction with its gas and its audit record. No spend policy is asked: the money goes to
- * the children's own master, and out of neither.
+ * Stores a sweep of these candidates, in one transaction with its gas and its audit record. No spend policy applies: the money goes to the
+ * children's own master.
  */
 export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates): Promise<SweepId> {
   return ctx.db.tx(async (tx) => {
@@ -77,7 +80,7 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
   })
 }
 
-/** Locks the children, and answers those whose money no other request has reserved since it was read; the others are left to the next sweep. */
+/** Locks the children, and returns those whose money no other request has reserved since it was read; the next sweep takes the others. */
 async function lockCovered(ctx: Ctx, tx: Tx, terms: SweepTerms, { funded }: Candidates): Promise<readonly Funded[]> {
   if (funded.length === 0) return funded
   await lockStoring(tx)
@@ -94,7 +97,7 @@ async function lockCovered(ctx: Ctx, tx: Tx, terms: SweepTerms, { funded }: Cand
   return funded.filter((_, index) => covered[index])
 }
 
-/** The gas of a sweep is the operator's; only the token is the child's. */
+/** The reservations of a sweep. The operator pays its gas; the child only sends the token. */
 function reservationsOf(
   { network, token }: SweepTerms,
   sweepId: SweepId,
@@ -132,7 +135,7 @@ function sweepOf(ctx: Ctx, { wallet, token, trigger }: SweepTerms, { isPartial }
   }
 }
 
-/** The authorization of each child is fixed here, its nonce by chance: nobody can guess one and use it up before. On Tempo none is signed. */
+/** The authorization of each child, with a random nonce: nobody can guess one and use it first. On Tempo none is signed. */
 function transfersOf(ctx: Ctx, funded: readonly Funded[]): NewTransfer[] {
   return funded.map(({ id, address, rawAmount, frozenRawAmount }) => ({
     childAddressId: id,
@@ -157,7 +160,7 @@ function transferTerms(
   }
 }
 
-/** Reserves of the budget of the day that the organisation's settlements share; over it nothing is swept. */
+/** Reserves gas of the daily budget that the organisation's settlements share; over budget nothing is swept. */
 async function reserveGas(
   ctx: Ctx,
   tx: Tx,

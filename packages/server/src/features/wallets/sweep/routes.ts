@@ -15,9 +15,10 @@ const walletNotFound = { 'wallet-not-found': failWallets.table['wallet-not-found
 export const sweepOperations: readonly Operation[] = [
   operation({
     id: 'wallets.master.update',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'PATCH',
     path: '/wallet-infra/master-wallets/{id}',
-    summary: 'Change the name and metadata of a managed wallet, and say what it sweeps by itself.',
+    summary: 'Change the name, the metadata and the automatic sweep of a managed wallet.',
     params: MasterWalletParams,
     input: MasterWalletChange,
     output: MasterWallet,
@@ -30,11 +31,12 @@ export const sweepOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.master.sweep',
+    needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/master-wallets/{id}/sweep',
-    summary: 'Move what the child addresses hold of a token to their master wallet.',
+    summary: 'Move the balances of a token from the child addresses to their master wallet.',
     description:
-      'The children sign and the operator pays the gas. A child whose token is being swept already is left out. The answer tells what was begun; read the sweep to see it done.',
+      'The children sign and the operator pays the gas. A child whose token is already being swept is skipped. The response describes the new sweep; read the sweep to see its progress.',
     params: MasterWalletParams,
     input: SweepRequest,
     output: Sweep,
@@ -54,6 +56,7 @@ export const sweepOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.sweeps.list',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/sweeps',
     summary: 'List the sweeps of a managed wallet, newest first.',
@@ -66,6 +69,7 @@ export const sweepOperations: readonly Operation[] = [
   }),
   operation({
     id: 'wallets.sweeps.get',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/sweeps/{sweepId}',
     summary: 'Get one sweep, with the amount and state of each child.',

@@ -4,7 +4,7 @@ import { Instant } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { MinAmount, TokenSymbol } from '../managed/auto-sweep.ts'
 
-/** Children that one sweep moves the tokens of at most. */
+/** Most children whose tokens one sweep moves. */
 export const sweepChildrenMax = 1_000
 
 export const SweepRequest = z.strictObject({
@@ -15,7 +15,7 @@ export const SweepRequest = z.strictObject({
     .max(sweepChildrenMax)
     .refine((ids) => new Set(ids).size === ids.length, 'must name each address once')
     .optional()
-    .meta({ description: 'Left out: all children of the wallet.' }),
+    .meta({ description: 'If omitted: all children of the wallet.' }),
   minAmount: MinAmount.optional(),
 })
 export type SweepRequest = z.output<typeof SweepRequest>
@@ -28,13 +28,13 @@ const summaryFields = {
   trigger: z.enum(['request', 'automatic']),
   status: z
     .enum(['sweeping', 'completed'])
-    .meta({ description: 'completed once every child is swept or failed; which of the two, its own record says.' }),
+    .meta({ description: 'completed once every child is swept or failed; see the record of each child.' }),
   isPartial: z
     .boolean()
-    .meta({ description: 'Whether children were left for another sweep, since one takes so many at most.' }),
+    .meta({ description: 'Whether children remain for another sweep, since one sweep has a maximum number.' }),
   childCount: z.int(),
-  amount: z.string().meta({ description: 'What the children of this sweep held together, as a decimal amount.' }),
-  sweptAmount: z.string().meta({ description: 'What arrived of it.' }),
+  amount: z.string().meta({ description: 'Total balance of the children of this sweep, as a decimal amount.' }),
+  sweptAmount: z.string().meta({ description: 'The amount that arrived.' }),
   createdAt: Instant,
   completedAt: Instant.nullable(),
 }
@@ -48,7 +48,7 @@ export const SweepChild = z.strictObject({
   amount: z.string(),
   status: z.enum(['pending', 'sent', 'swept', 'failed']),
   txHash: z.string().nullable().meta({ description: 'The transaction that moves it, or moved it.' }),
-  reason: z.string().nullable().meta({ description: 'Why it failed; the money is still where it was.' }),
+  reason: z.string().nullable().meta({ description: 'Why it failed; the money is still at the child.' }),
 })
 export type SweepChild = z.input<typeof SweepChild>
 

@@ -40,11 +40,11 @@ const summaryColumns = sql`sweeps.id, master_wallet_id, chain, sweeps.network, t
   count(t.sweep_id) as child_count, coalesce(sum(raw_amount), 0)::text as raw_amount,
   coalesce(sum(raw_amount) filter (where t.status = 'swept'), 0)::text as swept_raw_amount`
 
-/** A child that may have something to sweep. */
+/** A child that may have a balance to sweep. */
 export const CandidateRow = z.object({ id: id('cad'), childIndex: Index, address: StoredAddress })
 export type CandidateRow = z.output<typeof CandidateRow>
 
-/** Those of the named children that the wallet has. */
+/** Those named children that the wallet has. */
 export function listNamedChildren(
   db: Queryable,
   tenant: Tenant,
@@ -61,7 +61,7 @@ export function listNamedChildren(
   )
 }
 
-/** Children of the wallet behind an index, in the order of their indices. */
+/** Children of the wallet after an index, by index. */
 export function listChildrenBehind(
   db: Queryable,
   tenant: Tenant,
@@ -78,7 +78,7 @@ export function listChildrenBehind(
   )
 }
 
-/** The index behind which the next look at the wallet's children begins; 0 for all of them. */
+/** The index after which the next sweep of the wallet's children continues; 0 for the beginning. */
 export async function findScannedTo(
   db: Queryable,
   tenant: Tenant,
@@ -106,7 +106,7 @@ export async function markScannedTo(
 }
 
 /**
- * Lets one sweep at a time be stored under the locks of its children: each locks up to a thousand, and PostgreSQL has space for some
+ * Serializes the storing of sweeps under the locks of their children: each locks up to a thousand, and PostgreSQL has memory for some
  * thousands of locks in all.
  */
 export async function lockStoring(tx: Tx): Promise<void> {
@@ -120,18 +120,18 @@ export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Prom
       ${sweep.token}, ${sweep.decimals}, ${sweep.trigger}, ${sweep.isPartial}, ${sweep.status}, ${sweep.createdAt}, ${sweep.completedAt})`)
 }
 
-/** A child's part of a sweep, before anything of it is signed. */
+/** A child's part of a sweep, before signing. */
 export interface NewTransfer {
   readonly childAddressId: ChildAddressId
   readonly from: string
   readonly rawAmount: bigint
-  /** What was frozen beside it. */
+  /** Frozen amount in addition to it. */
   readonly frozenRawAmount: bigint
   /** 32 bytes. */
   readonly nonce: Uint8Array
 }
 
-/** What the transfers of one sweep share. */
+/** Terms that the transfers of one sweep share. */
 export interface TransferTerms {
   readonly sweepId: SweepId
   readonly network: string
@@ -139,13 +139,13 @@ export interface TransferTerms {
   readonly to: string
   readonly validBefore: Date
   readonly createdAt: Date
-  /** What each reserves of the day's gas budget, in billionths of a US dollar. */
+  /** Share of each in the day's gas budget, in billionths of a US dollar. */
   readonly gasReservedNanoUsd: bigint
 }
 
 /**
- * Inserts those transfers whose child has none of that token under way, in one statement; answers the children of those. Rows go in
- * by address, so that two requests for the same children wait for each other and never lock up.
+ * Inserts those transfers whose child has none of that token in progress, in one statement; returns their children. Rows are inserted by
+ * address, so that two requests for the same children wait for each other and never deadlock.
  */
 export async function insertTransfers(
   tx: Tx,
@@ -173,19 +173,19 @@ export async function insertTransfers(
 export function findSweep(
   db: Queryable,
   tenant: Tenant,
-  asked: { readonly id: MasterWalletId; readonly sweepId: SweepId },
+  requested: { readonly id: MasterWalletId; readonly sweepId: SweepId },
 ): Promise<SweepSummaryRow | undefined> {
   return db.maybeOne(
     SweepSummaryRow,
     sql`
     select ${summaryColumns} from sweeps left join sweep_transfers t on t.sweep_id = sweeps.id
     where sweeps.organisation_id = ${tenant.organisationId} and sweeps.environment = ${tenant.environment}
-      and master_wallet_id = ${asked.id} and sweeps.id = ${asked.sweepId}
+      and master_wallet_id = ${requested.id} and sweeps.id = ${requested.sweepId}
     group by sweeps.id`,
   )
 }
 
-/** The wallet of a sweep that is known by its id alone. */
+/** The wallet of a sweep, by the sweep's id. */
 export async function findSweptWallet(
   db: Queryable,
   tenant: Tenant,
@@ -229,8 +229,8 @@ export function listSweepChildren(db: Queryable, tenant: Tenant, sweepId: SweepI
 }
 
 /**
- * Closes those of the sweeps that have no transfer under way. Whoever ends transfers locks their sweeps first (`lockSweeps`), so that
- * the last of them sees that it is the last.
+ * Completes those sweeps without a transfer in progress. Callers that end transfers lock their sweeps first (`lockSweeps`), so that the
+ * last of them detects that it is the last.
  */
 export async function markCompleted(tx: Tx, sweepIds: readonly SweepId[], now: Date): Promise<void> {
   await tx.run(sql`

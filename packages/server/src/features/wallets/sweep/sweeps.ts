@@ -23,7 +23,7 @@ export async function getSweep(ctx: Ctx, params: z.output<typeof SweepParams>): 
   return { ...shownSummary(sweep), children: children.map((child) => shownChild(child, sweep.decimals)) }
 }
 
-/** The present state of a sweep, for a repeat of the request that began it. */
+/** The present state of a sweep, for a repeat of the request that created it. */
 export async function resumeSweep(ctx: Ctx, resourceId: string): Promise<Sweep> {
   const sweepId = id('swp').parse(resourceId)
   const walletId = await findSweptWallet(ctx.db, ctx.tenant, sweepId)

@@ -6,7 +6,7 @@ import { faultOf } from './tempo-handler.ts'
 const token: Address = '0x20C0000000000000000000000000000000000001'
 const child: Address = `0x${'c1'.repeat(20)}`
 const master: Address = `0x${'a1'.repeat(20)}`
-/** Tempo's guard of receive policies, which keeps what a recipient does not take. */
+/** Tempo's guard of receive policies, which keeps what a recipient refuses. */
 const guard: Address = '0xB10C000000000000000000000000000000000000'
 const transfer = { asset: token, fromAddress: child, toAddress: master, rawAmount: 7n }
 
@@ -20,13 +20,13 @@ function receiptOf(status: Receipt['status'], ...logs: readonly Log[]): Pick<Rec
   return { status, logs }
 }
 
-test('a child is swept when its token tells that just this amount went to its master', () => {
+test('a child is swept if its token logs that exactly this amount went to its master', () => {
   expect(faultOf(transfer, receiptOf('success', moved(guard, 1n), moved(master, 7n)))).toBeUndefined()
 })
 
 test.each([
   ['a call that reverted', receiptOf('reverted', moved(master, 7n)), 'transfer-failed'],
-  ['no word of the token', receiptOf('success'), 'not-received'],
+  ['a missing token log', receiptOf('success'), 'not-received'],
   ['another amount', receiptOf('success', moved(master, 6n)), 'not-received'],
   ['money that a policy kept', receiptOf('success', moved(guard, 7n)), 'not-received'],
   ['another token', receiptOf('success', moved(master, 7n, guard)), 'not-received'],

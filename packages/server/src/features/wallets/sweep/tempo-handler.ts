@@ -6,12 +6,12 @@ import { type End, failedTransfer, recordEnded } from './outcome.ts'
 import { listInTransactions, markHash } from './tempo-store.ts'
 import type { TransferRow } from './transfer-store.ts'
 
-/** Name under which the children's lanes know these transactions. */
+/** Name of these transactions in the children's lanes. */
 export const tempoSweepPurpose = 'wallets.sweep-on-tempo'
 
 /**
- * What a child's lane on Tempo does with the transaction of its sweep, inside the database transaction that marks the step. It is the child's
- * own and carries nothing else, so what becomes of it is what becomes of the transfer; that the money moved, the token's log says.
+ * Handler of a child's lane on Tempo for the transaction of its sweep, inside the database transaction that marks the step. The transaction
+ * carries nothing else, so its outcome is the outcome of the transfer; the token's log shows whether the money moved.
  */
 export function tempoSweepHandler(deps: Deps): LaneHandler {
   const ctx = systemCtx(deps)
@@ -52,7 +52,7 @@ function endOf(transfer: TransferRow, receipt: Receipt): End {
   return { sweepId, childAddressId, status: 'swept', txHash: receipt.transactionHash, reason: null, wei }
 }
 
-/** Why a block says that the money is not at the master; undefined when it is. */
+/** Why the money is not at the master according to the block; undefined if it is. */
 export function faultOf(
   transfer: Pick<TransferRow, 'asset' | 'fromAddress' | 'toAddress' | 'rawAmount'>,
   receipt: Pick<Receipt, 'status' | 'logs'>,

@@ -3,7 +3,7 @@ import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
 
-/** Transfers of a network that have no transaction yet and whose senders are screened: those that were tried less often first, then the oldest. */
+/** Transfers of a network without a transaction whose senders are screened: those with fewer attempts first, then the oldest. */
 export function listPlanned(
   db: Queryable,
   network: string,
@@ -17,7 +17,7 @@ export function listPlanned(
   )
 }
 
-/** Counts a try of each before it is made, so that the next ones come before those that fail every time, whatever they do to a process. */
+/** Counts an attempt of each before it is made, so that those that fail every time, even by crashing a process, come after the others. */
 export async function markTried(db: Queryable, transfers: readonly TransferRow[]): Promise<void> {
   if (transfers.length === 0) return
   await db.run(sql`
@@ -25,13 +25,15 @@ export async function markTried(db: Queryable, transfers: readonly TransferRow[]
     where status = 'planned' and (sweep_id, child_address_id) in (${keysOf(transfers)})`)
 }
 
-/** How many transfers of a network have a transaction without an outcome. */
+/** Number of transfers of a network that have a transaction without an outcome. */
 export async function countSent(db: Queryable, network: string): Promise<number> {
   const statement = sql`select count(*) as sent from sweep_transfers where network = ${network} and status = 'sent'`
   return Number((await db.one(z.object({ sent: z.bigint() }), statement)).sent)
 }
 
-/** Holds a transfer that has no transaction yet; undefined where it has one, waits for the screening of a sender, or another process has it. */
+/**
+ * Locks a transfer without a transaction; undefined if it has one, waits for the screening of a sender, or is locked by another process.
+ */
 export function lockPlanned(
   tx: Tx,
   { sweepId, childAddressId }: TransferKey,
@@ -46,7 +48,7 @@ export function lockPlanned(
   )
 }
 
-/** Transfers of a network that have no transaction yet and have expired: those that were tried less often first, then the oldest. */
+/** Expired transfers of a network without a transaction: those with fewer attempts first, then the oldest. */
 export function listExpired(db: Queryable, network: string, before: Date, most: number): Promise<TransferRow[]> {
   return db.many(
     TransferRow,
@@ -56,7 +58,7 @@ export function listExpired(db: Queryable, network: string, before: Date, most: 
   )
 }
 
-/** Ties transfers to the transaction that carries them. */
+/** Assigns transfers the transaction that carries them. */
 export async function assignTransaction(
   tx: Tx,
   transfers: readonly TransferKey[],

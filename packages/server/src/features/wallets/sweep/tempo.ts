@@ -12,17 +12,17 @@ import { subjectOf, type TransferRow } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
-/** Children whose transactions are under way at once on a network, and those that are tried at the same moment. */
+/** Most transactions of children in progress at once on a network, and most attempts at once. */
 const sentMax = 200
 const atOnce = 8
-/** Until its block a transaction may have to offer more: the sponsor holds this many times what it offers now. */
-const feeRoom = 2n
+/** A transaction may need to raise its fee before it is in a block: the sponsor needs this multiple of the current fee. */
+const feeMargin = 2n
 const attodollarsPerUnit = 10n ** 12n
 
 /**
- * Sweeps on Tempo, whose tokens take no authorisations and whose transactions may be paid for by somebody else: each child sends its own
- * (0x76) from its lane, and the operator's account sponsors its fee. The transfer was stored before; here it is tied to its transaction and
- * nonce in one commit, once, so that running twice sends nothing twice.
+ * Sweeps on Tempo, whose tokens do not support signed authorizations and whose fees can be sponsored: each child sends its own transaction
+ * (0x76) from its lane, and the operator's account sponsors its fee. The transfer was stored before; here it gets its transaction and nonce
+ * in one commit, once. Idempotent.
  */
 export const sweepOnTempo: Recurring = {
   name: 'wallets.sweep-on-tempo',
@@ -31,7 +31,7 @@ export const sweepOnTempo: Recurring = {
     for (const network of ctx.chains.configured) {
       if (network.nativeCoin !== null) continue
       await passTempo(ctx, network).catch((error: unknown) =>
-        ctx.log.warn({ err: error, network: network.name }, 'sweeps on Tempo could not go on; they stay waiting'),
+        ctx.log.warn({ err: error, network: network.name }, 'sweeps on Tempo could not continue; they stay waiting'),
       )
     }
   },
@@ -40,13 +40,13 @@ export const sweepOnTempo: Recurring = {
 async function passTempo(ctx: System, network: Network): Promise<void> {
   await endExpired(ctx, network)
   const sent = await countSent(ctx.db, network.name)
-  const asked = { most: Math.max(0, sentMax - sent) }
-  const waiting = await listPlanned(ctx.db, network.name, asked)
+  const requested = { most: Math.max(0, sentMax - sent) }
+  const waiting = await listPlanned(ctx.db, network.name, requested)
   if (waiting.length === 0) return
   const fee = await feeToPay(ctx, network)
   const affordable = fee.affordable - BigInt(sent)
   if (affordable < BigInt(waiting.length))
-    ctx.log.error({ network: network.name }, 'the sponsor holds too little for the fees of all sweeps; the rest waits')
+    ctx.log.error({ network: network.name }, 'the sponsor has too little for the fees of all sweeps; the rest waits')
   const transfers = waiting.slice(0, Number(affordable < 0n ? 0n : affordable))
   await markTried(ctx.db, transfers)
   const workers = Array.from({ length: Math.min(atOnce, transfers.length) }, async () => {
@@ -62,27 +62,24 @@ async function endExpired(ctx: System, network: Network): Promise<void> {
   for (const transfer of expired) await safely(ctx, transfer, endPlanned(ctx, transfer, 'authorization-expired'))
 }
 
-/** One that cannot be gone on with keeps none behind it waiting; until it expires it is tried again, after those that were tried less often. */
+/** A transfer that fails does not delay later ones; until it expires it is retried, after those with fewer attempts. */
 async function safely(ctx: System, { sweepId, childAddressId }: TransferRow, step: Promise<void>): Promise<void> {
   await step.catch((error: unknown) =>
-    ctx.log.warn(
-      { err: error, sweepId, childAddressId },
-      'a transfer of a sweep could not be gone on with; tried again',
-    ),
+    ctx.log.warn({ err: error, sweepId, childAddressId }, 'a transfer of a sweep could not continue; retrying'),
   )
 }
 
-/** What the sponsor pays in, as it pays the fees of payers, and for how many children it has enough. */
+/** The token in which the sponsor pays fees, and the number of children that its balance covers. */
 async function feeToPay(ctx: System, network: Network): Promise<{ token: Address; affordable: bigint }> {
   const token = (tokenBySymbol(network, 'pathUSD') ?? network.tokens[0])?.address
   if (token === undefined) throw new Error(`${network.name} has no token to pay a fee in`)
   const chain = ctx.chains.on(network)
-  const [{ maxFee }, [held = 0n]] = await Promise.all([
+  const [{ maxFee }, [locked = 0n]] = await Promise.all([
     chain.offeredFees(),
     chain.balances([{ token, account: ctx.settlerAddress }]),
   ])
-  const cost = (gasOfTempoTransfer * maxFee * feeRoom) / attodollarsPerUnit + 1n
-  return { token, affordable: held / cost }
+  const cost = (gasOfTempoTransfer * maxFee * feeMargin) / attodollarsPerUnit + 1n
+  return { token, affordable: locked / cost }
 }
 
 interface Turn {
@@ -96,12 +93,12 @@ async function send(ctx: System, network: Network, { transfer, feeToken }: Turn)
   await ctx.lanes.prepare(network, transfer.fromAddress)
   const planned = { network, ...callOf(transfer), ...sponsoredBy(feeToken) }
   const isFrozen = await ctx.db.tx(async (tx) => {
-    const held = await lockPlanned(tx, transfer, 'screened')
-    if (held === undefined) return false
-    if ((await frozenOnes(tx, [held])).size > 0) return true
-    const transactionId = await ctx.lanes.plan(tx, held.fromAddress, planned)
-    await assignTransaction(tx, [held], transactionId)
-    await assignReservations(tx, { subjectId: subjectOf(held), part: 0 }, transactionId)
+    const locked = await lockPlanned(tx, transfer, 'screened')
+    if (locked === undefined) return false
+    if ((await frozenOnes(tx, [locked])).size > 0) return true
+    const transactionId = await ctx.lanes.plan(tx, locked.fromAddress, planned)
+    await assignTransaction(tx, [locked], transactionId)
+    await assignReservations(tx, { subjectId: subjectOf(locked), part: 0 }, transactionId)
     tx.afterCommit(() => ctx.lanes.notify(network))
     return false
   })
@@ -116,12 +113,12 @@ function sponsoredBy(feeToken: Address) {
   return { feeToken, isSponsored: true, gasLimit: gasOfTempoTransfer, purpose: tempoSweepPurpose } as const
 }
 
-/** Why the latest block would not move the money; a refused transfer would be at the sponsor's expense. */
+/** Why the latest block would not move the money; the sponsor would pay for a refused transfer. */
 async function refusalNow(ctx: System, network: Network, transfer: TransferRow): Promise<string | undefined> {
   const { asset: token, fromAddress: account, rawAmount } = transfer
   const chain = ctx.chains.on(network)
-  const [held = 0n] = await chain.balances([{ token, account }])
-  if (held < rawAmount) return 'insufficient-balance'
+  const [locked = 0n] = await chain.balances([{ token, account }])
+  if (locked < rawAmount) return 'insufficient-balance'
   const trial = await chain.tryCall({ from: account, ...callOf(transfer) })
   return trial.ok ? undefined : 'transfer-refused'
 }

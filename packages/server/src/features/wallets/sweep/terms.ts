@@ -9,20 +9,20 @@ import { fail } from './errors.ts'
 import type { SweepRequest } from './schema.ts'
 import type { SweepRow } from './store.ts'
 
-/** A sweep that was asked for, checked against the wallet's chain. */
+/** A requested sweep, validated against the wallet's chain. */
 export interface SweepTerms {
   readonly wallet: MasterWalletRow
   readonly network: Network
   readonly token: TokenInfo
-  /** In the token's smallest unit; children that hold less are left alone. */
+  /** In the token's smallest unit; children with a lower balance are skipped. */
   readonly rawAmountMin: bigint
   readonly childAddressIds: SweepRequest['childAddressIds']
   readonly trigger: SweepRow['trigger']
 }
 
 /**
- * What a sweep of this wallet means. Its token must take signed authorisations, or be one of Tempo's, where fees can be sponsored. Less than the smallest payment that is settled is
- * left alone whatever was asked, since the operator pays the gas.
+ * Terms of a sweep of this wallet. Its token must support signed authorizations, or be on Tempo, where fees can be sponsored. Balances
+ * below the smallest payment that is settled are always skipped, since the operator pays the gas.
  */
 export function sweepTerms(
   ctx: Pick<Ctx, 'settleMicroUsdMin'>,
@@ -33,8 +33,8 @@ export function sweepTerms(
   const network = networkOf(wallet)
   const at = trigger === 'automatic' ? '/autoSweep' : ''
   const token = sweepableToken(network, request.token, `${at}/token`)
-  const asked = request.minAmount === undefined ? 1n : rawAmountOf(token, request.minAmount, `${at}/minAmount`)
-  const rawAmountMin = [asked, 1n, dustOf(ctx.settleMicroUsdMin, token)].reduce((most, raw) =>
+  const requested = request.minAmount === undefined ? 1n : rawAmountOf(token, request.minAmount, `${at}/minAmount`)
+  const rawAmountMin = [requested, 1n, dustOf(ctx.settleMicroUsdMin, token)].reduce((most, raw) =>
     raw > most ? raw : most,
   )
   return { wallet, network, token, rawAmountMin, childAddressIds: request.childAddressIds, trigger }

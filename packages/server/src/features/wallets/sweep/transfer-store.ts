@@ -5,7 +5,7 @@ import { StoredAddress } from '../store.ts'
 
 const Amount = z.string().transform((text) => BigInt(text))
 
-/** What sending a transfer needs to know of it. The lane is the operator's, so these work for all tenants at once. */
+/** A transfer with the fields for sending it. The lane is the operator's, so these functions work for all tenants. */
 export const TransferRow = z.object({
   sweepId: id('swp'),
   childAddressId: id('cad'),
@@ -16,7 +16,7 @@ export const TransferRow = z.object({
   fromAddress: StoredAddress,
   toAddress: StoredAddress,
   rawAmount: Amount,
-  /** What was frozen at the child when the sweep was stored. */
+  /** The child's frozen amount when the sweep was stored. */
   frozenRawAmount: Amount,
   nonce: z.instanceof(Uint8Array),
   validBefore: z.date(),
@@ -25,12 +25,12 @@ export const TransferRow = z.object({
 export type TransferRow = z.output<typeof TransferRow>
 export type TransferKey = Pick<TransferRow, 'sweepId' | 'childAddressId'>
 
-/** The name of a sweep's transfer among relays and reservations. */
+/** Name of a sweep's transfer in relays and reservations. */
 export function subjectOf({ sweepId, childAddressId }: TransferKey): string {
   return `${sweepId} ${childAddressId}`
 }
 
-/** Of `sweep_transfers t`. */
+/** Columns of `sweep_transfers t`. */
 export const columns = sql`t.sweep_id, t.child_address_id, t.organisation_id, t.environment, t.network, t.asset, t.from_address, t.to_address, t.raw_amount,
   t.frozen_raw_amount, t.nonce, t.valid_before, t.created_at`
 
@@ -41,7 +41,7 @@ export function keysOf(transfers: readonly TransferKey[]): Sql {
   return sql`select * from unnest(${sweepIds}::text[], ${childIds}::text[])`
 }
 
-/** Of `sweep_transfers t`: whose child has no money on hold for a sender whom no source has judged, since that may be part of the transfer. */
+/** Condition on `sweep_transfers t`: the child has no money on hold from an unscreened sender, since that may be part of the transfer. */
 export const isScreened: Sql = sql`not exists (
     select from wallet_transactions w
     where w.organisation_id = t.organisation_id and w.environment = t.environment and w.wallet_id = t.child_address_id

@@ -6,7 +6,7 @@ import { shownMasterWallet } from '../managed/managed.ts'
 import type { MasterWallet, MasterWalletChange } from '../managed/schema.ts'
 import { sweepTerms } from './terms.ts'
 
-/** Renames a wallet, replaces its metadata, and says what it sweeps by itself; a wish that could never be met is refused now. */
+/** Changes a wallet's name, metadata and automatic sweep; an automatic sweep that could never run is refused now. */
 export function changeMasterWallet(
   ctx: Ctx,
   walletId: MasterWalletId,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { id } from '../../../platform/ids.ts'
-import { HeldEndpoint, shareFirst, shareMax } from './endpoint.ts'
+import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
 import type { DueRow, EndpointRow } from './queue-store.ts'
 
 const webhookId = id('wh').parse('wh_01h455vb4pex5vsknk084sn02q')
@@ -13,9 +13,9 @@ const row: EndpointRow = {
   secrets: [],
 }
 
-/** An endpoint that was read just now, with so many deliveries due. */
-function anEndpoint(due: number, failingSince: Date | null = null): HeldEndpoint {
-  const endpoint = new HeldEndpoint(webhookId, 0)
+/** An endpoint that was just read, with this many deliveries due. */
+function anEndpoint(due: number, failingSince: Date | null = null): EndpointQueue {
+  const endpoint = new EndpointQueue(webhookId, 0)
   const digits = (number: number) => String(number).padStart(26, '0')
   const rows = Array.from(
     { length: due },
@@ -33,14 +33,14 @@ function anEndpoint(due: number, failingSince: Date | null = null): HeldEndpoint
   return endpoint
 }
 
-/** Starts as many as may be under way more. */
-function start(endpoint: HeldEndpoint, most = shareMax): number {
+/** Starts as many deliveries as the share allows. */
+function start(endpoint: EndpointQueue, most = shareMax): number {
   let started = 0
   while (endpoint.next(0, most) !== undefined) started += 1
   return started
 }
 
-test('an endpoint has a small share at first, one place more for each delivery that it takes, and never more than the most', () => {
+test('an endpoint’s share starts small, grows by one with each accepted delivery, and has a maximum', () => {
   const endpoint = anEndpoint(1_000)
   let underWay = start(endpoint)
   expect(underWay).toBe(shareFirst)
@@ -51,7 +51,7 @@ test('an endpoint has a small share at first, one place more for each delivery t
   }
 })
 
-test('an endpoint that fails is back at its first share, and has one place alone while it is known to fail', () => {
+test('an endpoint that fails returns to its first share, and gets one delivery at a time while it is known to fail', () => {
   const endpoint = anEndpoint(1_000)
   start(endpoint)
   for (let taken = 0; taken < 20; taken++) {
@@ -65,14 +65,14 @@ test('an endpoint that fails is back at its first share, and has one place alone
   expect(start(anEndpoint(10, new Date(0)))).toBe(1)
 })
 
-test('where a process has much under way, an endpoint has its first share and no more, however quick it is', () => {
+test('while a process has many deliveries in flight, an endpoint has only its first share, however fast it is', () => {
   const endpoint = anEndpoint(1_000)
   expect(start(endpoint, shareFirst)).toBe(shareFirst)
   endpoint.answered('taken')
   expect(start(endpoint, shareFirst)).toBe(1)
 })
 
-test('to an endpoint that said it is gone nothing more is sent, though more was read', () => {
+test('an endpoint that answered 410 gets nothing more, though more was read', () => {
   const endpoint = anEndpoint(1_000)
   start(endpoint)
   endpoint.answered('gone')

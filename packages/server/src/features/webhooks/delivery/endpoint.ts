@@ -2,28 +2,28 @@ import type { WebhookId } from '../store.ts'
 import type { DueRow, EndpointRow, Wanted } from './queue-store.ts'
 
 /**
- * How many are under way to one endpoint at once: these at first; one more for each that it takes, up to the most; and to one that
- * fails a single one, to see whether it is back.
+ * Deliveries in flight to one endpoint at once: this many at first, one more for each that it accepts, up to the maximum, and a
+ * single one to an endpoint that fails, to see whether it is back.
  */
 export const shareFirst = 4
 export const shareMax = 32
 const shareOfFailing = 1
-/** How many are read ahead of what is under way: a few, and more for an endpoint that is quick. */
+/** Deliveries that are read ahead of those in flight: a few, and more for a fast endpoint. */
 const aheadFirst = 4
 const aheadMax = 128
-/** What was read longer ago is read anew, so that nothing goes to an endpoint long after it was changed or deleted. */
+/** Deliveries read longer ago are read again, so that nothing is sent to an endpoint long after it was changed or deleted. */
 const staleMs = 1_000
 
-/** An endpoint whose queue this process holds: what was read of it and what is under way. Times are of `performance.now()`. */
-export class HeldEndpoint {
+/** The leased queue of an endpoint: what was read of it and what is in flight. Times are of `performance.now()`. */
+export class EndpointQueue {
   readonly webhookId: WebhookId
-  /** When the process took it. */
-  readonly heldSince: number
+  /** When the process leased it. */
+  readonly leasedSince: number
   #row: EndpointRow | undefined
   #ahead: DueRow[] = []
-  /** Read or under way, until it is kept what became of them. */
+  /** Ids that were read or are in flight, until their outcome is stored. */
   readonly #inHand = new Set<string>()
-  /** Kept since a look began, which may have read the table as it was before. */
+  /** Ids stored since a read began, which may have seen the table as it was before. */
   readonly #keptMeanwhile = new Set<string>()
   #underWay = 0
   #share = shareFirst
@@ -34,17 +34,17 @@ export class HeldEndpoint {
 
   constructor(webhookId: WebhookId, now: number) {
     this.webhookId = webhookId
-    this.heldSince = now
+    this.leasedSince = now
   }
 
-  /** A look begins: what to read; undefined when nothing need be read now. */
+  /** Starts a read and returns what to read; undefined if nothing needs to be read now. */
   beginRead(now: number, pollMs: number): Wanted | undefined {
     if (!this.wants(now, pollMs)) return undefined
     this.#keptMeanwhile.clear()
     return { webhookId: this.webhookId, inHand: [...this.#inHand], fresh: this.#aheadWanted }
   }
 
-  /** Whether a look would read something. */
+  /** Whether a read is needed. */
   wants(now: number, pollMs: number): boolean {
     if (this.#isLeaving) return false
     this.#forgetStale(now)
@@ -52,7 +52,7 @@ export class HeldEndpoint {
     return isLow && (this.#mayHaveMore || now - this.#readAt >= pollMs)
   }
 
-  /** Takes what was read. Without a row there is nothing to deliver to any more. */
+  /** Takes the result of a read. Without a row the endpoint no longer exists. */
   read(row: EndpointRow | undefined, due: readonly DueRow[], now: number): void {
     this.#row = row
     if (row === undefined) this.forgetAhead()
@@ -67,12 +67,12 @@ export class HeldEndpoint {
     }
   }
 
-  /** News was written: the next look reads it. */
+  /** Records that deliveries were written: the next read reads them. */
   expectMore(): void {
     this.#mayHaveMore = true
   }
 
-  /** The next delivery to send, where the endpoint's share, and `most`, allow one. */
+  /** Returns the next delivery to send, if the endpoint's share and `most` allow one. */
   next(now: number, most: number): { readonly row: EndpointRow; readonly delivery: DueRow } | undefined {
     this.#forgetStale(now)
     const row = this.#row
@@ -85,31 +85,31 @@ export class HeldEndpoint {
     return { row, delivery }
   }
 
-  /** The receiver has answered, or did not in time: the next may go, unless it said that it wants nothing more. */
+  /** Records that the receiver answered or timed out. The next delivery may follow, unless the receiver answered 410. */
   answered(outcome: 'taken' | 'failed' | 'gone'): void {
     this.#underWay -= 1
     this.#share = outcome === 'taken' ? Math.min(this.#share + 1, shareMax) : shareFirst
     if (outcome === 'gone') this.leave()
   }
 
-  /** What became of it is kept, or never will be. */
+  /** Records that the outcome of a delivery is stored, or never will be. */
   kept(deliveryId: string): void {
     this.#inHand.delete(deliveryId)
     this.#keptMeanwhile.add(deliveryId)
   }
 
-  /** Nothing is in hand, and there is no more, or it is another's turn. */
+  /** Whether nothing is in flight and there is no more, or the turn has ended. */
   get isIdle(): boolean {
     return this.#inHand.size === 0 && (this.#isLeaving || !this.#mayHaveMore)
   }
 
-  /** Ends the turn: nothing new is sent, and once nothing is under way the endpoint is idle. */
+  /** Ends the turn: nothing new is sent, and the endpoint is idle once nothing is in flight. */
   leave(): void {
     this.#isLeaving = true
     this.forgetAhead()
   }
 
-  /** Sends nothing more of what was read: it still waits in the table. */
+  /** Drops what was read and not sent; it is still pending in the table. */
   forgetAhead(): void {
     if (this.#ahead.length > 0) this.#mayHaveMore = true
     for (const { id } of this.#ahead) this.#inHand.delete(id)

@@ -2,12 +2,12 @@ import type { Deps } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
 import { hasEvents, insertDeliveries, lockQueues, takeEvents } from './queue-store.ts'
 
-/** Events of one transaction. */
+/** Most events of one transaction. */
 const eventsMax = 500
 
 /**
- * Writes the deliveries of a batch of events, oldest first, in the transaction that marks them: whichever process dies when, each
- * event has all of its deliveries once. Answers how many deliveries there are now, and whether more events may wait.
+ * Writes the deliveries of a batch of events, oldest first, in the transaction that marks the events: whichever process dies,
+ * each event has all of its deliveries once. Returns how many deliveries it wrote, and whether more events may wait.
  */
 export async function fanOut(
   deps: Pick<Deps, 'db' | 'clock' | 'random'>,

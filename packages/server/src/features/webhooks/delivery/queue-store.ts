@@ -5,12 +5,12 @@ import type { WebhookId } from '../store.ts'
 
 /*
  * The statements of the work role, which serves all tenants at once: rows are named by ids that were read with their tenant. A
- * process that holds the lease of a webhook's queue is alone in delivering to it.
+ * process with the lease of a webhook’s queue is the only one that delivers to it.
  */
 
 const Subscribed = z.object({ eventId: id('evt'), webhookId: id('wh').nullable() })
 
-/** Whether there are events whose deliveries are still to be written: asked many times a second, most often for nothing. */
+/** Whether there are events whose deliveries are not written yet; queried many times a second, mostly in vain. */
 export async function hasEvents(db: Queryable): Promise<boolean> {
   const { has } = await db.one(
     z.object({ has: z.boolean() }),
@@ -20,8 +20,8 @@ export async function hasEvents(db: Queryable): Promise<boolean> {
 }
 
 /**
- * Takes events whose deliveries are still to be written, each with every webhook that subscribes to it (null: none does). No two
- * processes take the same event, and a transaction that fails leaves it as it was.
+ * Takes events whose deliveries are not written yet, each with every webhook that subscribes to it (null: none). No two processes
+ * take the same event, and a failed transaction leaves it unchanged.
  */
 export function takeEvents(tx: Tx, most: number): Promise<z.output<typeof Subscribed>[]> {
   return tx.many(
@@ -38,7 +38,7 @@ export function takeEvents(tx: Tx, most: number): Promise<z.output<typeof Subscr
   )
 }
 
-/** Holds the queues, in one order for everybody, so that no webhook is turned off or deleted between the look and the write. */
+/** Locks queues in one order everywhere, so that no webhook is turned off or deleted between the read and the write. */
 export async function lockQueues(tx: Tx, webhookIds: readonly WebhookId[]): Promise<void> {
   await tx.run(sql`
     select 1 from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) order by webhook_id for update`)
@@ -52,8 +52,8 @@ export interface NewDeliveries {
 }
 
 /**
- * Writes deliveries and has their endpoints looked at. To a webhook that is turned off they are dead from the start, so that they
- * can be replayed. The caller holds the queues.
+ * Writes deliveries and makes their queues due. For a webhook that is turned off they are dead from the start, so that they can
+ * be replayed. The caller has locked the queues.
  */
 export async function insertDeliveries(tx: Tx, { ids, eventIds, webhookIds, now }: NewDeliveries): Promise<void> {
   await tx.run(sql`
@@ -75,13 +75,16 @@ export async function insertDeliveries(tx: Tx, { ids, eventIds, webhookIds, now 
 const QueueRow = z.object({ webhookId: id('wh') })
 
 export interface Lease {
-  /** Names the process. */
+  /** Identifies the process. */
   readonly name: string
   readonly now: Date
   readonly until: Date
 }
 
-/** Takes the queues that have waited longest, up to so many. Those of a process that died come back when its lease ends. */
+/**
+ * Leases the queues that have waited longest, up to this many. Queues of a process that died become available when its lease
+ * ends.
+ */
 export async function leaseQueues(db: Queryable, lease: Lease, most: number): Promise<WebhookId[]> {
   const rows = await db.many(
     QueueRow,
@@ -94,7 +97,7 @@ export async function leaseQueues(db: Queryable, lease: Lease, most: number): Pr
   return rows.map(({ webhookId }) => webhookId)
 }
 
-/** Holds queues for longer; answers those that are still this process's. */
+/** Extends leases; returns the queues that this process still leases. */
 export async function renewQueues(db: Queryable, lease: Lease, webhookIds: readonly WebhookId[]): Promise<WebhookId[]> {
   const rows = await db.many(
     QueueRow,
@@ -109,8 +112,8 @@ export async function renewQueues(db: Queryable, lease: Lease, webhookIds: reado
 }
 
 /**
- * Lets go of queues; each is looked at again when its next delivery is due, after those that wait already. Writers of deliveries hold the queue, so that what they
- * write is seen here or sees that nobody holds the lease.
+ * Releases queues; each becomes due again when its next delivery is, behind those that already wait. Writers of deliveries lock
+ * the queue, so that this statement either sees what they write or they see that nobody leases it.
  */
 export function releaseQueues(
   db: Db,
@@ -118,19 +121,19 @@ export function releaseQueues(
   webhookIds: readonly WebhookId[],
 ): Promise<void> {
   return db.tx(async (tx) => {
-    const held = await tx.many(
+    const leased = await tx.many(
       QueueRow,
       sql`
       select webhook_id from webhook_queues
       where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name} order by webhook_id for update`,
     )
-    const heldIds = held.map(({ webhookId }) => webhookId)
+    const leasedIds = leased.map(({ webhookId }) => webhookId)
     await tx.run(sql`
       update webhook_queues q set lease = null, look_at = (
         select greatest(min(d.due_at), ${lease.now}) from webhook_deliveries d
         where d.webhook_id = q.webhook_id and d.status = 'pending'
         having min(d.due_at) is not null)
-      where q.webhook_id = any(${heldIds}::text[])`)
+      where q.webhook_id = any(${leasedIds}::text[])`)
   })
 }
 
@@ -144,7 +147,7 @@ const EndpointRow = z.object({
 })
 export type EndpointRow = z.output<typeof EndpointRow>
 
-/** Where and how to deliver now, of those queues that the process still holds. */
+/** Returns where and how to deliver now, for the queues that the process still leases. */
 export function listEndpoints(
   db: Queryable,
   lease: Pick<Lease, 'name' | 'now'>,
@@ -174,13 +177,13 @@ export type DueRow = z.output<typeof DueRow>
 
 export interface Wanted {
   readonly webhookId: WebhookId
-  /** Deliveries that the process has read already, and that may still be due in the table. */
+  /** Deliveries that the process has already read, and that may still be due in the table. */
   readonly inHand: readonly string[]
-  /** How many others to read at least, where there are so many. */
+  /** How many others to read at least, if there are as many. */
   readonly fresh: number
 }
 
-/** What is due to several endpoints beside what is in hand, the oldest first. */
+/** Returns what is due to several endpoints besides what is in hand, oldest first. */
 export function listDue(db: Queryable, wanted: readonly Wanted[], now: Date): Promise<DueRow[]> {
   const webhookIds = wanted.map(({ webhookId }) => webhookId)
   const mosts = wanted.map(({ inHand, fresh }) => inHand.length + fresh)
@@ -195,12 +198,12 @@ export function listDue(db: Queryable, wanted: readonly Wanted[], now: Date): Pr
       where d.webhook_id = wanted.webhook_id and d.status = 'pending' and d.due_at <= ${now}
       order by d.due_at limit wanted.most) as d
     join events e on e.id = d.event_id
-    where not exists (select 1 from unnest(${inHand}::text[]) as held (id) where held.id = d.id)
+    where not exists (select 1 from unnest(${inHand}::text[]) as known (id) where known.id = d.id)
     order by d.due_at, d.id`,
   )
 }
 
-/** One attempt, as it is kept. */
+/** One attempt, as it is stored. */
 export interface NewAttempt {
   readonly id: string
   readonly deliveryId: string
@@ -215,7 +218,7 @@ export interface NewAttempt {
   readonly createdAt: Date
 }
 
-/** What became of a delivery after its attempts. */
+/** A delivery's state after its attempts. */
 export interface DeliveryState {
   readonly deliveryId: string
   readonly status: 'pending' | 'succeeded' | 'dead'
@@ -224,23 +227,27 @@ export interface DeliveryState {
   readonly dueAt: Date | null
 }
 
-/** What a round of deliveries came to. */
-export interface Round {
+/** Outcomes of several deliveries, stored together. */
+export interface OutcomeBatch {
   readonly attempts: readonly NewAttempt[]
   readonly states: readonly DeliveryState[]
-  /** Endpoints that took none of theirs, and those that took one. */
+  /** Endpoints that accepted none of their deliveries, and those that accepted one. */
   readonly failing: readonly WebhookId[]
   readonly healthy: readonly WebhookId[]
   readonly now: Date
 }
 
 /**
- * Keeps a round, in one statement: notes since when endpoints fail and forgets it of those that took something; keeps the attempts,
- * whatever has become of their deliveries meanwhile; and writes what became of the deliveries that still waited: one that was ended
- * stays ended. Webhooks are held before deliveries, and both in the order of their ids, as everybody holds them. Those that wait are
- * known by `ended_at`: by their status the planner would find them through the index of all that wait, of which there may be many.
+ * Stores a batch of outcomes in one statement. It records since when endpoints fail, and clears that for those that accepted a
+ * delivery; it stores the attempts, whatever happened to their deliveries meanwhile; and it updates deliveries that were still
+ * pending: one that was ended stays ended. Webhooks are locked before deliveries, and both in the order of their ids, as
+ * everywhere. Pending deliveries are selected by `ended_at`: by status the planner would use the index of all pending ones, which
+ * may be many.
  */
-export async function keepRound(db: Queryable, { attempts, states, failing, healthy, now }: Round): Promise<void> {
+export async function storeOutcomes(
+  db: Queryable,
+  { attempts, states, failing, healthy, now }: OutcomeBatch,
+): Promise<void> {
   const made = <K extends keyof NewAttempt>(name: K): NewAttempt[K][] => attempts.map((attempt) => attempt[name])
   const state = <K extends keyof DeliveryState>(name: K): DeliveryState[K][] => states.map((one) => one[name])
   await db.run(sql`
@@ -277,7 +284,7 @@ export async function keepRound(db: Queryable, { attempts, states, failing, heal
     where d.id = waiting.id`)
 }
 
-/** Those of the webhooks that have failed without a success since before the bound. */
+/** Returns the webhooks that have failed without a success since before the bound. */
 export async function listFailingSince(
   db: Queryable,
   webhookIds: readonly WebhookId[],

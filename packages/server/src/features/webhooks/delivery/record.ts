@@ -1,24 +1,27 @@
 import { instantOf } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
-import { gather } from '../../../platform/db/gather.ts'
+import { batch } from '../../../platform/db/batch.ts'
 import { forTenant, systemCtx } from '../../../platform/work/runner.ts'
 import { endPending } from '../delivery-store.ts'
 import { lockWebhook, markDisabled } from '../store.ts'
-import { type EndpointRow, keepRound, listFailingSince } from './queue-store.ts'
+import { type EndpointRow, listFailingSince, storeOutcomes } from './queue-store.ts'
 import type { Sent } from './send.ts'
 
-/** An endpoint that took nothing for so long is turned off. */
+/** An endpoint that accepted nothing for this long is turned off. */
 const failingMsMax = 5 * 86_400_000
 const roundItemsMax = 500
-/** One fills while the other is written. */
+/** One batch fills while the other is written. */
 const roundsMax = 1
 
-/** Keeps what became of deliveries, many in one transaction. Rejects where it could not be kept: the delivery then still waits. */
+/**
+ * Stores the outcomes of deliveries, many in one transaction. Rejects if an outcome could not be stored: the delivery is then
+ * still pending.
+ */
 export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
-  return gather({ itemsMax: roundItemsMax, roundsMax }, async (round: readonly Sent[]) => {
+  return batch({ itemsMax: roundItemsMax, batchesMax: roundsMax }, async (round: readonly Sent[]) => {
     await keep(deps, round)
     for (const { state } of round) deps.metrics.jobs.inc({ job: 'webhooks.deliver', outcome: outcomeOf(state.status) })
-    await disableTheHopeless(deps, round)
+    await disableFailing(deps, round)
     return round.map(() => undefined)
   })
 }
@@ -28,7 +31,7 @@ function outcomeOf(status: Sent['state']['status']): string {
 }
 
 function keep({ db, clock }: Deps, round: readonly Sent[]): Promise<void> {
-  return keepRound(db, {
+  return storeOutcomes(db, {
     ...healthOf(round),
     attempts: round.flatMap(({ attempts }) => attempts),
     states: round.map(({ state }) => state),
@@ -36,7 +39,7 @@ function keep({ db, clock }: Deps, round: readonly Sent[]): Promise<void> {
   })
 }
 
-/** An endpoint that took one of this round is well, one that took none fails. */
+/** An endpoint that accepted one delivery of this batch is healthy; one that accepted none fails. */
 function healthOf(round: readonly Sent[]) {
   const taking = new Set(round.filter(({ state }) => state.status === 'succeeded').map(({ endpoint }) => endpoint.id))
   const all = [...new Set(round.map(({ endpoint }) => endpoint.id))]
@@ -44,10 +47,10 @@ function healthOf(round: readonly Sent[]) {
 }
 
 /**
- * Turns endpoints off: at once where one said 410, and where a delivery died of one that took nothing for five days. The deliveries
- * are kept already, so a process that dies before this leaves it to the next one that dies.
+ * Turns endpoints off: at once after a 410, and when a delivery dies whose endpoint accepted nothing for five days. The outcomes
+ * are already stored, so if a process dies before this, the next dead delivery turns the endpoint off.
  */
-async function disableTheHopeless(deps: Deps, round: readonly Sent[]): Promise<void> {
+async function disableFailing(deps: Deps, round: readonly Sent[]): Promise<void> {
   const gone = new Set(round.filter(({ isGone }) => isGone).map(({ endpoint }) => endpoint.id))
   const dying = round.filter(({ state }) => state.status === 'dead').map(({ endpoint }) => endpoint.id)
   if (dying.length === 0) return

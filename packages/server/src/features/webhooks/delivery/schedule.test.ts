@@ -16,14 +16,14 @@ test('a delivery is tried ten times within about 32 hours', () => {
   expect(Math.round(retryDelaysMs.reduce((sum, ms) => sum + ms, 0) / hour)).toBe(32)
 })
 
-test('every delay strays by a tenth at most, to both sides', () => {
+test('every delay has a jitter of at most a tenth to either side', () => {
   for (const [step, planned] of retryDelaysMs.entries()) {
     expect(delayMs(step, 0)).toBe(Math.round(planned * 0.9))
     expect(delayMs(step, 255)).toBe(Math.round(planned * 1.1))
   }
 })
 
-test('Retry-After as seconds or as a date puts the next attempt off, and never brings it nearer', () => {
+test('Retry-After as seconds or as a date delays the next attempt, and never advances it', () => {
   expect(delayMs(0, 0, '60')).toBe(60_000)
   expect(delayMs(0, 0, 'Fri, 01 May 2026 12:10:00 GMT')).toBe(600_000)
   expect(delayMs(8, 0, '1')).toBe(12.6 * hour)
@@ -36,7 +36,7 @@ test('Retry-After is bounded by 14 hours', () => {
 })
 
 test.each(['', '-1', '1.5', '0x10', '99999999999', '2026-05-01', 'Fri, 99 Foo 2026 12:10:00 GMT', '1e3', '٣'])(
-  'a Retry-After of %j says nothing',
+  'a Retry-After of %j is ignored',
   (header) => {
     expect(retryAfterMs(header, now)).toBeUndefined()
   },

@@ -5,7 +5,7 @@ const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** How long after each failed attempt the next one comes; after the last of them a delivery is dead. About 32 hours in all. */
+/** Delay after each failed attempt; after the last of them a delivery is dead. About 32 hours in all. */
 export const retryDelaysMs: readonly number[] = [
   5 * second,
   30 * second,
@@ -18,14 +18,14 @@ export const retryDelaysMs: readonly number[] = [
   14 * hour,
 ]
 
-/** A receiver may put the next attempt off by this much and no more. */
+/** Longest delay that a receiver may request. */
 const retryAfterMsMax = 14 * hour
-/** How far a delay strays to either side, so that what failed together does not come back together. */
+/** Jitter to either side, so that deliveries that failed together are not retried together. */
 const jitterShare = 0.1
 
 /**
- * When to try again after the attempt of that step (from 0), or undefined after the last. `Retry-After` (seconds or a date, RFC
- * 9110 section 10.2.3) puts it off, up to 14 hours, and never brings it nearer.
+ * Returns when to retry after the attempt of that step (from 0), or undefined after the last. `Retry-After` (seconds or a date,
+ * RFC 9110 section 10.2.3) delays it by up to 14 hours, and never advances it.
  */
 export function nextAttemptAt(
   failed: { readonly step: number; readonly retryAfter: string | undefined },
@@ -36,11 +36,11 @@ export function nextAttemptAt(
   const [high = 0, low = 0] = deps.random.bytes(2)
   const stray = ((high * 256 + low) / 65_535) * 2 - 1
   const planned = Math.round(delayMs * (1 + jitterShare * stray))
-  const asked = Math.min(retryAfterMs(failed.retryAfter, deps.now) ?? 0, retryAfterMsMax)
-  return instantOf(deps.now.getTime() + Math.max(planned, asked))
+  const requested = Math.min(retryAfterMs(failed.retryAfter, deps.now) ?? 0, retryAfterMsMax)
+  return instantOf(deps.now.getTime() + Math.max(planned, requested))
 }
 
-/** What a `Retry-After` header asks for, in milliseconds from now; undefined for one that says nothing that can be read. */
+/** Returns the delay that a `Retry-After` header requests, in milliseconds from now; undefined if it cannot be read. */
 export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   if (header === undefined) return undefined
   const written = header.trim()

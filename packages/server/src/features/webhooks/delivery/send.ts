@@ -7,12 +7,12 @@ import type { DeliveryState, DueRow, EndpointRow, NewAttempt } from './queue-sto
 import { nextAttemptAt } from './schedule.ts'
 import { signFor } from './signing.ts'
 
-/** What one turn of a delivery came to: one attempt, or two where the first connection died at once. */
+/** The outcome of one delivery: one attempt, or two if the first connection was closed at once. */
 export interface Sent {
   readonly endpoint: EndpointRow
   readonly attempts: readonly NewAttempt[]
   readonly state: DeliveryState
-  /** The receiver said 410: it wants nothing more. */
+  /** Whether the receiver answered 410: it accepts nothing more. */
   readonly isGone: boolean
 }
 
@@ -24,11 +24,13 @@ interface Tried {
   readonly durationMs: number
 }
 
-/** A connection that dies this soon says that the receiver restarted, or closed one that was kept: a second try is worth it. */
+/**
+ * A connection that is closed this soon means that the receiver restarted, or closed an idle one: a second attempt is worthwhile.
+ */
 const secondTryMsMax = 1_000
 const secondTryFailures: ReadonlySet<string> = new Set(['connection-lost', 'unreachable'])
 
-/** Brings one delivery to its receiver, or says when to try again. Never throws: what goes wrong is an attempt that failed. */
+/** Sends one delivery to its receiver, or returns when to retry. Never throws: a failure is a failed attempt. */
 export async function send(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow): Promise<Sent> {
   const body = Buffer.from(bodyOf(delivery))
   const first = await attempt(deps, endpoint, { id: delivery.eventId, body })
@@ -36,7 +38,7 @@ export async function send(deps: SendDeps, endpoint: EndpointRow, delivery: DueR
   return judge(deps, endpoint, delivery, tries)
 }
 
-/** The document's body. The payload is the text that the database keeps, so that every attempt sends the same bytes. */
+/** Returns the document's body. The payload is the text in the database, so that every attempt sends the same bytes. */
 export function bodyOf({ eventId, type, payload }: Pick<DueRow, 'eventId' | 'type' | 'payload'>): string {
   return `{"eventId":${JSON.stringify(eventId)},"type":${JSON.stringify(type)},"payload":${payload}}`
 }
@@ -73,7 +75,7 @@ function judge(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow, tries: r
   const now = deps.clock.now()
   const dueAt = isSuccess || isGone ? undefined : nextAttemptAt({ step: delivery.step, retryAfter }, { ...deps, now })
   const status = isSuccess ? 'succeeded' : dueAt === undefined ? 'dead' : 'pending'
-  // Within a millisecond ids do not sort by themselves, and the list of attempts is in their order.
+  // Within a millisecond ids do not sort by themselves, and the list of attempts is ordered by them.
   const ids = tries.map(() => newId('att', deps)).sort()
   return {
     endpoint,

@@ -6,10 +6,13 @@ import type { EndpointRow } from './queue-store.ts'
 
 type SigningDeps = Pick<Deps, 'sealer' | 'serviceSeal' | 'log'>
 
-/** For as long as what was read of an endpoint is in use, a second or so; a rotation is read with the endpoint. */
+/** Opened secrets, for as long as the endpoint's row is in use, about a second; a rotation is read with the endpoint. */
 const opened = new WeakMap<EndpointRow, readonly string[]>()
 
-/** The headers that prove a delivery to its endpoint; undefined where a key does not open: nothing leaves unsigned. */
+/**
+ * Returns the headers that authenticate a delivery to its endpoint; undefined if a key cannot be opened: nothing is sent
+ * unsigned.
+ */
 export async function signFor(
   deps: SigningDeps,
   endpoint: EndpointRow,

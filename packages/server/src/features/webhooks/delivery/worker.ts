@@ -3,52 +3,52 @@ import type { Deps } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
 import { type Loop, pause, startLoop } from '../../../platform/work/loop.ts'
 import type { WebhookId } from '../store.ts'
-import { HeldEndpoint, shareFirst, shareMax } from './endpoint.ts'
+import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
 import { fanOut } from './fan-out.ts'
 import { type Lease, leaseQueues, listDue, listEndpoints, releaseQueues, renewQueues } from './queue-store.ts'
 import { createRecord } from './record.ts'
 import { send } from './send.ts'
 
-/** How often the tables are looked at for what other processes wrote and for what has become due. */
+/** How often the tables are read for what other processes wrote and for what has become due. */
 const pollMs = 50
-/** A look that is slow is followed by a pause as many times as long, so that looking never takes the database over. */
+/** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
 const pauseFactor = 1
-/** A process that dies gives its endpoints back within this time. */
+/** A process that dies releases its endpoints within this time. */
 const leaseMs = 30_000
 const renewMs = 8_000
 export interface WorkerLimits {
-  /** Endpoints that one process serves at once. */
+  /** Most endpoints that one process serves at once. */
   readonly endpointsMax: number
-  /** How long an endpoint is served where all places are taken; its turn then comes again after those that wait. */
+  /** How long an endpoint is served while all places are taken; its next turn comes after those that wait. */
   readonly turnMs: number
 }
 
 const limitsDefault: WorkerLimits = { endpointsMax: 1_000, turnMs: 2_000 }
-/** While a process has so many under way, no endpoint has more than its first share, which everybody has. */
+/** While a process has this many deliveries in flight, no endpoint has more than its first share, which every endpoint has. */
 const underWayMax = 1_024
-/** After a failure to keep what became of a delivery, so that nobody is sent the same thing in a tight loop. */
+/** Pause after a failure to store an outcome, so that no receiver gets the same delivery in a tight loop. */
 const afterFailureMs = 5_000
-/** After a look that failed. */
+/** Pause after a failed read. */
 const afterLookMs = 1_000
 
 /**
- * Delivers events. Endpoints take turns, not deliveries: a process holds an endpoint's queue by a lease, sends what is due to it a few
- * at a time, and lets go when nothing is left, so that a slow endpoint holds up itself alone. A few statements serve all endpoints,
- * however many; there is no timer for each. What this process commits wakes it at once.
+ * Delivers events. Endpoints take turns, not deliveries: a process leases an endpoint's queue, sends what is due to it a few at a
+ * time, and releases it when nothing is left, so that a slow endpoint delays only itself. A few statements serve all endpoints,
+ * however many; there is no timer per endpoint. What this process commits wakes it at once.
  */
 export class WebhookWorker {
   readonly #deps: Deps
   readonly #limits: WorkerLimits
   readonly #name: string
   readonly #record: ReturnType<typeof createRecord>
-  readonly #held = new Map<WebhookId, HeldEndpoint>()
+  readonly #leased = new Map<WebhookId, EndpointQueue>()
   readonly #sending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #fanningOut: Loop
   readonly #delivering: Loop
-  /** The tables may have news. */
+  /** Whether the tables may have something new. */
   #hasNews = true
-  /** When the tables are looked at without news, by `performance.now()`. */
+  /** When the tables are read without a notification, by `performance.now()`. */
   #nextLookAt = Number.NEGATIVE_INFINITY
   #renewedAt = performance.now()
 
@@ -62,19 +62,19 @@ export class WebhookWorker {
     this.#delivering = startLoop({ ...every, name: 'webhooks.deliver', run: () => this.#look() })
   }
 
-  /** Has the tables looked at now. Never throws. */
+  /** Makes the worker read the tables now. Never throws. */
   wake(): void {
     this.#fanningOut.wake()
     this.#expectNews()
   }
 
-  /** Sends nothing new, and resolves when what is under way has ended and the endpoints are let go of. */
+  /** Sends nothing new, and resolves when what is in flight has ended and the leases are released. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await Promise.all([this.#fanningOut.stop(), this.#delivering.stop()])
     await Promise.all(this.#sending)
-    await this.#release([...this.#held.keys()]).catch((error: unknown) => {
-      this.#deps.log.warn({ err: error }, 'endpoints could not be let go of; their leases end soon')
+    await this.#release([...this.#leased.keys()]).catch((error: unknown) => {
+      this.#deps.log.warn({ err: error }, 'endpoints could not be released; their leases end soon')
     })
   }
 
@@ -83,7 +83,7 @@ export class WebhookWorker {
     this.#delivering.wake()
   }
 
-  /** Beside the deliveries and not between them, so that trouble with new events, or many of them, hold up none that is there already. */
+  /** Runs beside the deliveries, so that failures of new events, or many of them, do not delay existing deliveries. */
   async #fanOut(): Promise<number> {
     const began = performance.now()
     const { written, isMore } = await fanOut(this.#deps)
@@ -91,35 +91,35 @@ export class WebhookWorker {
     return isMore ? 0 : pauseMsAfter(began)
   }
 
-  /** One look at what is to be delivered; answers the milliseconds until the next. */
+  /** Reads what is to be delivered; returns the milliseconds until the next read. */
   async #look(): Promise<number> {
     if (performance.now() - this.#renewedAt >= renewMs) await this.#renew()
     const began = performance.now()
     const isDue = this.#hasNews || began >= this.#nextLookAt
     if (isDue) await this.#takeNews()
     await this.#readDue()
-    for (const endpoint of this.#held.values()) this.#sendFrom(endpoint)
-    await this.#letGo()
+    for (const endpoint of this.#leased.values()) this.#sendFrom(endpoint)
+    await this.#releaseIdle()
     if (isDue) this.#nextLookAt = performance.now() + pauseMsAfter(began)
     return this.#nextLookAt - performance.now()
   }
 
   async #takeNews(): Promise<void> {
-    for (const endpoint of this.#held.values()) endpoint.expectMore()
+    for (const endpoint of this.#leased.values()) endpoint.expectMore()
     this.#hasNews = false
-    const free = this.#limits.endpointsMax - this.#held.size
+    const free = this.#limits.endpointsMax - this.#leased.size
     if (free > 0) for (const webhookId of await leaseQueues(this.#deps.db, this.#lease(), free)) this.#hold(webhookId)
   }
 
   #hold(webhookId: WebhookId): void {
-    const known = this.#held.get(webhookId)
-    if (known === undefined) this.#held.set(webhookId, new HeldEndpoint(webhookId, performance.now()))
+    const known = this.#leased.get(webhookId)
+    if (known === undefined) this.#leased.set(webhookId, new EndpointQueue(webhookId, performance.now()))
     else known.expectMore()
   }
 
   async #readDue(): Promise<void> {
     const now = performance.now()
-    const wanted = [...this.#held.values()].flatMap((endpoint) => endpoint.beginRead(now, pollMs) ?? [])
+    const wanted = [...this.#leased.values()].flatMap((endpoint) => endpoint.beginRead(now, pollMs) ?? [])
     if (wanted.length === 0) return
     const lease = this.#lease()
     const webhookIds = wanted.map(({ webhookId }) => webhookId)
@@ -127,10 +127,10 @@ export class WebhookWorker {
     const due = Map.groupBy(await listDue(this.#deps.db, wanted, lease.now), ({ webhookId }) => webhookId)
     const byId = new Map(rows.map((row) => [row.id, row]))
     for (const webhookId of webhookIds)
-      this.#held.get(webhookId)?.read(byId.get(webhookId), due.get(webhookId) ?? [], performance.now())
+      this.#leased.get(webhookId)?.read(byId.get(webhookId), due.get(webhookId) ?? [], performance.now())
   }
 
-  #sendFrom(endpoint: HeldEndpoint): void {
+  #sendFrom(endpoint: EndpointQueue): void {
     while (!this.#stopping.signal.aborted) {
       const next = endpoint.next(performance.now(), this.#sending.size < underWayMax ? shareMax : shareFirst)
       if (next === undefined) return
@@ -139,48 +139,48 @@ export class WebhookWorker {
     }
   }
 
-  async #sendOne(endpoint: HeldEndpoint, { row, delivery }: NonNullable<ReturnType<HeldEndpoint['next']>>) {
+  async #sendOne(endpoint: EndpointQueue, { row, delivery }: NonNullable<ReturnType<EndpointQueue['next']>>) {
     try {
       const sent = await send(this.#deps, row, delivery)
       endpoint.answered(sent.isGone ? 'gone' : sent.state.status === 'succeeded' ? 'taken' : 'failed')
       this.#sendFrom(endpoint)
       await this.#record(sent)
     } catch (error) {
-      this.#deps.log.warn({ err: error, deliveryId: delivery.id }, 'what became of a delivery could not be kept')
+      this.#deps.log.warn({ err: error, deliveryId: delivery.id }, 'the outcome of a delivery could not be stored')
       await pause(afterFailureMs, this.#stopping.signal)
     }
     endpoint.kept(delivery.id)
     if (endpoint.wants(performance.now(), pollMs) || endpoint.isIdle) this.#delivering.wake()
   }
 
-  /** Lets go of what has nothing left, and, where all places are taken, of what had its turn. */
-  async #letGo(): Promise<void> {
-    if (this.#held.size >= this.#limits.endpointsMax) this.#endTurns()
-    const going = [...this.#held.values()].filter(({ isIdle }) => isIdle)
+  /** Releases queues that have nothing left, and, if all places are taken, those whose turn has ended. */
+  async #releaseIdle(): Promise<void> {
+    if (this.#leased.size >= this.#limits.endpointsMax) this.#endTurns()
+    const going = [...this.#leased.values()].filter(({ isIdle }) => isIdle)
     await this.#release(going.map(({ webhookId }) => webhookId))
   }
 
   #endTurns(): void {
     const before = performance.now() - this.#limits.turnMs
-    for (const endpoint of this.#held.values()) if (endpoint.heldSince < before) endpoint.leave()
+    for (const endpoint of this.#leased.values()) if (endpoint.leasedSince < before) endpoint.leave()
   }
 
   async #release(webhookIds: readonly WebhookId[]): Promise<void> {
-    for (const webhookId of webhookIds) this.#held.delete(webhookId)
+    for (const webhookId of webhookIds) this.#leased.delete(webhookId)
     if (webhookIds.length > 0) await releaseQueues(this.#deps.db, this.#lease(), webhookIds)
   }
 
-  /** Holds on to what is held; what another process took meanwhile is left to it. */
+  /** Extends the leases; a queue that another process took meanwhile is dropped. */
   async #renew(): Promise<void> {
-    const webhookIds = [...this.#held.keys()]
+    const webhookIds = [...this.#leased.keys()]
     const kept = new Set(webhookIds.length === 0 ? [] : await renewQueues(this.#deps.db, this.#lease(), webhookIds))
     for (const webhookId of webhookIds) if (!kept.has(webhookId)) this.#lose(webhookId)
     this.#renewedAt = performance.now()
   }
 
   #lose(webhookId: WebhookId): void {
-    this.#held.get(webhookId)?.forgetAhead()
-    this.#held.delete(webhookId)
+    this.#leased.get(webhookId)?.forgetAhead()
+    this.#leased.delete(webhookId)
   }
 
   #lease(): Lease {
@@ -189,7 +189,7 @@ export class WebhookWorker {
   }
 }
 
-/** How long to pause after a look that began then. */
+/** Returns the pause after a read that began at this time. */
 function pauseMsAfter(began: number): number {
   const now = performance.now()
   return Math.max(began + pollMs - now, pauseFactor * (now - began))

@@ -5,20 +5,23 @@ import type { Deps } from '../../../platform/ctx.ts'
 import { bodyOf } from '../delivery/send.ts'
 import type { Entry } from './store.ts'
 
-/** Longest wait before a client connects again, as the stream tells it. */
+/** Reconnection delay that the stream sends to its client. */
 const retryMs = 2_000
 
-/** A comment: it keeps proxies from closing a quiet connection. */
+/** A comment that keeps proxies from closing an idle connection. */
 export const heartbeat: Buffer = Buffer.from(':\n\n')
 
-/** What a stream begins with: how soon to come back, and the place at which it starts, for a client that is told nothing before it is cut. */
+/**
+ * Returns the start of a stream: the reconnection delay and the entry after which it starts, for a client that is disconnected
+ * before the first event.
+ */
 export function openingOf(entryId: string): Buffer {
   return Buffer.from(`retry: ${retryMs}\nid: ${entryId}\n\n`)
 }
 
 /**
- * A delivery as the stream sends it: the headers and the raw body that a webhook would get at this moment, signed with the
- * listener's secret and the service's key.
+ * Encodes a delivery for the stream: the headers and the raw body that a webhook would get now, signed with the listener's secret
+ * and the service's key.
  */
 export async function frameOf(
   deps: Pick<Deps, 'clock' | 'serviceSeal'>,

@@ -1,50 +1,50 @@
 import type { Tenant } from '../../../platform/ctx.ts'
-import type { ApiKeyId } from '../../../platform/ids.ts'
-import type { Line } from '../../../platform/live.ts'
+import type { SseConnection } from '../../../platform/event-stream-response.ts'
+import type { Reader } from '../../../platform/reader.ts'
 import { heartbeat } from './frame.ts'
 import type { Following, Place } from './store.ts'
 
 export interface Listening extends Following {
   readonly tenant: Tenant
-  readonly apiKeyId: ApiKeyId
+  readonly reader: Reader
   readonly secret: string
-  /** Whether it goes on with what is still to happen. */
+  /** Whether the stream continues with future events. */
   readonly follows: boolean
 }
 
-/** Most bytes that wait for a reader before it is told more: signatures must not grow old on the way. */
+/** Most buffered bytes of a reader before more is sent: signatures must not age in a buffer. */
 const waitingBytesMax = 65_536
-/** Heartbeats in a row at which a reader has taken nothing of what waits; then it is taken for gone. */
+/** Consecutive heartbeats without progress after which a reader counts as gone. */
 const stallsMax = 2
 
-/** One open stream: what it is told, how far it is, and the line to its reader. */
+/** One open stream: its filter, its position, and the connection to its reader. */
 export class Listener implements Following {
   readonly tenant: Tenant
   readonly types: readonly string[] | undefined
-  readonly apiKeyId: ApiKeyId
+  readonly reader: Reader
   readonly secret: string
   readonly follows: boolean
-  readonly line: Line
+  readonly line: SseConnection
   place: Place
   #stalls = 0
   #waitingBefore = 0
 
-  constructor(listening: Listening, line: Line) {
+  constructor(listening: Listening, line: SseConnection) {
     this.tenant = listening.tenant
     this.types = listening.types
-    this.apiKeyId = listening.apiKeyId
+    this.reader = listening.reader
     this.secret = listening.secret
     this.follows = listening.follows
     this.place = listening.place
     this.line = line
   }
 
-  /** Whether its reader takes more. */
+  /** Whether its reader accepts more. */
   get isReady(): boolean {
     return this.line.isOpen && this.line.waiting < waitingBytesMax
   }
 
-  /** Says that the stream is still there; cuts it where its reader has stopped to read. */
+  /** Sends a heartbeat; closes a stream whose reader has stopped reading. */
   beat(): void {
     const { waiting } = this.line
     this.#stalls = waiting > 0 && waiting >= this.#waitingBefore ? this.#stalls + 1 : 0

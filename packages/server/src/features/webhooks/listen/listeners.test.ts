@@ -2,14 +2,17 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
 import { isProblem } from '../../../platform/errors.ts'
+import type { SseConnection } from '../../../platform/event-stream-response.ts'
 import { insertEvents } from '../../../platform/events.ts'
-import type { ApiKeyId } from '../../../platform/ids.ts'
-import type { Line } from '../../../platform/live.ts'
+import type { ApiKeyId, OrganisationId } from '../../../platform/ids.ts'
 import { Listener } from './listener.ts'
 import { Listeners, type ListenersDeps } from './listeners.ts'
 import { beginning } from './store.ts'
 
-/** What listeners are told waits for every transaction of the cluster that began earlier, also of other tests in other databases. */
+/**
+ * Listeners receive an event only after every earlier transaction of the cluster has ended, including those of other tests in
+ * other databases.
+ */
 const patience = { timeout: 180_000 }
 
 let database: TestDatabase
@@ -18,8 +21,8 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** A line whose reader takes as much as the test says. */
-class HeldLine implements Line {
+/** A connection whose reader receives as much as the test says. */
+class ManualLine implements SseConnection {
   readonly written: string[] = []
   isOpen = true
   how: 'end' | 'cut' | undefined
@@ -68,15 +71,15 @@ let organisation = 0
 
 function aStage(own: Partial<ListenersDeps> = {}) {
   const deps = toyDeps(database.db)
-  const listeners = new Listeners({ ...deps, serviceSeal, revokedKeys: async () => [], ...own })
+  const listeners = new Listeners({ ...deps, serviceSeal, endedReaders: async () => [], ...own })
   onTestFinished(() => listeners.stop())
   const tenant = { organisationId: `org_${++organisation}`, environment: 'test' } as const
   return {
     listeners,
     tenant,
-    open(apiKeyId: ApiKeyId = 'key_1') {
-      const live = listeners.answer({ tenant, apiKeyId, secret, place: beginning, types: undefined, follows: true })
-      const line = new HeldLine(live.closed)
+    open(reader: ApiKeyId = 'key_1') {
+      const live = listeners.answer({ tenant, reader, secret, place: beginning, types: undefined, follows: true })
+      const line = new ManualLine(live.closed)
       live.open(line)
       return line
     },
@@ -87,7 +90,7 @@ function aStage(own: Partial<ListenersDeps> = {}) {
   }
 }
 
-test('a reader that does not read is told nothing more until it has, so that no signature waits, and misses nothing', async () => {
+test('a reader that does not read is sent nothing more until it does, so that no signature ages, and misses nothing', async () => {
   const { listeners, open, publish } = aStage()
   const [slow, quick] = [open(), open()]
   slow.waiting = 65_536
@@ -100,12 +103,12 @@ test('a reader that does not read is told nothing more until it has, so that no 
   await expect.poll(() => slow.ids, patience).toEqual(ids)
 })
 
-test('a reader that takes nothing for three heartbeats is cut, and one that takes a little is not', () => {
+test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {
   const opening = {
     tenant: { organisationId: 'org_1', environment: 'test' },
-    ...({ apiKeyId: 'key_1', secret, place: beginning, types: undefined, follows: true } as const),
+    ...({ reader: 'key_1', secret, place: beginning, types: undefined, follows: true } as const),
   } as const
-  const [stalled, slow] = [new HeldLine(), new HeldLine()]
+  const [stalled, slow] = [new ManualLine(), new ManualLine()]
   const listeners = [new Listener(opening, stalled), new Listener(opening, slow)]
   for (let beat = 0; beat < 3; beat++) {
     stalled.waiting = 1_000 + beat
@@ -116,7 +119,7 @@ test('a reader that takes nothing for three heartbeats is cut, and one that take
   expect([stalled.how, slow.written.length]).toEqual(['cut', 3])
 })
 
-test('in fifteen beats every stream has one heartbeat, and they are spread over the beats', () => {
+test('in fifteen ticks every stream has one heartbeat, and they are spread over the ticks', () => {
   const { listeners, open } = aStage()
   const lines = Array.from({ length: 45 }, (_, number) => open(`key_${number}`))
   const heartbeats = () => lines.flatMap(({ written }) => written).filter((text) => text === ':\n\n').length
@@ -126,11 +129,11 @@ test('in fifteen beats every stream has one heartbeat, and they are spread over 
   }
 })
 
-test('a process holds a thousand streams and one key ten, and one that closes makes room', () => {
-  const { listeners, open } = aStage()
-  const refusal = (apiKeyId: ApiKeyId) => {
+test('S4: a process serves at most a thousand streams, a key ten, an organization half, and one that closes frees its place', () => {
+  const { listeners, open, tenant } = aStage()
+  const refusal = (reader: ApiKeyId, organisationId: OrganisationId = tenant.organisationId) => {
     try {
-      listeners.refuseIfFull(apiKeyId)
+      listeners.refuseIfFull(organisationId, reader)
       return 'none'
     } catch (error) {
       return isProblem(error) ? error.code : error
@@ -140,11 +143,13 @@ test('a process holds a thousand streams and one key ten, and one that closes ma
   expect([refusal('key_1'), refusal('key_2')]).toEqual(['rate-limit-exceeded', 'none'])
   first?.cut()
   expect(refusal('key_1')).toBe('none')
-  for (let number = 9; number < 1_000; number++) open(`key_${number}`)
+  for (let number = 9; number < 500; number++) open(`key_${number}`)
+  expect([refusal('key_501'), refusal('key_502', 'org_other')]).toEqual(['rate-limit-exceeded', 'none'])
+  for (let number = 500; number < 1_000; number++) open(`key_${number}`)
   expect([refusal('key_1'), listeners.count]).toEqual(['service-unavailable', 1_000])
 })
 
-test('an event that cannot be signed is not passed over: the stream is cut, and whoever comes back gets it', async () => {
+test('an event that cannot be signed is not skipped: the stream is closed, and a client that reconnects gets it', async () => {
   let isBroken = true
   const sign = async () => {
     if (isBroken) throw new Error('no key')
@@ -161,9 +166,9 @@ test('an event that cannot be signed is not passed over: the stream is cut, and 
   await expect.poll(() => again.ids, patience).toEqual(ids)
 })
 
-test('keys that cannot be looked at end no stream, and the next beat looks again', async () => {
+test('a failed check of keys ends no stream, and the next tick checks again', async () => {
   const answers = [Promise.reject(new Error('no database')), Promise.resolve(['key_2'] as const)]
-  const { listeners, open } = aStage({ revokedKeys: () => answers.shift() ?? Promise.resolve([]) })
+  const { listeners, open } = aStage({ endedReaders: () => answers.shift() ?? Promise.resolve([]) })
   const lines = [open('key_1'), open('key_2'), open('key_2')]
   await listeners.beat()
   expect(lines.map(({ isOpen }) => isOpen)).toEqual([true, true, true])

@@ -1,38 +1,42 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Deps } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
-import type { ApiKeyId } from '../../../platform/ids.ts'
-import { type Line, Live } from '../../../platform/live.ts'
+import { EventStreamResponse, type SseConnection } from '../../../platform/event-stream-response.ts'
+import type { OrganisationId } from '../../../platform/ids.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
+import type { EndedReaders, Reader } from '../../../platform/reader.ts'
+import { mayTake } from '../../../platform/share.ts'
 import { frameOf, openingOf } from './frame.ts'
 import { Listener, type Listening } from './listener.ts'
 import { listPages, type Page } from './store.ts'
 
-/** Streams that one process holds open, and those of one key among them. */
+/** Most streams of one process, shared between organizations (`mayTake`), and of one key among them. */
 const streamsMax = 1_000
 const streamsOfKeyMax = 10
 const retryAfterSeconds = 5
 
-/** How often the table is read for all listeners: what other processes wrote is told that much later at most. */
+/** How often the table is read for all listeners; events of other processes arrive with at most this delay. */
 const roundMs = 200
-/** A round that is slow is followed by a pause of so many times its length, so that reading never takes the database over. */
+/** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
 const pauseFactor = 4
 const afterFailureMs = 2_000
 const entriesMax = 100
 
-/** How often keys are looked at. Each stream has its heartbeat in one of fifteen such beats, so that they never come all at once. */
+/**
+ * How often keys are checked. Each stream has its heartbeat in one of fifteen such ticks, so that heartbeats never come all at
+ * once.
+ */
 const beatMs = 1_000
 const beatsPerHeartbeat = 15
 
 export interface ListenersDeps extends Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'serviceSeal'> {
-  /** Which of these keys take no calls any more. */
-  readonly revokedKeys: (apiKeyIds: readonly ApiKeyId[]) => Promise<readonly ApiKeyId[]>
+  readonly endedReaders: EndedReaders
 }
 
 /**
- * Every stream of events to listeners of this process. The table is the truth: one statement reads what there is for all of them,
- * five times a second and at once when this process wrote some (`wake`), whether it happened just now or a month ago. Rounds never
- * overlap. Two timers serve all streams and run while there are any.
+ * All event streams to listeners of this process. The table is the source: one statement reads the events for all of them, five
+ * times a second and at once when this process wrote some (`wake`), new or a month old. Reads never overlap. Two timers serve all
+ * streams and run while there are any.
  */
 export class Listeners {
   readonly #deps: ListenersDeps
@@ -55,34 +59,37 @@ export class Listeners {
     return this.#open.size
   }
 
-  /** Refuses where this process, or one key in it, has as many streams as it may. */
-  refuseIfFull(apiKeyId: ApiKeyId): void {
-    if (this.#open.size >= streamsMax) throw failPlatform('service-unavailable', { retryAfterSeconds })
-    const ofKey = [...this.#open.keys()].filter((listener) => listener.apiKeyId === apiKeyId)
-    if (ofKey.length >= streamsOfKeyMax) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
+  /** Refuses if this process, one organization in it, or one key, has the most streams that it may. */
+  refuseIfFull(organisationId: OrganisationId, reader: Reader): void {
+    const taken = this.#open.size
+    if (taken >= streamsMax) throw failPlatform('service-unavailable', { retryAfterSeconds })
+    const ofOrganisation = [...this.#open.keys()].filter(({ tenant }) => tenant.organisationId === organisationId)
+    const ofKey = ofOrganisation.filter((listener) => listener.reader === reader)
+    if (ofKey.length >= streamsOfKeyMax || !mayTake({ own: ofOrganisation.length, taken, max: streamsMax }))
+      throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
   }
 
-  /** An answer that tells what there is after the place, and then goes on live. */
-  answer(listening: Listening): Live {
+  /** Returns a response that sends the events after the place, and then new ones. */
+  answer(listening: Listening): EventStreamResponse {
     let listener: Listener | undefined
-    const open = (line: Line): void => {
+    const open = (line: SseConnection): void => {
       listener = new Listener(listening, line)
       line.write(openingOf(listening.place.id))
       this.#add(listener)
     }
-    return new Live(open, () => {
+    return new EventStreamResponse(open, () => {
       if (listener !== undefined) this.#remove(listener)
     })
   }
 
-  /** Has the table read now, where anybody listens. Never throws. */
+  /** Makes the table be read now, if anybody listens. Never throws. */
   wake(): void {
     if (this.#open.size === 0) return
     this.#hasNews = true
     this.#running ??= this.#run()
   }
 
-  /** Lets go of all; the server has ended the answers themselves. */
+  /** Closes all streams; the server has ended the responses. */
   async stop(): Promise<void> {
     clearInterval(this.#beating)
     clearTimeout(this.#pausing)
@@ -92,7 +99,7 @@ export class Listeners {
     clearTimeout(this.#pausing)
   }
 
-  /** One beat: heartbeats of those whose turn it is, and the end of those whose key was revoked. Never fails. */
+  /** Runs one tick: heartbeats of the streams that are due, and the end of streams whose key was revoked. Never fails. */
   beat(): Promise<void> {
     this.#beats = (this.#beats + 1) % beatsPerHeartbeat
     for (const [listener, own] of this.#open) if (own === this.#beats) listener.beat()
@@ -118,7 +125,7 @@ export class Listeners {
   }
 
   async #run(): Promise<void> {
-    // What wakes it comes in bursts, of one transaction or of many: they share a statement.
+    // Wake-ups come in bursts, of one transaction or of many: they share a statement.
     await turn()
     let pauseMs = roundMs
     try {
@@ -147,12 +154,12 @@ export class Listeners {
     const pages = await listPages(this.#deps.db, ready, entriesMax)
     for (const [index, listener] of ready.entries()) {
       const page = pages[index]
-      if (page !== undefined) await this.#tell(listener, page)
+      if (page !== undefined) await this.#send(listener, page)
     }
   }
 
-  /** A page that cannot be told is not passed over: the stream is cut, and its client comes back for it. */
-  async #tell(listener: Listener, page: Page): Promise<void> {
+  /** Sends a page. A page that cannot be sent is not skipped: the stream is closed, and its client reconnects for it. */
+  async #send(listener: Listener, page: Page): Promise<void> {
     const { line } = listener
     try {
       for (const entry of page.entries) {
@@ -168,15 +175,15 @@ export class Listeners {
     else if (!listener.follows) line.end()
   }
 
-  /** Ends the streams whose key was revoked meanwhile, wherever it was. */
+  /** Ends the streams whose key was revoked since, by any process. */
   async #endRevoked(): Promise<void> {
-    const keys = new Set([...this.#open.keys()].map(({ apiKeyId }) => apiKeyId))
+    const keys = new Set([...this.#open.keys()].map((listener) => listener.reader))
     if (keys.size === 0) return
     try {
-      const revoked = new Set(await this.#deps.revokedKeys([...keys]))
-      for (const { apiKeyId, line } of this.#open.keys()) if (revoked.has(apiKeyId)) line.end()
+      const revoked = new Set(await this.#deps.endedReaders([...keys]))
+      for (const { reader, line } of this.#open.keys()) if (revoked.has(reader)) line.end()
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'the keys of listeners could not be looked at; they are looked at again soon')
+      this.#deps.log.warn({ err: error }, 'the keys of listeners could not be checked; they are checked again soon')
     }
   }
 }

@@ -1,29 +1,30 @@
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { Reply } from '../../../platform/operation.ts'
+import { requireReader } from '../../../platform/reader.ts'
 import { oldestKept } from '../history.ts'
 import { fail } from './errors.ts'
 import type { ListenQuery } from './schema.ts'
-import { callingKey, listenerSecret } from './secret.ts'
+import { listenerSecret } from './secret.ts'
 import { beginning, findPlace, findStart, listPages, type Place } from './store.ts'
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // A proxy that compresses or gathers what it passes on would hold events back.
+  // A proxy that compresses or buffers the response would delay events.
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
 }
 
 /**
- * Opens a stream of the organisation's events, each as a delivery that is signed for the listeners of the calling key: what was
- * written strictly after the one that the client has seen, or after an instant, or nothing of the past; then what happens.
+ * Opens a stream of the organization's events, each as a delivery that is signed for the listeners of the calling key: past
+ * events strictly after the client's last one or after an instant, or none; then new events.
  */
 export async function listen(
   ctx: Ctx,
   { query, lastEventId }: { readonly query: ListenQuery; readonly lastEventId: string | undefined },
 ): Promise<Reply> {
   const { tenant, listeners, db } = ctx
-  const apiKeyId = callingKey(ctx)
+  const reader = requireReader(ctx)
   const place = await placeOf(ctx, query, lastEventId)
   const following = { tenant, place, types: query.events }
   const follows = query.follow !== 'false'
@@ -32,8 +33,8 @@ export async function listen(
     if (page?.entries.length === 0) return new Reply(204, undefined)
   }
   const { secret } = await listenerSecret(ctx)
-  listeners.refuseIfFull(apiKeyId)
-  return new Reply(200, listeners.answer({ ...following, apiKeyId, secret, follows }), headers)
+  listeners.refuseIfFull(tenant.organisationId, reader)
+  return new Reply(200, listeners.answer({ ...following, reader, secret, follows }), headers)
 }
 
 async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | undefined): Promise<Place> {
@@ -47,7 +48,7 @@ async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | un
   return place
 }
 
-/** Of an event, or of one that was sent again. Anything else does not reach the database. */
+/** Whether the text is the id of an event or of a resent event. Other texts do not reach the database. */
 function isEntryId(text: string): boolean {
   return /^(?:evt|del)_[0-9a-z]{26}$/.test(text)
 }

@@ -2,7 +2,7 @@ import type { Listeners } from './listeners.ts'
 
 declare module '../../../platform/ctx.ts' {
   interface Ports {
-    /** The streams of events that this process holds open. */
+    /** The event streams that this process has open. */
     readonly listeners: Listeners
   }
 }

@@ -11,14 +11,14 @@ import type { Resend, ResendRequest } from './schema.ts'
 import { insertResend, listSubscribed } from './store.ts'
 
 /**
- * Tells an event again, with the same `eventId`: to every webhook that is on and subscribes to its type and to every listener, or to
- * the one webhook that is named. Deliveries that were made before stay as they are.
+ * Sends an event again with the same `eventId`: to every active webhook that subscribes to its type and to every listener, or to
+ * the one named webhook. Existing deliveries do not change.
  */
 export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendRequest): Promise<Resend> {
   return ctx.db.tx(async (tx) => {
     const event = await findEvent(tx, ctx.tenant, eventId, oldestKept(ctx))
     if (event === undefined) throw failWebhook('event-not-found')
-    const webhookIds = webhookId === undefined ? await holdSubscribed(tx, ctx, event.type) : [webhookId]
+    const webhookIds = webhookId === undefined ? await lockSubscribed(tx, ctx, event.type) : [webhookId]
     if (webhookId === undefined) {
       await insertResend(tx, ctx.tenant, { id: newId('del', ctx), eventId, createdAt: ctx.clock.now() })
     } else await holdActive(tx, ctx, webhookId)
@@ -29,12 +29,12 @@ export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendReq
   })
 }
 
-/** The queues of those that subscribe, held; one that is turned off or deleted before it is held is left out. */
-async function holdSubscribed(tx: Tx, ctx: Ctx, type: string): Promise<readonly WebhookId[]> {
-  const held = await listSubscribed(tx, ctx.tenant, type)
-  await lockQueues(tx, held)
+/** Locks the queues of the subscribed webhooks and returns those that are still active and not deleted. */
+async function lockSubscribed(tx: Tx, ctx: Ctx, type: string): Promise<readonly WebhookId[]> {
+  const subscribed = await listSubscribed(tx, ctx.tenant, type)
+  await lockQueues(tx, subscribed)
   const still = new Set(await listSubscribed(tx, ctx.tenant, type))
-  return held.filter((webhookId) => still.has(webhookId))
+  return subscribed.filter((webhookId) => still.has(webhookId))
 }
 
 async function holdActive(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<void> {

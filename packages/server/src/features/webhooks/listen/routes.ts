@@ -14,6 +14,7 @@ import { triggerEvent } from './trigger.ts'
 export const listenOperations: readonly Operation[] = [
   operation({
     id: 'events.types',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/events/types',
     summary: 'List every event type, with a made-up payload of each.',
@@ -22,6 +23,7 @@ export const listenOperations: readonly Operation[] = [
   }),
   operation({
     id: 'events.trigger',
+    needs: { role: 'member', scope: 'webhooks' },
     method: 'POST',
     path: '/events/trigger',
     summary: 'Make up an event of a type, for every webhook and listener; in the test environment alone.',
@@ -33,6 +35,7 @@ export const listenOperations: readonly Operation[] = [
   }),
   operation({
     id: 'events.resend',
+    needs: { role: 'member', scope: 'webhooks' },
     method: 'POST',
     path: '/events/{eventId}/resend',
     summary: 'Send an event again, to all that it concerns or to one webhook.',
@@ -49,6 +52,7 @@ export const listenOperations: readonly Operation[] = [
   }),
   operation({
     id: 'events.listener',
+    needs: { role: 'member', scope: 'webhooks' },
     method: 'POST',
     path: '/events/listener',
     summary: 'Get the secret that signs what listeners with this API key are sent.',
@@ -58,6 +62,7 @@ export const listenOperations: readonly Operation[] = [
   }),
   operation({
     id: 'events.stream',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/events/stream',
     summary: "Follow the organisation's events as signed deliveries, as server-sent events.",

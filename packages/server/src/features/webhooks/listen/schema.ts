@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { InstantInput, text } from '../../../platform/wire.ts'
 
-/** Event types with commas between them, each one that exists: a mistyped one would stay silent for ever. */
+/** Event types separated by commas; each must exist, since a mistyped one would never match. */
 const Types = text(2_048, 1)
   .transform((list) => list.split(','))
   .pipe(z.array(z.enum(eventTypes)))
@@ -20,14 +20,14 @@ export const ListenQuery = z.strictObject({
 })
 export type ListenQuery = z.output<typeof ListenQuery>
 
-/** The secret that signs what the listeners of the calling key are sent: the same each time. */
+/** The secret that signs what the listeners of the calling key receive; it never changes. */
 export const ListenerSecret = z.strictObject({ secret: z.string().meta({ description: 'whsec_…' }) })
 export type ListenerSecret = z.input<typeof ListenerSecret>
 
 export const TriggerRequest = z.strictObject({ type: z.enum(eventTypes) })
 export type TriggerRequest = z.output<typeof TriggerRequest>
 
-/** Every event type, each with a payload as `events.trigger` makes one up. */
+/** A sample payload of every event type, as `events.trigger` creates it. */
 export const EventSamples = z.strictObject({
   types: z.array(z.strictObject({ type: z.string(), payload: z.record(z.string(), z.unknown()) })),
 })
@@ -38,6 +38,6 @@ export const ResendRequest = z.strictObject({
 })
 export type ResendRequest = z.output<typeof ResendRequest>
 
-/** To how many webhooks the event goes again. */
+/** The number of webhooks to which the event is sent again. */
 export const Resend = z.strictObject({ eventId: id('evt'), deliveries: z.int() })
 export type Resend = z.input<typeof Resend>

@@ -1,20 +1,20 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type ApiKeyId, type EventId, type Id, id } from '../../../platform/ids.ts'
+import { type AccountId, type ApiKeyId, type EventId, type Id, id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
 
-/** A place in the order of what listeners are told: after that entry of that transaction. */
+/** A position in the order of what listeners receive: after that entry of that transaction. */
 export const Place = z.object({ writtenBy: z.string(), id: z.string() })
 export type Place = z.output<typeof Place>
 
-/** Before everything. Its id is what a client remembers that has been told nothing yet. */
+/** The position before everything. A client that has received nothing yet stores its id. */
 export const beginning: Place = { writtenBy: '0', id: '0' }
 
-/** Where to begin: with what is written from now on, or with what was written after an instant. */
+/** Where a stream begins: with what is written from now on, or with what was written after an instant. */
 export type Since = 'now' | Date
 
-/** The last entry that a listener is not told, read at one moment; undefined where everything is to be told. */
+/** Returns the last entry that a listener does not receive, read at one moment; undefined if it receives everything. */
 export function findStart(db: Queryable, tenant: Tenant, since: Since): Promise<Place | undefined> {
   const { organisationId, environment } = tenant
   const own = sql`organisation_id = ${organisationId} and environment = ${environment}`
@@ -42,8 +42,8 @@ function firstAfter(own: Sql, since: Since): Sql {
 }
 
 /**
- * The place of an entry that was told before; undefined where it is not there. One of a transaction that is yet to come is from
- * another cluster, out of a restored dump: nothing could be told after it.
+ * Returns the position of an entry that was sent before; undefined if it does not exist. An entry of a future transaction comes
+ * from another cluster through a restored dump: no entry could follow it.
  */
 export function findPlace(db: Queryable, tenant: Tenant, entryId: string): Promise<Place | undefined> {
   const { organisationId, environment } = tenant
@@ -58,18 +58,18 @@ export function findPlace(db: Queryable, tenant: Tenant, entryId: string): Promi
   )
 }
 
-/** What a listener is to be told, and how far it is. */
+/** A listener's filter and position. */
 export interface Following {
   readonly tenant: Tenant
   readonly place: Place
-  /** Undefined for all. */
+  /** Undefined for all types. */
   readonly types: readonly string[] | undefined
 }
 
 const News = z.object({
-  /** In the list that was asked for, from 1. */
+  /** Position in the list of requested listeners, from 1. */
   position: z.bigint().transform(Number),
-  /** Whatever was written by an earlier transaction is there to be read. */
+  /** Everything written by an earlier transaction can be read. */
   horizon: z.string(),
   writtenBy: z.string().nullable(),
   id: z.string().nullable(),
@@ -78,25 +78,28 @@ const News = z.object({
   payload: z.string().nullable(),
 })
 
-/** Something to tell. */
+/** An entry to send. */
 export interface Entry {
   readonly place: Place
   readonly eventId: EventId
   readonly type: string
-  /** JSON, as the database writes it: the same bytes that webhooks get. */
+  /** JSON as the database stores it: the same bytes that webhooks get. */
   readonly payload: string
 }
 
 export interface Page {
   readonly entries: readonly Entry[]
-  /** Where to read on: after the last entry, or, when there were fewer than asked for, after everything there is. */
+  /**
+   * Where the next read continues: after the last entry, or, if there were fewer than requested, after everything that exists.
+   */
   readonly next: Place
   readonly isFull: boolean
 }
 
 /**
- * What there is to tell to each of several listeners, in order, in one statement, so many to each at most. It stops at the oldest
- * transaction that still runs: what others have committed since then waits for it, and nothing can turn up behind a place that was read.
+ * Returns what to send to each of several listeners, in order, in one statement, up to a limit for each. It stops at the oldest
+ * transaction that is still running: what others have committed since then waits for it, so that nothing can appear before a
+ * position that was read.
  */
 export async function listPages(
   db: Queryable,
@@ -149,11 +152,11 @@ function pageFrom(rows: readonly z.output<typeof News>[], entriesMax: number): P
 
 const SecretRow = z.object({ secret: z.instanceof(Uint8Array) })
 
-/** Keeps a secret for the listeners of a key; false where it has one. */
+/** Stores a secret for the listeners of a key; false if it has one. */
 export async function insertSecretOnce(
   tx: Tx,
   tenant: Tenant,
-  secret: { readonly apiKeyId: ApiKeyId; readonly sealed: Uint8Array; readonly createdAt: Date },
+  secret: { readonly apiKeyId: ApiKeyId | AccountId; readonly sealed: Uint8Array; readonly createdAt: Date },
 ): Promise<boolean> {
   const inserted = await tx.run(sql`
     insert into listener_secrets (api_key_id, organisation_id, environment, secret, created_at)
@@ -162,7 +165,11 @@ export async function insertSecretOnce(
   return inserted === 1
 }
 
-export async function findSecret(db: Queryable, tenant: Tenant, apiKeyId: ApiKeyId): Promise<Uint8Array | undefined> {
+export async function findSecret(
+  db: Queryable,
+  tenant: Tenant,
+  apiKeyId: ApiKeyId | AccountId,
+): Promise<Uint8Array | undefined> {
   const row = await db.maybeOne(
     SecretRow,
     sql`
@@ -172,7 +179,7 @@ export async function findSecret(db: Queryable, tenant: Tenant, apiKeyId: ApiKey
   return row?.secret
 }
 
-/** Has listeners told of an event once more. */
+/** Makes listeners receive an event once more. */
 export async function insertResend(
   tx: Tx,
   tenant: Tenant,
@@ -183,7 +190,7 @@ export async function insertResend(
     values (${resend.id}, ${tenant.organisationId}, ${tenant.environment}, ${resend.eventId}, ${resend.createdAt})`)
 }
 
-/** The webhooks that are on and subscribe to a type. */
+/** Returns the active webhooks that subscribe to a type. */
 export async function listSubscribed(db: Queryable, tenant: Tenant, type: string): Promise<WebhookId[]> {
   const rows = await db.many(
     z.object({ id: id('wh') }),

@@ -7,8 +7,8 @@ import { samplePayload } from './samples.ts'
 import type { TriggerRequest } from './schema.ts'
 
 /**
- * Makes an event up and publishes it as a room would: every webhook and every listener gets it. In the live environment nobody may:
- * what happened there is what receivers act upon.
+ * Creates a sample event and publishes it as a feature would: every webhook and every listener gets it. Not possible in the live
+ * environment, because receivers act on live events.
  */
 export function triggerEvent(ctx: Ctx, { type }: TriggerRequest): Promise<Event> {
   if (ctx.tenant.environment !== 'test') throw fail('test-environment-only')

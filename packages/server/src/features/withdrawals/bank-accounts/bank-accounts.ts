@@ -20,8 +20,8 @@ import {
 } from './store.ts'
 
 /**
- * Keeps an account that money can be paid out to. Its details are sealed before they reach the database, and neither the answer, the
- * audit log nor the answer kept for the Idempotency-Key holds more of them than the last four characters.
+ * Stores a bank account for payouts. Its details are sealed before they reach the database, and the response, the audit log and the
+ * response stored for the Idempotency-Key contain at most the last four characters.
  */
 export async function createBankAccount(ctx: Ctx, request: NewBankAccount): Promise<BankAccount> {
   const currency = request.currency.trim().toUpperCase()
@@ -58,7 +58,9 @@ export async function pageOfBankAccounts(ctx: Ctx, query: z.output<typeof PageQu
 }
 
 /**
- * Takes the account out of use. Its details are forgotten, here at once and at the partner by `removePayoutAccounts`; its row stays, for what was paid to it names it. */
+ * Deletes the account. Its details are erased, here immediately and at the partner by `removePayoutAccounts`; its row stays, since
+ * withdrawals refer to it.
+ */
 export function deleteBankAccount(ctx: Ctx, accountId: BankAccountId): Promise<void> {
   return ctx.db.tx(async (tx) => {
     if (!(await lockBankAccount(tx, ctx.tenant, accountId))) throw fail('bank-account-not-found')

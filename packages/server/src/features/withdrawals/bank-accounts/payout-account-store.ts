@@ -4,7 +4,7 @@ import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type OrganisationId } from '../../../platform/ids.ts'
 import type { BankAccountId } from './store.ts'
 
-/** A bank account at a partner, under the organisation's customer there; the customer is empty where the partner has none. */
+/** A bank account at a partner, under the organisation's customer there; the customer is empty if the partner has none. */
 export interface PayoutAccountKey {
   readonly bankAccountId: BankAccountId
   readonly partner: string
@@ -22,7 +22,7 @@ export async function findPayoutCustomer(db: Queryable, tenant: Tenant, partner:
   return row?.customerId
 }
 
-/** Sets the organisation's customer at a partner; false where that customer is another organisation's, and without such an organisation. */
+/** Sets the organisation's customer at a partner; false if the customer is another organisation's, or the organisation does not exist. */
 export async function setPayoutCustomer(
   tx: Tx,
   tenant: Tenant,
@@ -39,7 +39,7 @@ export async function setPayoutCustomer(
   return set === 1
 }
 
-/** The account's id at the partner; undefined where the partner has not made it, or not for use. */
+/** The account's id at the partner; undefined if the partner has not created it, or it is not usable. */
 export async function findPayoutAccount(
   db: Queryable,
   tenant: Tenant,
@@ -56,7 +56,7 @@ export async function findPayoutAccount(
   return row?.accountId
 }
 
-/** The customer under which the partner made an account, whatever the organisation's customer is now. */
+/** The customer under which the partner created an account, whatever the organisation's customer is now. */
 export async function findCustomerOfAccount(
   db: Queryable,
   tenant: Tenant,
@@ -72,8 +72,8 @@ export async function findCustomerOfAccount(
   return row?.customerId
 }
 
-/** Notes that a request to the partner is about to be sent; false where the bank account is deleted. Waits for a deletion under way. */
-export async function noteAsking(tx: Tx, tenant: Tenant, account: PayoutAccountKey): Promise<boolean> {
+/** Records that a request to the partner is about to be sent; false if the bank account is deleted. Waits for a concurrent deletion. */
+export async function noteRequest(tx: Tx, tenant: Tenant, account: PayoutAccountKey): Promise<boolean> {
   const bank = await tx.maybeOne(
     z.object({ id: id('bac') }),
     sql`
@@ -89,7 +89,7 @@ export async function noteAsking(tx: Tx, tenant: Tenant, account: PayoutAccountK
   return true
 }
 
-/** Keeps what the partner answered. */
+/** Stores the partner's response. */
 export async function setPayoutAccount(
   db: Queryable,
   tenant: Tenant,
@@ -103,8 +103,8 @@ export async function setPayoutAccount(
       and bank_account_id = ${bankAccountId} and partner = ${partner} and customer_id = ${customerId}`)
 }
 
-/** Forgets a question to which the partner answered that it makes no account. */
-export async function deleteAsking(
+/** Deletes the record of a request after the partner refused to create an account. */
+export async function deleteRequest(
   db: Queryable,
   tenant: Tenant,
   { bankAccountId, partner, customerId }: PayoutAccountKey,
@@ -115,7 +115,7 @@ export async function deleteAsking(
       and bank_account_id = ${bankAccountId} and partner = ${partner} and customer_id = ${customerId} and account_id is null`)
 }
 
-const Leaving = z.object({
+const AccountRemoval = z.object({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   bankAccountId: id('bac'),
@@ -127,19 +127,16 @@ const Leaving = z.object({
   removeAttempts: z.number(),
   isPaid: z.boolean(),
 })
-/** An account that its partner is to forget. */
-export type Leaving = z.output<typeof Leaving> & { readonly organisationId: OrganisationId }
+/** An account that its partner must delete. */
+export type AccountRemoval = z.output<typeof AccountRemoval> & { readonly organisationId: OrganisationId }
 
-/**
- * Accounts that partners are to forget now, put off until `until` for whoever comes next; `isPaid` is one to which a withdrawal is still on
- * its way.
- */
-export function takeLeaving(
+/** Accounts that partners must delete now, postponed until `until` for the next caller; `isPaid` is one with a withdrawal in progress. */
+export function takeRemovals(
   db: Queryable,
   { now, until, most }: { readonly now: Date; readonly until: Date; readonly most: number },
-): Promise<Leaving[]> {
+): Promise<AccountRemoval[]> {
   return db.many(
-    Leaving,
+    AccountRemoval,
     sql`
     update payout_accounts as account set remove_at = ${until}, remove_attempts = remove_attempts + 1
     from bank_accounts as bank, (
@@ -156,7 +153,7 @@ export function takeLeaving(
   )
 }
 
-/** The partner has forgotten the account. Its details are forgotten with the last account whose id was missing. */
+/** Marks an account as deleted by the partner. Its details are erased with the last account whose id was missing. */
 export async function markRemoved(tx: Tx, tenant: Tenant, account: PayoutAccountKey, removedAt: Date): Promise<void> {
   await tx.run(sql`
     update payout_accounts set removed_at = ${removedAt}, remove_at = null
@@ -170,7 +167,7 @@ export async function markRemoved(tx: Tx, tenant: Tenant, account: PayoutAccount
         select from payout_accounts where bank_account_id = ${account.bankAccountId} and account_id is null and removed_at is null)`)
 }
 
-/** When the partner receives the next request. */
+/** Sets the time of the next request to the partner. */
 export async function putOffRemoval(
   db: Queryable,
   tenant: Tenant,

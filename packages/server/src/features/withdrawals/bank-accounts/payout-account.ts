@@ -2,10 +2,10 @@ import type { NewPayoutAccount, OffRamp } from '../../../partners/offramp/port.t
 import type { Ctx } from '../../../platform/ctx.ts'
 import { fail } from '../withdraw/errors.ts'
 import {
-  deleteAsking,
+  deleteRequest,
   findPayoutAccount,
   findPayoutCustomer,
-  noteAsking,
+  noteRequest,
   type PayoutAccountKey,
   setPayoutAccount,
 } from './payout-account-store.ts'
@@ -18,9 +18,9 @@ type Known =
   | { readonly ok: false; readonly code: string | undefined }
 
 /**
- * The bank account as the partner knows it, under the organisation's own customer there. A row stands before the partner is asked, so that
- * a death before the answer was kept leaves no account there that nobody remembers; asked again, the partner answers the same account,
- * since its request is named by the account's own id.
+ * The bank account at the partner, under the organisation's own customer there. A row is stored before the request, so that after a crash
+ * no account remains at the partner without a record here. A repeated request returns the same account, since the account's own id names
+ * the request.
  */
 export async function payoutAccountOf(ctx: Ctx, partner: OffRamp, account: BankAccountRow): Promise<Known> {
   const customerId = partner.hasCustomers ? await findPayoutCustomer(ctx.db, ctx.tenant, partner.name) : ''
@@ -28,12 +28,12 @@ export async function payoutAccountOf(ctx: Ctx, partner: OffRamp, account: BankA
   const key: PayoutAccountKey = { bankAccountId: account.id, partner: partner.name, customerId }
   const known = await findPayoutAccount(ctx.db, ctx.tenant, key)
   if (known !== undefined) return { ok: true, accountId: known }
-  if (!(await ctx.db.tx((tx) => noteAsking(tx, ctx.tenant, key)))) return { ok: false, code: undefined }
+  if (!(await ctx.db.tx((tx) => noteRequest(tx, ctx.tenant, key)))) return { ok: false, code: undefined }
   const sealed = await findSealedDetails(ctx.db, ctx.tenant, account.id)
   if (sealed === undefined) return { ok: false, code: undefined }
   const agreed = await partner.createAccount(newAccount(ctx, key, { ...account, sealed }))
   if (!agreed.ok) {
-    await deleteAsking(ctx.db, ctx.tenant, key)
+    await deleteRequest(ctx.db, ctx.tenant, key)
     return { ok: false, code: agreed.refusal.code }
   }
   await setPayoutAccount(ctx.db, ctx.tenant, key, agreed.value)
@@ -42,7 +42,7 @@ export async function payoutAccountOf(ctx: Ctx, partner: OffRamp, account: BankA
     : { ok: false, code: 'account-not-active' }
 }
 
-/** What the partner is asked to make; the same for the same bank account. */
+/** The account to create at the partner; equal for equal bank accounts. */
 export function newAccount(
   ctx: Pick<Ctx, 'tenant' | 'sealer'>,
   { bankAccountId, customerId }: PayoutAccountKey,

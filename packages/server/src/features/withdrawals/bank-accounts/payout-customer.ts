@@ -7,8 +7,8 @@ import { setPayoutCustomer } from './payout-account-store.ts'
 const partner = 'bridge'
 
 /**
- * Says which customer at the partner an organisation is, as the operator. False where the customer is another organisation's, or there is
- * no such organisation. Bank accounts that the partner has under the customer before stay there until they are deleted, and are made anew.
+ * Sets an organisation's customer at the partner, as the operator. False if the customer is another organisation's, or the organisation
+ * does not exist. Bank accounts under the previous customer stay at the partner until they are deleted, and are created again.
  */
 export function assignPayoutCustomer(
   { db, clock, random, actor, requestId }: Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>,

@@ -4,29 +4,35 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { newAccount } from './payout-account.ts'
-import { type Leaving, markRemoved, putOffRemoval, setPayoutAccount, takeLeaving } from './payout-account-store.ts'
+import {
+  type AccountRemoval,
+  markRemoved,
+  putOffRemoval,
+  setPayoutAccount,
+  takeRemovals,
+} from './payout-account-store.ts'
 
 const most = 20
 const retry = { attemptsMax: Number.POSITIVE_INFINITY, delayMsFirst: 60_000, delayMsMax: 6 * 3_600_000 }
-/** For which another process has an account to itself. */
+/** How long a process has an account to itself. */
 const takenMs = 120_000
 
 /**
- * Has partners forget the accounts of deleted bank accounts, until they have; one that the partner still pays to waits. Harmless twice: an account that the partner does not know is
- * forgotten.
+ * Has partners delete the accounts of deleted bank accounts; one with a payout in progress waits. Idempotent: an account that the partner
+ * does not know is deleted.
  */
 export const removePayoutAccounts: Recurring = {
   name: 'withdrawals.remove-payout-accounts',
   everyMs: 5_000,
   async run(system) {
     const now = system.clock.now()
-    const leaving = await takeLeaving(system.db, { now, until: instantOf(now.getTime() + takenMs), most })
-    const free = leaving.filter(({ isPaid }) => !isPaid)
+    const removal = await takeRemovals(system.db, { now, until: instantOf(now.getTime() + takenMs), most })
+    const free = removal.filter(({ isPaid }) => !isPaid)
     await Promise.all(free.map((account) => removeOne(forTenant(system, account), account)))
   },
 }
 
-async function removeOne(ctx: Ctx, account: Leaving): Promise<void> {
+async function removeOne(ctx: Ctx, account: AccountRemoval): Promise<void> {
   try {
     const partner = ctx.offRamps[ctx.tenant.environment]
     if (partner?.name !== account.partner) throw new Error(`${account.partner} is not configured`)
@@ -39,17 +45,16 @@ async function removeOne(ctx: Ctx, account: Leaving): Promise<void> {
     })
   } catch (err) {
     const { bankAccountId, removeAttempts } = account
-    ctx.log.warn(
-      { err, bankAccountId, removeAttempts },
-      'a partner has not deleted a bank account; it will be tried again',
-    )
+    ctx.log.warn({ err, bankAccountId, removeAttempts }, 'a partner has not deleted a bank account; retrying')
     const waitMs = retryDelayMs(retry, removeAttempts)
     await putOffRemoval(ctx.db, ctx.tenant, account, instantOf(ctx.clock.now().getTime() + waitMs))
   }
 }
 
-/** The account whose id was never kept: the partner answers a repeat under the same name with it. Undefined where it made none. */
-async function lostAccount(ctx: Ctx, partner: OffRamp, account: Leaving): Promise<string | undefined> {
+/**
+ * The account whose id was never stored: the partner returns it for a repeated request with the same name. Undefined if it created none.
+ */
+async function lostAccount(ctx: Ctx, partner: OffRamp, account: AccountRemoval): Promise<string | undefined> {
   const { accountName, details: sealed } = account
   if (sealed === null) return undefined
   const agreed = await partner.createAccount(newAccount(ctx, account, { accountName, sealed }))

@@ -9,11 +9,12 @@ const notFound = { 'bank-account-not-found': fail.table['bank-account-not-found'
 export const bankAccountOperations: readonly Operation[] = [
   operation({
     id: 'withdrawals.bankAccounts.create',
+    needs: { role: 'member', scope: 'money' },
     method: 'POST',
     path: '/wallet-infra/bank-accounts',
-    summary: 'Register a bank account that money can be withdrawn to.',
+    summary: 'Register a bank account for withdrawals.',
     description:
-      'GBP takes sortCode and accountNumber, USD routingNumber and accountNumber, EUR iban and swiftBic. Spaces, hyphens and lower case are fine. The details are kept sealed and never answered.',
+      'GBP takes sortCode and accountNumber, USD routingNumber and accountNumber, EUR iban and swiftBic. Spaces, hyphens and lower case are accepted. The details are stored encrypted and never returned.',
     input: NewBankAccount,
     output: BankAccount,
     status: 201,
@@ -23,6 +24,7 @@ export const bankAccountOperations: readonly Operation[] = [
   }),
   operation({
     id: 'withdrawals.bankAccounts.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/bank-accounts',
@@ -34,6 +36,7 @@ export const bankAccountOperations: readonly Operation[] = [
   }),
   operation({
     id: 'withdrawals.bankAccounts.get',
+    needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallet-infra/bank-accounts/{id}',
     summary: 'Get one bank account.',
@@ -44,9 +47,10 @@ export const bankAccountOperations: readonly Operation[] = [
   }),
   operation({
     id: 'withdrawals.bankAccounts.delete',
+    needs: { role: 'member', scope: 'money' },
     method: 'DELETE',
     path: '/wallet-infra/bank-accounts/{id}',
-    summary: 'Take a bank account out of use and forget its details.',
+    summary: 'Delete a bank account and erase its details.',
     params: BankAccountParams,
     errors: notFound,
     run: (ctx, { params }) => deleteBankAccount(ctx, params.id),

@@ -43,13 +43,13 @@ const vocalink = [
 ] as const
 
 test.each(vocalink)(
-  'the industry’s own example %s %s is judged as it says: %s',
+  'the industry’s own example %s %s has the expected verdict: %s',
   (sortCode, accountNumber, expected) => {
     expect(passesModulusCheck(sortCode, accountNumber)).toBe(expected)
   },
 )
 
-test('what was checked before changes no verdict', () => {
+test('earlier checks change no verdict', () => {
   const verdicts = () => vocalink.map(([sortCode, accountNumber]) => passesModulusCheck(sortCode, accountNumber))
   const before = verdicts()
   for (let number = 0; number < 2_000; number++)
@@ -65,7 +65,7 @@ test('a sort code with two checks needs both', () => {
   expect(passing).toBeLessThan(60)
 })
 
-test('a sort code that the table does not name cannot be checked, and passes', () => {
+test('a sort code that the table does not contain cannot be checked, and passes', () => {
   expect(passesModulusCheck('000000', '12345678')).toBe(true)
 })
 
@@ -75,14 +75,17 @@ const good = {
   EUR: { iban: 'de89 3704 0044 0532 0130 00', swiftBic: 'cobadeff' },
 } as const
 
-test.each(['GBP', 'USD', 'EUR'] as const)('an account in %s is read as people write it', (currency) => {
-  expect(faultsOfDetails(currency, good[currency])).toEqual([])
-  const details = detailsOf(currency, good[currency])
-  expect(JSON.stringify(details)).not.toMatch(/[ a-z]{2,}"[,}]/)
-  expect(BankDetails.parse(details)).toEqual(details)
-})
+test.each(['GBP', 'USD', 'EUR'] as const)(
+  'an account in %s is accepted with spaces, hyphens and lower case',
+  (currency) => {
+    expect(faultsOfDetails(currency, good[currency])).toEqual([])
+    const details = detailsOf(currency, good[currency])
+    expect(JSON.stringify(details)).not.toMatch(/[ a-z]{2,}"[,}]/)
+    expect(BankDetails.parse(details)).toEqual(details)
+  },
+)
 
-test('each currency wants its own fields, and takes no other', () => {
+test('each currency requires its own fields, and accepts no other', () => {
   const named = (currency: 'GBP' | 'USD' | 'EUR', written: object) =>
     faultsOfDetails(currency, written).map(({ field }) => field)
   expect(named('GBP', {})).toEqual(['sortCode', 'accountNumber'])
@@ -95,20 +98,20 @@ test('each currency wants its own fields, and takes no other', () => {
 test.each([
   ['USD', { routingNumber: '000000000', accountNumber: '1234567' }, 'nine zeros'],
   ['USD', { routingNumber: '021000022', accountNumber: '1234567' }, 'a wrong check digit'],
-  ['USD', { routingNumber: '400000006', accountNumber: '1234567' }, 'a district that there is none of'],
+  ['USD', { routingNumber: '400000006', accountNumber: '1234567' }, 'a district that does not exist'],
   ['USD', { routingNumber: '021000021', accountNumber: '123' }, 'too few digits'],
   ['USD', { routingNumber: '021000021', accountNumber: '1'.repeat(18) }, 'too many digits'],
   ['GBP', { sortCode: '202959', accountNumber: '63748473' }, 'a mistyped digit'],
   ['GBP', { sortCode: '20295', accountNumber: '63748472' }, 'a sort code too short'],
   ['GBP', { sortCode: '202959', accountNumber: '３３３３３３３３' }, 'digits of another script'],
   ['EUR', { iban: 'DE89370400440532013001', swiftBic: 'COBADEFF' }, 'a wrong check sum'],
-  ['EUR', { iban: 'XX89370400440532013000', swiftBic: 'COBADEFF' }, 'no country of IBANs'],
+  ['EUR', { iban: 'XX89370400440532013000', swiftBic: 'COBADEFF' }, 'a country without IBANs'],
   ['EUR', { iban: 'DE89370400440532013000', swiftBic: 'COBADEF' }, 'a BIC too short'],
 ] as const)('%s %o is refused: %s', (currency, written, _why) => {
   expect(faultsOfDetails(currency, written)).toHaveLength(1)
 })
 
-test('of any digit of an IBAN or a routing number mistyped, the fault is seen', () => {
+test('a mistyped digit anywhere in an IBAN or a routing number is detected', () => {
   const replaced = (text: string, at: number, digit: number) => text.slice(0, at) + digit + text.slice(at + 1)
   fc.assert(
     fc.property(fc.nat(17), fc.nat(8), fc.nat(9), (ibanAt, routingAt, digit) => {
@@ -122,7 +125,7 @@ test('of any digit of an IBAN or a routing number mistyped, the fault is seen', 
   )
 })
 
-test('no fault repeats what was written', () => {
+test('no fault repeats the input', () => {
   fc.assert(
     fc.property(
       fc.constantFrom('GBP' as const, 'USD' as const, 'EUR' as const),
@@ -135,7 +138,7 @@ test('no fault repeats what was written', () => {
   )
 })
 
-test('the mask shows the last four characters and no other', () => {
+test('the mask shows the last four characters and no others', () => {
   expect(maskOf(detailsOf('GBP', good.GBP))).toBe('****8472')
   expect(maskOf(detailsOf('EUR', good.EUR))).toBe('****3000')
 })

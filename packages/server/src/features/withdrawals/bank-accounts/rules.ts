@@ -2,7 +2,7 @@ import { isValidBIC, isValidIBAN } from 'ibantools'
 import { BankDetails, type Currency } from './details.ts'
 import { passesModulusCheck } from './modulus-check.ts'
 
-/** The fields of a request that say where an account is; any of them may be missing. */
+/** The fields of a request that describe an account; any of them may be missing. */
 export interface WrittenDetails {
   readonly sortCode?: string | undefined
   readonly accountNumber?: string | undefined
@@ -12,7 +12,7 @@ export interface WrittenDetails {
 }
 type Field = keyof WrittenDetails
 
-/** What is wrong with a field. The message holds nothing of what was written: it is kept and logged. */
+/** A fault of a field. The message contains nothing of the input, since it is stored and logged. */
 export interface DetailFault {
   readonly field: Field
   readonly message: string
@@ -43,13 +43,13 @@ const rules: Readonly<Record<Currency, Readonly<Partial<Record<Field, Rule>>>>> 
 }
 const fields = ['sortCode', 'accountNumber', 'routingNumber', 'iban', 'swiftBic'] as const satisfies readonly Field[]
 
-/** Everything that is wrong with the details of an account in this currency; nothing when they can be one. */
+/** All faults of account details in this currency; empty if they are valid. */
 export function faultsOfDetails(currency: Currency, written: WrittenDetails): readonly DetailFault[] {
   const faults = fields.flatMap((field) => faultOf(currency, field, written[field]))
   return faults.length === 0 && currency === 'GBP' ? modulusFault(written) : faults
 }
 
-/** The details of a request without faults, as they are kept. */
+/** The details of a request without faults, as they are stored. */
 export function detailsOf(currency: Currency, written: WrittenDetails): BankDetails {
   const named = fields.filter((field) => rules[currency][field] !== undefined)
   return BankDetails.parse({
@@ -60,7 +60,7 @@ export function detailsOf(currency: Currency, written: WrittenDetails): BankDeta
 
 function faultOf(currency: Currency, field: Field, value: unknown): readonly DetailFault[] {
   const rule = rules[currency][field]
-  // Another type than text is named by the request's schema.
+  // The request's schema reports values of other types.
   if (value !== undefined && typeof value !== 'string') return []
   if (rule === undefined)
     return value === undefined ? [] : [{ field, message: `does not belong to an account in ${currency}` }]
@@ -77,7 +77,7 @@ function modulusFault(written: WrittenDetails): readonly DetailFault[] {
 
 const notOfSortCode: DetailFault = {
   field: 'accountNumber',
-  message: 'is no account number of this sort code (modulus check)',
+  message: 'is not an account number of this sort code (modulus check)',
 }
 
 /** The account of examples everywhere, which no bank has: the modulus check refuses it. */
@@ -85,19 +85,19 @@ function isSample({ sortCode: sort, accountNumber: number }: WrittenDetails): bo
   return normalised(sort ?? '') === '200000' && normalised(number ?? '') === '12345678'
 }
 
-/** What is wrong with details where real money is paid out, beside `faultsOfDetails`: the sample account is for tests. */
+/** Additional faults of details for real payouts: the sample account is for tests only. */
 export function faultsOfLiveDetails(currency: Currency, written: WrittenDetails): readonly DetailFault[] {
   return currency === 'GBP' && isSample(written) ? [notOfSortCode] : []
 }
 
-/** As people write them: with spaces or hyphens between groups, in either case. */
+/** Removes spaces and hyphens between groups, and converts to upper case. */
 function normalised(value: string): string {
   return value.replaceAll(/[\s-]/g, '').toUpperCase()
 }
 
 /**
- * Nine digits, weighted 3 7 1, whose sum ends in zero, of which the first two name a Federal Reserve district, a thrift, an electronic
- * or a government number (ABA Routing Number Policy). A checksum alone would take nine zeros and ranges that were never given out.
+ * Nine digits, weighted 3 7 1, whose sum ends in zero. The first two name a Federal Reserve district, a thrift, an electronic or a
+ * government number (ABA Routing Number Policy). A checksum alone would accept nine zeros and unassigned ranges.
  */
 function isRoutingNumber(value: string): boolean {
   if (!/^(?:0\d|1[0-2]|2[1-9]|3[0-2]|6[1-9]|7[0-2]|80)\d{7}$/.test(value) || /^0+$/.test(value)) return false

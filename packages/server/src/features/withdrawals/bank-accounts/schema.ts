@@ -5,12 +5,12 @@ import { isCurrency } from './details.ts'
 import { type DetailFault, faultsOfDetails, type WrittenDetails } from './rules.ts'
 
 const detailLengthMax = 64
-/** A field of the account as a person writes it; what it may be is the currency's to say. */
+/** A field of the account as the caller writes it; its currency determines which values are valid. */
 const detail = (example: string) => text(detailLengthMax).meta({ example })
 
 const accountNameLengthMax = 140
 
-/** Whose account it is and where: the fields that its currency wants, and none that belongs to another. */
+/** The account's holder and details: the fields of its currency, and no others. */
 export const NewBankAccount = z
   .strictObject({
     accountName: text(accountNameLengthMax).trim().min(1),
@@ -25,7 +25,7 @@ export const NewBankAccount = z
     (written, ctx) => {
       for (const { field, message } of faultsOf(written)) ctx.addIssue({ code: 'custom', path: [field], message })
     },
-    // Also where another field has a fault, so that a caller learns of everything at once.
+    // Checked even if another field has a fault, so that a caller gets all faults at once.
     { when: ({ value }) => typeof value === 'object' && value !== null },
   )
   .meta({
@@ -33,14 +33,14 @@ export const NewBankAccount = z
   })
 export type NewBankAccount = z.output<typeof NewBankAccount>
 
-/** A currency that is not paid out has a problem of its own, which the verb throws. */
+/** A currency without payouts has its own problem code, which the handler throws. */
 function faultsOf(written: WrittenDetails & { readonly currency: unknown }): readonly DetailFault[] {
   if (typeof written.currency !== 'string') return []
   const currency = written.currency.trim().toUpperCase()
   return isCurrency(currency) ? faultsOfDetails(currency, written) : []
 }
 
-/** A bank account as the document has it, and the end of its number to know it by. The details themselves are never answered. */
+/** A bank account as in the document, with the end of its number to recognize it. The details themselves are never returned. */
 export const BankAccount = z.strictObject({
   id: id('bac'),
   accountName: z.string(),

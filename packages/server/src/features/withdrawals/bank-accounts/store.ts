@@ -73,7 +73,7 @@ export function listBankAccounts(
   )
 }
 
-/** Holds the account's row until the transaction ends; false when there is none. */
+/** Locks the account's row until the transaction ends; false if there is none. */
 export async function lockBankAccount(tx: Tx, tenant: Tenant, accountId: BankAccountId): Promise<boolean> {
   const row = await tx.maybeOne(
     z.object({ id: id('bac') }),
@@ -86,8 +86,8 @@ export async function lockBankAccount(tx: Tx, tenant: Tenant, accountId: BankAcc
 }
 
 /**
- * Takes the account out of use, forgets its details and has its partners forget it. The details stay where a partner's answer is missing;
- * the caller holds the row, so that no partner is asked meanwhile.
+ * Deletes the account, erases its details, and schedules its deletion by partners. The details stay while a partner's response is missing.
+ * The caller has locked the row, so that no partner is called meanwhile.
  */
 export async function markDeleted(tx: Tx, tenant: Tenant, accountId: BankAccountId, deletedAt: Date): Promise<void> {
   await tx.run(sql`

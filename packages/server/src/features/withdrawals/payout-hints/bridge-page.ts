@@ -4,17 +4,17 @@ import type { PageRequest, PublicPage } from '../../../platform/http/server.ts'
 import { upsertHint } from './store.ts'
 
 /**
- * Where Bridge tells of its transfers. What it says is only a hint that a payout is worth reading: no state is taken from a message, so
- * that one repeated, delayed or out of order changes nothing. There is no such address where no key of the webhook is configured.
+ * Receives Bridge's webhook. A message is only a hint to read a payout: no state is taken from it, so a repeated, delayed or reordered
+ * message changes nothing. Without a configured webhook key the address does not exist.
  */
 export function partnerPages(deps: Deps): readonly PublicPage[] {
   if (deps.bridgeWebhooks === undefined) return []
-  return [{ path: '/partners/bridge/webhooks', method: 'POST', answer: (_params, request) => hear(deps, request) }]
+  return [{ path: '/partners/bridge/webhooks', method: 'POST', answer: (_params, request) => receive(deps, request) }]
 }
 
-const taken = { status: 204, headers: {}, body: new Uint8Array() } as const
+const accepted = { status: 204, headers: {}, body: new Uint8Array() } as const
 
-async function hear({ db, clock, bridgeWebhooks, log }: Deps, { headers, body }: PageRequest) {
+async function receive({ db, clock, bridgeWebhooks, log }: Deps, { headers, body }: PageRequest) {
   const now = clock.now()
   const delivery = bridgeWebhooks?.read(headers['x-webhook-signature'], body, now)
   if (delivery === undefined) throw failPlatform('not-found')
@@ -23,5 +23,5 @@ async function hear({ db, clock, bridgeWebhooks, log }: Deps, { headers, body }:
     throw failPlatform('bad-request', { reason: delivery.fault })
   }
   if (delivery.category === 'transfer') await upsertHint(db, { partner: 'bridge', payoutId: delivery.objectId }, now)
-  return taken
+  return accepted
 }

@@ -4,7 +4,7 @@ import { deleteHintsBefore } from './store.ts'
 
 const keptMs = 7 * 86_400_000
 
-/** Forgets hints after a week: a payout is read without them too. Deleting what is deleted changes nothing. */
+/** Deletes hints after a week: payouts are polled without them too. Idempotent. */
 export const sweepPayoutHints: Recurring = {
   name: 'withdrawals.sweep-payout-hints',
   everyMs: 3_600_000,

@@ -9,23 +9,23 @@ import { findCustomerOfAccount } from '../bank-accounts/payout-account-store.ts'
 import { end } from './end.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
 
-/** How long a partner may leave a payout unanswered: as long as it knows the request by its name. */
+/** How long a partner may leave a payout unanswered: as long as it recognizes the request by its name. */
 const agreeMsMax = 20 * 3_600_000
 
 /**
- * Brings a withdrawal from its row to its transfer, from wherever a process before this one left it: the payout is agreed on and stored,
- * and only then the tokens are promised to its address. Two at once agree on the same payout and store one transfer. Throws when
- * partner or chain do not answer; it is then gone on with later.
+ * Takes a withdrawal from its row to its transfer, from any point where an earlier process stopped: the payout is created and stored at the
+ * partner, and only then the tokens are reserved for its address. Two concurrent calls get the same payout and store one transfer. Throws
+ * if the partner or the chain does not respond; it is then retried later.
  */
 export async function begin(ctx: Ctx, row: WithdrawalRow): Promise<void> {
   const partner = partnerOf(ctx, row)
-  const fault = row.payoutId === null ? await agree(ctx, partner, row) : await whyNotWanted(partner, row.payoutId)
+  const fault = row.payoutId === null ? await agree(ctx, partner, row) : await whyNotPayable(partner, row.payoutId)
   if (fault !== undefined) return endUnsent(ctx, row, fault)
   const agreed = await findWithdrawal(ctx.db, ctx.tenant, row.id)
   if (agreed?.depositAddress) await sendDeposit(ctx, agreed, agreed.depositAddress)
 }
 
-/** The partner that the withdrawal was begun with. One that is configured no more is waited for: it may hold the tokens. */
+/** The partner with which the withdrawal began. One that is no longer configured is waited for, since it may have the tokens. */
 export function partnerOf(ctx: Ctx, { partner: name }: Pick<WithdrawalRow, 'partner'>): OffRamp {
   const partner = ctx.offRamps[ctx.tenant.environment]
   if (partner?.name !== name) throw failPartner('partner-unavailable')
@@ -38,18 +38,24 @@ interface Fault {
   readonly code?: string
 }
 
+/** When the partner could first be called. */
+function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
+  return releasedAt ?? createdAt
+}
+
 async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fault | undefined> {
-  if (ctx.clock.now().getTime() - row.createdAt.getTime() > agreeMsMax) return { reason: 'partner-unavailable' }
+  if (ctx.clock.now().getTime() - startOf(row).getTime() > agreeMsMax) return { reason: 'partner-unavailable' }
   const network = networkByName(row.network)
   const token = network === undefined ? undefined : tokenBySymbol(network, row.token)
-  if (network === undefined || token === undefined) throw new Error('a withdrawal of a token that this build has not')
+  if (network === undefined || token === undefined)
+    throw new Error('a withdrawal of a token that this build does not have')
   const place = { partner: row.partner, accountId: row.partnerAccountId }
   const customerId = await findCustomerOfAccount(ctx.db, ctx.tenant, place)
-  if (customerId === undefined) throw new Error('a withdrawal to an account that was never made')
+  if (customerId === undefined) throw new Error('a withdrawal to a payout account that was never created')
   const agreed = await partner.createPayout({
     key: row.id,
     customerId,
-    requestedAt: row.createdAt,
+    requestedAt: startOf(row),
     accountId: row.partnerAccountId,
     currency: row.currency,
     network: network.name,
@@ -65,13 +71,13 @@ async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fa
   return undefined
 }
 
-/** Whether it waits for exactly what is withdrawn, somewhere else than where that is. */
+/** Whether the payout expects exactly the withdrawn amount, at another address than its source. */
 function isFit({ awaitsDeposit, deposit }: Payout, { rawAmount, fromAddress }: WithdrawalRow): boolean {
   return awaitsDeposit && deposit?.rawAmount === rawAmount && !sameAddress(deposit.address, fromAddress)
 }
 
-/** A payout that somebody left long ago may have lapsed: tokens that nobody waits for are not sent. */
-async function whyNotWanted(partner: OffRamp, payoutId: string): Promise<Fault | undefined> {
+/** Why the tokens must not be sent: a payout that was created long ago may have expired. */
+async function whyNotPayable(partner: OffRamp, payoutId: string): Promise<Fault | undefined> {
   const payout = await partner.readPayout(payoutId)
   return payout?.awaitsDeposit === true ? undefined : { reason: 'payout-lapsed' }
 }
@@ -79,7 +85,7 @@ async function whyNotWanted(partner: OffRamp, payoutId: string): Promise<Fault |
 async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}`): Promise<void> {
   try {
     const request = transferOf(row, toAddress)
-    // What another request reserved in the same moment is no lack of money: the transfer is planned again.
+    // A concurrent reservation is not a lack of money: the transfer is planned again.
     await retryOnContention(ctx, async () => {
       const plan = await planTransfer(ctx, request, { except: row.id })
       await prepareTransfer(ctx, plan)
@@ -97,7 +103,7 @@ async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}
   }
 }
 
-/** The on-chain part of a withdrawal, as the transfers know it. */
+/** The on-chain part of a withdrawal, as a transfer request. */
 export function transferOf(
   row: Pick<WithdrawalRow, 'walletId' | 'chain' | 'token' | 'rawAmount' | 'decimals'>,
   toAddress: `0x${string}`,
@@ -115,7 +121,7 @@ export function transferOf(
   }
 }
 
-/** Fails it unless its tokens were promised meanwhile: the money another of us promised is no lack of money. */
+/** Fails it unless its transfer was stored meanwhile, by a process whose reservation looked like a lack of money. */
 async function endUnsent(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, { reason, code }: Fault): Promise<void> {
   await ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)

@@ -8,8 +8,8 @@ const DueRow = z.object({ id: id('wdr'), organisationId: id('org'), environment:
 export type DueRow = z.output<typeof DueRow>
 
 /**
- * Withdrawals that are due for a look, or that their partner has news of; put off until `until`, so that one that cannot be looked at
- * does not keep the others waiting.
+ * Withdrawals that are due for a poll, or that have a hint from their partner; postponed until `until`, so that one that fails does not
+ * delay the others.
  */
 export function takeDue(
   db: Queryable,
@@ -26,7 +26,7 @@ export function takeDue(
   )
 }
 
-export async function setNextLook(
+export async function setNextPoll(
   db: Queryable,
   tenant: Tenant,
   withdrawalId: WithdrawalId,
@@ -37,7 +37,7 @@ export async function setNextLook(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
 
-/** Takes a hint away that was there before the payout was read; a newer one stays. */
+/** Deletes a hint from before the payout was read; a newer one stays. */
 export async function deleteHint(
   db: Queryable,
   { partner, payoutId }: { readonly partner: string; readonly payoutId: string },

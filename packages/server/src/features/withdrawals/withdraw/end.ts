@@ -8,13 +8,13 @@ import { markCompleted, markConverted, markFailed, markRefunded, type Withdrawal
 
 export interface Failure {
   readonly reason: string
-  /** Null where the partner never had the tokens' fate in its hands. */
+  /** Null if the partner never controlled the tokens. */
   readonly refund: PayoutFailure['refund'] | null
-  /** Whether the tokens never left, so that the spend policy counts them no more. What a partner had stays counted. */
+  /** Whether the tokens never left, so that the spend policy does not count them any more. Tokens that a partner had stay counted. */
   readonly isUnspent?: true
 }
 
-/** Fails a withdrawal and tells it, once; the caller holds its row. One that failed before stays as it is. */
+/** Fails a withdrawal and publishes its event, once; the caller has locked its row. One that failed before stays as it is. */
 export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund, isUnspent }: Failure): Promise<void> {
   if (row.status === 'failed') return
   const at = ctx.clock.now()
@@ -27,7 +27,7 @@ export async function end(ctx: Ctx, tx: Tx, row: WithdrawalRow, { reason, refund
   await ctx.audit(tx, { action: 'withdrawals.failed', target: row.id, details: { from, reason, refund, transferId } })
 }
 
-/** Completes a withdrawal and tells it, once; the caller holds its row. */
+/** Completes a withdrawal and publishes its event, once; the caller has locked its row. */
 export async function complete(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
   if (row.completedEventId !== null) return
   const at = ctx.clock.now()
@@ -40,13 +40,13 @@ export async function complete(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<vo
   await ctx.audit(tx, { action: 'withdrawals.completed', target: row.id, details })
 }
 
-/** The partner has the tokens' worth in money and pays it out. */
+/** Marks that the partner has converted the tokens and pays out the money. */
 export async function converted(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
   await markConverted(tx, ctx.tenant, row.id)
   await publishUpdated(ctx, tx, { ...row, status: 'conversion_complete' })
 }
 
-/** The tokens of a failed withdrawal are back in the wallet. */
+/** Marks that the tokens of a failed withdrawal are back in the wallet. */
 export async function refunded(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<void> {
   await markRefunded(tx, ctx.tenant, row.id)
   await publishUpdated(ctx, tx, { ...row, refund: 'done' })

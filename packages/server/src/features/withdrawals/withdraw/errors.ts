@@ -11,7 +11,7 @@ export const fail = defineErrors({
   'bank-account-refused': {
     status: 422,
     title: 'Bank Account Refused',
-    detail: 'The partner does not pay to this bank account; reason is its code. Nothing was moved.',
+    detail: 'The partner does not pay to this bank account; see reason, its code. Nothing was moved.',
   },
   'payouts-not-enabled': {
     status: 422,
@@ -21,16 +21,16 @@ export const fail = defineErrors({
   'below-minimum': {
     status: 422,
     title: 'Below Minimum',
-    detail: 'Less than minimum cannot be withdrawn, in whole tokens.',
+    detail: 'The amount is below the minimum, in whole tokens.',
   },
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'A token that the service does not know on that chain, or that is not worth a dollar.',
+    detail: 'The service does not know this token on that chain, or it is not a US dollar token.',
   },
   'withdrawal-refused': {
     status: 422,
     title: 'Withdrawal Refused',
-    detail: 'The withdrawal failed before anything was signed; reason says why. Nothing was moved.',
+    detail: 'The withdrawal failed before anything was signed; see reason. Nothing was moved.',
   },
 })

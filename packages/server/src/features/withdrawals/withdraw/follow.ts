@@ -1,16 +1,16 @@
 import type { OffRamp, Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { findTransfer } from '../../transfers/index.ts'
+import { isOwed } from './backoff.ts'
 import { begin, partnerOf } from './begin.ts'
 import { deleteHint } from './due-store.ts'
 import { complete, converted, end, refunded } from './end.ts'
-import { isOwed } from './pace.ts'
 import { progressOf } from './progress.ts'
-import { findWithdrawal, lockWithdrawal, setPartnerWord, type WithdrawalId, type WithdrawalRow } from './store.ts'
+import { findWithdrawal, lockWithdrawal, setPartnerStatus, type WithdrawalId, type WithdrawalRow } from './store.ts'
 
 /**
- * Takes a withdrawal one step on, from its rows alone: to its transfer, then along with it, then along with the partner's word. Doing it
- * twice, or from two processes, changes nothing more.
+ * Advances a withdrawal by one step, from its rows only: to its transfer, then with the transfer's outcome, then with the partner's status.
+ * Idempotent, also over several processes.
  */
 export async function follow(ctx: Ctx, withdrawalId: WithdrawalId): Promise<void> {
   const row = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
@@ -22,7 +22,10 @@ export async function follow(ctx: Ctx, withdrawalId: WithdrawalId): Promise<void
   if (transfer?.status === 'confirmed') await followPayout(ctx, row, row.payoutId)
 }
 
-/** The tokens never reached the partner, which then owes nothing. After the partner's own word that it is done, that word stands. */
+/**
+ * Fails a withdrawal whose tokens never reached the partner, which then owes nothing. If the partner has reported completion, that status
+ * stays.
+ */
 function endUndelivered(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, reason: string): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
@@ -36,19 +39,18 @@ async function followPayout(ctx: Ctx, row: WithdrawalRow, payoutId: string): Pro
   const readAt = ctx.clock.now()
   const payout = await partner.readPayout(payoutId)
   const about = { partner: partner.name, withdrawalId: row.id }
-  if (payout === undefined)
-    ctx.log.warn(about, 'the partner does not know a payout that it agreed on; it is waited for')
-  else await heed(ctx, row.id, payout)
+  if (payout === undefined) ctx.log.warn(about, 'the partner does not know a payout that it created; waiting')
+  else await applyStatus(ctx, row.id, payout)
   await deleteHint(ctx.db, { partner: partner.name, payoutId }, readAt)
 }
 
-/** Takes the partner's word into the row, in one transaction with the event that it is worth. */
-function heed(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Promise<void> {
+/** Stores the partner's status in the row, in one transaction with its event. */
+function applyStatus(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const row = await lockWithdrawal(tx, ctx.tenant, withdrawalId)
     const progress = progressOf(row.status, payout.state)
     if (progress === 'stale') return
-    await setPartnerWord(tx, ctx.tenant, row.id, payout)
+    await setPartnerStatus(tx, ctx.tenant, row.id, payout)
     if (isOwed(row) && payout.failure?.refund === 'done') await refunded(ctx, tx, row)
     if (progress === 'same') return
     if (payout.state === 'conversion_complete') await converted(ctx, tx, row)
@@ -59,7 +61,7 @@ function heed(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Promise<voi
   })
 }
 
-/** What becomes of tokens that the partner has: whatever it calls the payout, they were taken. */
+/** The refund state of tokens that the partner has received, whatever status the payout has. */
 function refundOf({ failure }: Payout): PayoutFailure['refund'] {
   const refund = failure?.refund ?? 'expected'
   return refund === 'none' ? 'held' : refund

@@ -2,25 +2,25 @@ import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
-import { type DueRow, setNextLook, takeDue } from './due-store.ts'
+import { nextPollMs } from './backoff.ts'
+import { type DueRow, setNextPoll, takeDue } from './due-store.ts'
 import { follow } from './follow.ts'
-import { nextLookMs } from './pace.ts'
 import { findWithdrawal } from './store.ts'
 
 const most = 20
-/** Until a look that failed, or whose process died, is tried again. */
-const againMs = 30_000
+/** Delay before a poll is retried that failed, or whose process died. */
+const retryMs = 30_000
 
 /**
- * Goes on with every withdrawal that is due or that its partner has news of. Harmless twice: each step is taken under the withdrawal's row,
- * from what the rows say.
+ * Continues every withdrawal that is due or has a hint from its partner. Idempotent: each step is taken under the withdrawal's row lock,
+ * from its rows.
  */
 export const followWithdrawals: Recurring = {
   name: 'withdrawals.follow',
   everyMs: 1_000,
   async run(ctx) {
     const now = ctx.clock.now()
-    const due = await takeDue(ctx.db, { now, until: instantOf(now.getTime() + againMs), most })
+    const due = await takeDue(ctx.db, { now, until: instantOf(now.getTime() + retryMs), most })
     await Promise.all(due.map((row) => followOne(ctx, row)))
   },
 }
@@ -32,9 +32,9 @@ async function followOne(system: Omit<Ctx, 'tenant'>, { id: withdrawalId, ...ten
     const row = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
     if (row === undefined) return
     const now = ctx.clock.now().getTime()
-    const waitMs = nextLookMs(row, now - row.createdAt.getTime())
-    await setNextLook(ctx.db, ctx.tenant, withdrawalId, waitMs === undefined ? null : instantOf(now + waitMs))
+    const waitMs = nextPollMs(row, now - row.createdAt.getTime())
+    await setNextPoll(ctx.db, ctx.tenant, withdrawalId, waitMs === undefined ? null : instantOf(now + waitMs))
   } catch (error) {
-    ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not be gone on with; it will be tried again')
+    ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not continue; retrying')
   }
 }

@@ -4,7 +4,7 @@ import { progressOf } from './progress.ts'
 
 const states: readonly PayoutState[] = ['pending_conversion', 'conversion_complete', 'completed', 'failed']
 
-test('a payout only goes on, and fails for good; what arrived may still come back', () => {
+test('a payout only moves forward, and a failure is final; a completed one may still be returned', () => {
   const table = states.map((known) => states.map((seen) => progressOf(known, seen)))
   expect(table).toEqual([
     ['same', 'forward', 'forward', 'forward'],

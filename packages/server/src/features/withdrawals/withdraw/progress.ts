@@ -8,9 +8,9 @@ const order: Readonly<Record<PayoutState, number>> = {
 }
 
 /**
- * What a partner's word means for what is known. `same`: nothing. `forward`: it went on. `returned`: money that had arrived came back, so
- * a completed withdrawal failed after all. `stale`: an answer from before what is known, which a slow or repeated message can be; it
- * changes nothing. A failed withdrawal stays failed.
+ * Compares a partner's status with the stored one. `same`: no change. `forward`: it progressed. `returned`: paid money came back, so a
+ * completed withdrawal failed after all. `stale`: an older status, from a slow or repeated message; it changes nothing. A failed withdrawal
+ * stays failed.
  */
 export function progressOf(known: PayoutState, seen: PayoutState): 'same' | 'forward' | 'returned' | 'stale' {
   if (known === seen) return 'same'

@@ -1,6 +1,7 @@
 import { partnerErrors } from '../../../partners/errors.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
+import { approvalErrors } from '../../approvals/index.ts'
 import { transferPlanErrors } from '../../transfers/index.ts'
 import { policyErrors } from '../../wallets/index.ts'
 import { fail } from './errors.ts'
@@ -12,25 +13,28 @@ const { 'withdrawal-not-found': notFound, ...refusals } = fail.table
 export const withdrawalOperations: readonly Operation[] = [
   operation({
     id: 'withdrawals.create',
+    needs: { role: 'member', scope: 'money', fresh: true },
     agent: 'moves-money',
     method: 'POST',
     path: '/wallet-infra/withdraw',
-    summary: 'Pay money of a managed wallet or child address out to a bank account.',
+    summary: 'Pay money from a managed wallet or child address to a bank account.',
     description: [
-      'Answers as soon as the partner was asked; `withdrawal.completed` or `withdrawal.failed` tells the end.',
-      'At least 50 dollars. Use an Idempotency-Key: a repeat then never pays twice.',
+      'Responds as soon as the partner has received the request; `withdrawal.completed` or `withdrawal.failed` reports the outcome.',
+      "202: it waits for the `approval` that the wallet's policy requires. At least 50 dollars. Send an Idempotency-Key, so that a repeat never pays twice.",
     ].join(' '),
     input: NewWithdrawal,
     output: Withdrawal,
     status: 201,
-    errors: { ...transferPlanErrors, ...policyErrors, ...refusals, ...partnerErrors },
-    // It waits for a partner and a chain, which no transaction waits for.
+    otherOutputs: { 202: Withdrawal },
+    errors: { ...transferPlanErrors, ...policyErrors, ...approvalErrors, ...refusals, ...partnerErrors },
+    // It waits for a partner and a chain, which no database transaction waits for.
     idempotency: 'intent',
     resume: withdrawalState,
     run: (ctx, { body }) => createWithdrawal(ctx, body),
   }),
   operation({
     id: 'withdrawals.list',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/withdrawals',
@@ -42,6 +46,7 @@ export const withdrawalOperations: readonly Operation[] = [
   }),
   operation({
     id: 'withdrawals.get',
+    needs: { role: 'viewer', scope: 'read' },
     agent: 'reads',
     method: 'GET',
     path: '/wallet-infra/withdrawals/{id}',

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { Instant, Metadata, text } from '../../../platform/wire.ts'
+import { approvalOf } from '../../approvals/index.ts'
 import { ChainName } from '../../chains/index.ts'
 
 const referenceLengthMax = 140
 
-/** How much leaves which wallet for which bank account. `fromWalletType` may be left out: the id's prefix says it. */
+/** Request for a withdrawal. `fromWalletType` may be omitted: the id's prefix implies it. */
 export const NewWithdrawal = z.strictObject({
   fromWalletId: z.union([id('mwt'), id('cad')]),
   fromWalletType: z.enum(['master', 'child']).optional(),
@@ -17,7 +18,7 @@ export const NewWithdrawal = z.strictObject({
   token: z.string().min(1).max(32).meta({ example: 'USDC' }),
   chain: ChainName,
   bankAccountId: id('bac'),
-  reference: text(referenceLengthMax, 1).optional().meta({ description: 'What the receiver reads on the statement.' }),
+  reference: text(referenceLengthMax, 1).optional().meta({ description: "Text on the receiver's bank statement." }),
   metadata: Metadata.optional(),
 })
 export type NewWithdrawal = z.output<typeof NewWithdrawal>
@@ -33,26 +34,29 @@ export const Withdrawal = z.strictObject({
   txHash: z
     .string()
     .nullable()
-    .meta({ description: 'What carried the tokens to the partner; null until it is signed.' }),
+    .meta({ description: 'The transaction that moved the tokens to the partner; null until it is signed.' }),
   amount: z.string(),
   token: z.string(),
   chain: ChainName,
   bankAccountId: id('bac'),
-  currency: z.string().meta({ description: 'What the bank account is paid in.' }),
+  currency: z.string().meta({ description: 'The currency of the bank account.' }),
   reference: z.string().nullable(),
   metadata: z.record(z.string(), z.unknown()),
+  approval: approvalOf,
   feeAmount: z
     .string()
     .nullable()
-    .meta({ description: 'What the partner keeps, in whole tokens; null until it says so.' }),
+    .meta({ description: "The partner's fee, in whole tokens; null until the partner reports it." }),
   exchangeRate: z.string().nullable(),
   payoutAmount: z
     .string()
     .nullable()
-    .meta({ description: 'What the bank is sent, in currency, by the partner’s word.' }),
-  estimatedDays: z.number().int().meta({ description: 'Bank days that this currency usually takes.' }),
+    .meta({ description: 'The amount that the bank receives, in currency, as the partner reports it.' }),
+  estimatedDays: z.number().int().meta({ description: 'Usual number of bank days for this currency.' }),
   reason: z.string().nullable().meta({ description: 'Why it failed.' }),
-  refund: Refund.nullable().meta({ description: 'Of a failed one, what becomes of tokens that the partner had.' }),
+  refund: Refund.nullable().meta({
+    description: 'For a failed withdrawal, the refund state of tokens that the partner received.',
+  }),
   createdAt: Instant,
   completedAt: Instant.nullable(),
   failedAt: Instant.nullable(),

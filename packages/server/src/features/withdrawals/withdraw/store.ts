@@ -43,12 +43,15 @@ export const WithdrawalRow = z.object({
   createdAt: z.date(),
   completedAt: z.date().nullable(),
   failedAt: z.date().nullable(),
+  approvalId: id('apr').nullable(),
+  /** When a withdrawal that waited for an approval was allowed to begin. */
+  releasedAt: z.date().nullable(),
 })
 export type WithdrawalRow = z.output<typeof WithdrawalRow>
 
 const columns = sql`id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount, bank_account_id,
   currency, reference, metadata, status, reason, partner, partner_account_id, payout_id, deposit_address, refund, fee_amount, exchange_rate,
-  payout_amount, transfer_id, completed_event_id, failed_event_id, created_at, completed_at, failed_at`
+  payout_amount, transfer_id, completed_event_id, failed_event_id, created_at, completed_at, failed_at, approval_id, released_at`
 
 export type NewWithdrawalRow = Pick<
   WithdrawalRow,
@@ -67,16 +70,22 @@ export type NewWithdrawalRow = Pick<
   | 'partner'
   | 'partnerAccountId'
   | 'createdAt'
+  | 'approvalId'
 >
 
-/** `nextLookAt`: when somebody else goes on with it should the process that made it die. */
-export async function insertWithdrawal(tx: Tx, tenant: Tenant, row: NewWithdrawalRow, nextLookAt: Date): Promise<void> {
+/** `nextLookAt`: when another process continues it if this one dies; null for one that waits for an approval. */
+export async function insertWithdrawal(
+  tx: Tx,
+  tenant: Tenant,
+  row: NewWithdrawalRow,
+  nextLookAt: Date | null,
+): Promise<void> {
   await tx.run(sql`
     insert into withdrawals (id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount,
-      bank_account_id, currency, reference, metadata, status, partner, partner_account_id, created_at, next_look_at)
+      bank_account_id, currency, reference, metadata, status, partner, partner_account_id, created_at, next_look_at, approval_id)
     values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.walletId}, ${row.fromAddress}, ${row.chain}, ${row.network},
       ${row.token}, ${row.decimals}, ${row.rawAmount.toString()}, ${row.bankAccountId}, ${row.currency}, ${row.reference},
-      ${JSON.stringify(row.metadata)}::jsonb, 'pending_conversion', ${row.partner}, ${row.partnerAccountId}, ${row.createdAt}, ${nextLookAt})`)
+      ${JSON.stringify(row.metadata)}::jsonb, 'pending_conversion', ${row.partner}, ${row.partnerAccountId}, ${row.createdAt}, ${nextLookAt}, ${row.approvalId})`)
 }
 
 export function findWithdrawal(
@@ -87,7 +96,7 @@ export function findWithdrawal(
   return db.maybeOne(WithdrawalRow, oneOf(tenant, withdrawalId))
 }
 
-/** Holds the row: whoever sends its tokens, and whoever says how it stands, comes one after the other. */
+/** Locks the row, so that sending its tokens and changing its status are serialized. */
 export function lockWithdrawal(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId): Promise<WithdrawalRow> {
   return tx.one(WithdrawalRow, sql`${oneOf(tenant, withdrawalId)} for update`)
 }
@@ -113,7 +122,7 @@ export function listWithdrawals(
   )
 }
 
-/** Keeps the payout that was agreed on; the first one stays, whoever asked twice. */
+/** Stores the created payout; the first one stays if there are two calls. */
 export async function setPayout(
   db: Queryable,
   tenant: Tenant,
@@ -125,7 +134,14 @@ export async function setPayout(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId} and payout_id is null`)
 }
 
-/** Ties it to the transfer that carries its tokens. The caller holds the row and has seen that there is none. */
+/** Lets a withdrawal begin that waited for an approval. */
+export async function markReleasedAt(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId, now: Date): Promise<void> {
+  await tx.run(sql`
+    update withdrawals set released_at = ${now}, next_look_at = ${now}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
+}
+
+/** Assigns the transfer of its tokens. The caller has locked the row and checked that there is none. */
 export async function setTransfer(
   tx: Tx,
   tenant: Tenant,
@@ -137,8 +153,8 @@ export async function setTransfer(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId} and transfer_id is null`)
 }
 
-/** What the partner says of money and of its own state; what it leaves out stays as it was. */
-export async function setPartnerWord(
+/** Stores the amounts and the status that the partner reports; omitted values stay as they were. */
+export async function setPartnerStatus(
   tx: Tx,
   tenant: Tenant,
   withdrawalId: WithdrawalId,
@@ -169,7 +185,7 @@ export async function markCompleted(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
 
-/** The tokens of a failed one are back; what was told of it stays. */
+/** Marks that the tokens of a failed one are back; its event stays valid. */
 export async function markRefunded(tx: Tx, tenant: Tenant, withdrawalId: WithdrawalId): Promise<void> {
   await tx.run(sql`
     update withdrawals set refund = 'done'

@@ -6,8 +6,9 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform, Problem } from '../../../platform/errors.ts'
 import { id, type MasterWalletId, newId } from '../../../platform/ids.ts'
-import type { Page } from '../../../platform/operation.ts'
+import { type Page, Reply } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
 import { areCovered, insertReservations, lockOwners, retryOnContention } from '../../funds/index.ts'
 import { contendedBy, findHashes, planTransfer, type TransferPlan } from '../../transfers/index.ts'
@@ -16,7 +17,7 @@ import { isCurrency } from '../bank-accounts/details.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
 import { begin } from './begin.ts'
-import { setNextLook } from './due-store.ts'
+import { setNextPoll } from './due-store.ts'
 import { fail } from './errors.ts'
 import type { NewWithdrawal, Withdrawal } from './schema.ts'
 import {
@@ -30,46 +31,64 @@ import {
 
 /** In whole tokens; every token of the registry is worth a dollar. */
 const minimum = 50n
-/** Longer than the request that makes a withdrawal goes on with it by itself. */
-const aloneMs = 60_000
+/** Longer than the request that creates a withdrawal continues it by itself. */
+const requestMsMax = 60_000
 const soonMs = 1_000
 
 /** Bank days that a payout in the currency usually takes: Faster Payments and SEPA arrive within one, ACH within three. */
 const usualDays = { GBP: 1, EUR: 1, USD: 3 } as const
 
 /**
- * Pays money out to a bank account, once. The row and the Idempotency-Key commit before the partner is asked, the partner's payout is stored
- * before anything is sent to it, and from any of these points the job goes on should this process die. What fails before anything is
- * signed is refused; a partner or chain that does not answer now is asked again later.
+ * Pays money to a bank account, once. The row and the Idempotency-Key commit before the partner is called, and the partner's payout is
+ * stored before anything is sent to it; from any of these points the job continues if this process dies. A failure before anything is
+ * signed is returned as an error; a partner or chain that does not respond is called again later. One that needs an approval is answered
+ * with 202 at once, and begins when a person approves it.
  */
-export async function createWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Withdrawal> {
-  const withdrawalId = await retryOnContention(ctx, () => store(ctx, request))
-  return goOn(ctx, withdrawalId)
+export async function createWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Withdrawal | Reply> {
+  const { id: withdrawalId, approvalId } = await retryOnContention(ctx, () => store(ctx, request))
+  return approvalId === null ? advance(ctx, withdrawalId) : answer(ctx, withdrawalId)
 }
 
-/** Stores the withdrawal with what it reserves: no partner is asked for a payout of money that another request has reserved. */
-async function store(ctx: Ctx, request: NewWithdrawal): Promise<WithdrawalId> {
+type Stored = Pick<NewWithdrawalRow, 'id' | 'approvalId'>
+
+/** Stores the withdrawal with its reservations, so that no payout is created for money that another request has reserved. */
+async function store(ctx: Ctx, request: NewWithdrawal): Promise<Stored> {
   const { row, masterWalletId, plan } = await planWithdrawal(ctx, request)
-  await underPolicy(ctx, async (tx) => {
+  return underPolicy(ctx, async (tx) => {
     await reserveFunds(ctx, tx, row, plan)
-    const { token: symbol, rawAmount, decimals, bankAccountId: recipient } = row
-    const movement = { masterWalletId, operation: 'withdraw', token: symbol, rawAmount, decimals, recipient } as const
-    await reservePolicy(ctx, tx, { ...movement, subjectId: row.id })
-    const nextLookAt = instantOf(row.createdAt.getTime() + aloneMs)
-    await insertWithdrawal(tx, ctx.tenant, row, nextLookAt)
+    const approvalId = await approvalFor(ctx, tx, row, masterWalletId)
+    const nextLookAt = approvalId === null ? instantOf(row.createdAt.getTime() + requestMsMax) : null
+    await insertWithdrawal(tx, ctx.tenant, { ...row, approvalId }, nextLookAt)
     const { walletId, bankAccountId, network, token } = row
     const details = { from: walletId, bankAccountId, network, token, amount: request.amount }
     await ctx.audit(tx, { action: 'withdrawals.create', target: row.id, details })
     await ctx.idempotency?.commit(tx, row.id)
+    return { id: row.id, approvalId }
   })
-  return row.id
 }
 
-/** Until its transfer reserves the same. */
+/** Counts the withdrawal against the wallet's policy, and requests the approval that the policy requires; null if it requires none. */
+async function approvalFor(
+  ctx: Ctx,
+  tx: Tx,
+  row: PlannedRow,
+  masterWalletId: MasterWalletId,
+): Promise<ApprovalId | null> {
+  const { id: subjectId, walletId, chain, token, rawAmount, decimals, bankAccountId: recipient, reference: note } = row
+  const movement = { masterWalletId, operation: 'withdraw', token, rawAmount, decimals, recipient, subjectId } as const
+  const approvalAbove = await reservePolicy(ctx, tx, movement)
+  if (approvalAbove === undefined) return null
+  const about = { walletId, kind: 'withdrawal', paymentId: null, chain, toChain: chain, toToken: token, note } as const
+  const approvalId = await requestApproval(ctx, tx, { ...movement, ...about, approvalAbove })
+  if (approvalId instanceof Problem) throw approvalId
+  return approvalId
+}
+
+/** Reserves the same amounts as its transfer, until that exists. */
 async function reserveFunds(
   ctx: Ctx,
   tx: Tx,
-  { id: subjectId, rawAmount }: NewWithdrawalRow,
+  { id: subjectId, rawAmount }: PlannedRow,
   plan: TransferPlan,
 ): Promise<void> {
   const { source, network, coin, snapshot } = plan
@@ -84,38 +103,44 @@ async function reserveFunds(
   await insertReservations(tx, ctx.tenant, [{ ...row, ...want, ...none }])
 }
 
-/** The present state, for a repeat of a request whose answer was never given. */
-export function withdrawalState(ctx: Ctx, withdrawalId: string): Promise<Withdrawal> {
+/** The present state, for a repeated request whose first response was never stored. */
+export function withdrawalState(ctx: Ctx, withdrawalId: string): Promise<Withdrawal | Reply> {
   return answer(ctx, id('wdr').parse(withdrawalId))
 }
 
-async function goOn(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal> {
+async function advance(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal | Reply> {
   try {
     await begin(ctx, await requireWithdrawal(ctx, withdrawalId))
-    await setNextLook(ctx.db, ctx.tenant, withdrawalId, instantOf(ctx.clock.now().getTime() + soonMs))
+    await setNextPoll(ctx.db, ctx.tenant, withdrawalId, instantOf(ctx.clock.now().getTime() + soonMs))
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not be begun; it will be tried again')
+    ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not begin; retrying')
   }
   return answer(ctx, withdrawalId)
 }
 
-async function answer(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal> {
+async function answer(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal | Reply> {
   const row = await requireWithdrawal(ctx, withdrawalId)
+  if (row.approvalId !== null) {
+    const withdrawal = await shownOne(ctx, row)
+    return withdrawal.approval?.status === 'waiting' ? new Reply(202, withdrawal) : withdrawal
+  }
   if (row.status === 'failed' && row.transferId === null)
     throw fail('withdrawal-refused', { withdrawalId, reason: row.reason })
   return shownOne(ctx, row)
 }
 
+type PlannedRow = Omit<NewWithdrawalRow, 'approvalId'>
+
 interface Planned {
-  readonly row: NewWithdrawalRow
-  /** Whose spend policy judges it. */
+  readonly row: PlannedRow
+  /** The wallet whose spend policy applies. */
   readonly masterWalletId: MasterWalletId
-  /** Of its transfer, as a payment to itself. */
+  /** Plan of its transfer, as a payment to the wallet itself. */
   readonly plan: TransferPlan
 }
 
-/** Refuses what cannot be paid out, before anything is stored and before the partner is asked for a payout. */
+/** Refuses what cannot be paid out, before anything is stored and before the partner is called. */
 async function planWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Planned> {
   const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
   if (source === undefined) throw fail('wallet-not-found')
@@ -126,7 +151,7 @@ async function planWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Planned
   refuseSmall(request.amount, token)
   const partner = ctx.offRamps[ctx.tenant.environment]
   if (partner === undefined) throw failPartner('partner-unavailable')
-  // As a payment to itself: the partner says where the tokens go only once it is asked for a payout.
+  // Planned as a payment to itself: the partner names the receiving address only when the payout is created.
   const { fromWalletId, fromWalletType, chain, amount } = request
   const moved = { fromChain: chain, toChain: chain, fromToken: token.symbol, toToken: token.symbol }
   const plan = await planTransfer(ctx, {
@@ -139,7 +164,7 @@ async function planWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Planned
   const known = await payoutAccountOf(ctx, partner, account)
   if (!known.ok && known.code === undefined) throw fail('bank-account-not-found')
   if (!known.ok) throw fail('bank-account-refused', { reason: known.code })
-  const row: NewWithdrawalRow = {
+  const row: PlannedRow = {
     id: newId('wdr', ctx),
     walletId: source.id,
     fromAddress: source.address,
@@ -163,7 +188,7 @@ function tokenOf(network: Network, symbol: string): TokenInfo {
   const token = tokenBySymbol(network, symbol)
   if (token !== undefined) return token
   const known = network.tokens.map((one) => one.symbol).join(', ')
-  const errors = [{ path: '/token', message: `is not a token of ${network.name} that is worth a dollar: ${known}` }]
+  const errors = [{ path: '/token', message: `is not a US dollar token of ${network.name}: ${known}` }]
   throw fail('token-not-supported', { errors })
 }
 
@@ -192,20 +217,27 @@ export async function pageOfWithdrawals(ctx: Ctx, query: z.output<typeof PageQue
   return { items: await shown(ctx, page.items), next: page.next }
 }
 
-/** As callers see them, in the same order. */
+/** Withdrawals as callers see them, in the same order. */
 async function shown(ctx: Ctx, rows: readonly WithdrawalRow[]): Promise<Withdrawal[]> {
   const transferIds = rows.flatMap(({ transferId }) => (transferId === null ? [] : [transferId]))
   const hashes = await findHashes(ctx.db, ctx.tenant, transferIds)
-  return rows.map((row) => shownWith(row, row.transferId === null ? undefined : hashes.get(row.transferId)))
+  const approvals = await approvalStates(ctx, rows)
+  return rows.map((row) => {
+    const txHash = row.transferId === null ? undefined : hashes.get(row.transferId)
+    return shownWith(row, { txHash, approval: approvals.get(row.approvalId) ?? null })
+  })
 }
 
 async function shownOne(ctx: Ctx, row: WithdrawalRow): Promise<Withdrawal> {
   const [one] = await shown(ctx, [row])
-  if (one === undefined) throw new Error('a withdrawal was not shown')
+  if (one === undefined) throw new Error('a withdrawal has no public form')
   return one
 }
 
-function shownWith(row: WithdrawalRow, txHash: string | undefined): Withdrawal {
+function shownWith(
+  row: WithdrawalRow,
+  { txHash, approval }: { readonly txHash: string | undefined; readonly approval: ApprovalState | null },
+): Withdrawal {
   return {
     id: row.id,
     fromWalletId: row.walletId,
@@ -218,6 +250,7 @@ function shownWith(row: WithdrawalRow, txHash: string | undefined): Withdrawal {
     currency: row.currency,
     reference: row.reference,
     metadata: row.metadata,
+    approval,
     feeAmount: row.feeAmount,
     exchangeRate: row.exchangeRate,
     payoutAmount: row.payoutAmount,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const Value = z.unknown()
 
-/** The words of JSON Schema that our own schemas are written with. */
+/** The JSON Schema keywords that our schemas use. */
 export const Schema = z.object({
   type: z.union([z.string(), z.array(z.string())]).optional(),
   description: z.string().optional(),
@@ -75,7 +75,7 @@ const Event = z.object({
   }),
 })
 
-/** What a reader is shown of our own OpenAPI document. */
+/** The parts of our OpenAPI document that are shown to a reader. */
 export const ApiDocument = z.object({
   info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
   paths: z.record(z.string(), z.record(z.string(), Described)),
@@ -88,7 +88,7 @@ export const ApiDocument = z.object({
 })
 export type ApiDocument = z.output<typeof ApiDocument>
 
-/** One operation, with where it is. */
+/** One operation, with its method and path. */
 export type Described = z.output<typeof Described> & { readonly method: string; readonly path: string }
 
 export function operationsOf(document: ApiDocument): Described[] {
@@ -97,7 +97,7 @@ export function operationsOf(document: ApiDocument): Described[] {
   )
 }
 
-/** The last part of a reference, which names what it means among its kind. */
+/** The last part of a reference, which names its target. */
 export function referred({ $ref }: { readonly $ref: string }): string {
   return $ref.slice($ref.lastIndexOf('/') + 1)
 }

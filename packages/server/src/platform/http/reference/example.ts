@@ -1,6 +1,6 @@
 import type { Described, Schema } from './document.ts'
 
-/** A request that may be pasted into a shell: the fields that are required, with values that the schemas allow. */
+/** A request to paste into a shell: the required fields, with valid values. */
 export function exampleRequest(operation: Described, baseUrl: string): string {
   const { method, requestBody } = operation
   const body = requestBody?.content['application/json']
@@ -26,8 +26,8 @@ function addressOf({ path, parameters }: Described): string {
   const values = new Map(parameters.map(({ name, schema }) => [name, String(exampleOf(schema))]))
   const query = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? name)
-  const asked = query.map(({ name }) => `${name}=${encodeURIComponent(values.get(name) ?? '')}`).join('&')
-  return asked === '' ? filled : `${filled}?${asked}`
+  const requested = query.map(({ name }) => `${name}=${encodeURIComponent(values.get(name) ?? '')}`).join('&')
+  return requested === '' ? filled : `${filled}?${requested}`
 }
 
 const byFormat: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ const byFormat: Readonly<Record<string, string>> = {
   uri: 'https://example.com/path',
 }
 
-/** A value that the schema allows, as plain as it can be. */
+/** A simple value that is valid for the schema. */
 export function exampleOf(schema: Schema): unknown {
   const [first] = [schema.example, schema.const, schema.default, schema.enum?.[0]].filter(
     (value) => value !== undefined,

@@ -1,7 +1,7 @@
 import type { Schema } from './document.ts'
 import { code, prose, table } from './html.ts'
 
-/** A table of all fields of a schema, those inside of others too; a sentence where it has no fields. */
+/** A table of all fields of a schema, including nested ones; a sentence if it has no fields. */
 export function fieldsTable(label: string, schema: Schema): string {
   const rows = rowsOf('', schema)
   if (rows.length === 0) return `<p>${typeOf(schema)}. ${notesOf(schema)}</p>`
@@ -10,7 +10,7 @@ export function fieldsTable(label: string, schema: Schema): string {
   return kind + table(label, head, rows)
 }
 
-/** What a value may be, in words. */
+/** The type of a value, in words. */
 export function typeOf(schema: Schema): string {
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(' or ')
   if (schema.const !== undefined) return code(JSON.stringify(schema.const))
@@ -19,7 +19,7 @@ export function typeOf(schema: Schema): string {
   return types.join(' or ') + (schema.format === undefined ? '' : ` (${schema.format})`)
 }
 
-/** What a schema says of a value beside its type: its description, its limits, what holds when it is left out. */
+/** Notes of a schema: its description, its limits and its default. */
 export function notesOf(schema: Schema): string {
   const { description, enum: values, default: usual, example } = schema
   return [
@@ -33,7 +33,7 @@ export function notesOf(schema: Schema): string {
   ].join(' ')
 }
 
-/** A pattern is shown where nothing that reads better says the same. */
+/** A pattern is shown only if nothing more readable describes it. */
 function limitsOf(schema: Schema): string[] {
   const { pattern, format, example, items } = schema
   return [
@@ -54,7 +54,7 @@ function between(least: number | undefined, most: number | undefined, unit: stri
   return from === undefined ? '' : `At least ${from} ${unit}`.trim()
 }
 
-/** Rows for the fields of an object, of a list's items, and of each shape that a value may have. */
+/** Rows for the fields of an object, of a list's items, and of each variant of a value. */
 function rowsOf(path: string, schema: Schema): string[][] {
   if (schema.anyOf !== undefined) return merged(schema.anyOf.flatMap((one) => rowsOf(path, one)))
   if (schema.items !== undefined) return rowsOf(path === '' ? '' : `${path}[]`, schema.items)
@@ -65,7 +65,7 @@ function rowsOf(path: string, schema: Schema): string[][] {
   })
 }
 
-/** Shapes share fields: each is said once for each thing that is said of it. */
+/** Merges equal fields of variants; a field with different notes has one row for each. */
 function merged(rows: readonly string[][]): string[][] {
   return [...new Map(rows.map((row) => [JSON.stringify(row), row])).values()]
 }

@@ -22,14 +22,14 @@ th[scope=row]{font-weight:normal;white-space:nowrap}
 small{color:var(--faint)}
 `
 
-/** A page that runs nothing and loads nothing: its one style is allowed by its digest. */
+/** A page without scripts and external resources: its one style is allowed by its digest. */
 export const htmlHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   'referrer-policy': 'no-referrer',
 }
 
-/** A whole document around a body that is HTML already. */
+/** A whole document around a body of HTML. */
 export function page(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -39,7 +39,7 @@ export function page(title: string, body: string): string {
 `
 }
 
-/** Text as it stands between tags and in quoted attributes. */
+/** Escapes text for element content and quoted attributes. */
 export function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -49,7 +49,7 @@ export function escapeHtml(text: string): string {
     .replaceAll("'", '&#39;')
 }
 
-/** Text of a description, where what stands between backquotes is code. */
+/** Escapes the text of a description, with code between backquotes. */
 export function prose(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }
@@ -58,7 +58,7 @@ export function code(text: string): string {
   return `<code>${escapeHtml(text)}</code>`
 }
 
-/** A table whose cells are HTML already and whose first column names the row; it scrolls by itself, with the keyboard too. */
+/** A table of HTML cells whose first column names the row; it scrolls by itself, also with the keyboard. */
 export function table(label: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return ''
   const heads = head.map((name) => `<th scope="col">${escapeHtml(name)}</th>`).join('')

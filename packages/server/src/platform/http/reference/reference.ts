@@ -3,7 +3,7 @@ import { exampleRequest } from './example.ts'
 import { fieldsTable, notesOf, typeOf } from './fields.ts'
 import { code, escapeHtml, page, prose, table } from './html.ts'
 
-/** The human page of the API, from its OpenAPI document alone. Making it costs some milliseconds: once is enough. */
+/** The human-readable API page, generated from the OpenAPI document only. Generation takes some milliseconds, so it runs once. */
 export function referencePage(openApi: unknown, baseUrl: string): string {
   const document = ApiDocument.parse(openApi)
   const groups = [...Map.groupBy(operationsOf(document), ({ tags }) => tags[0])]
@@ -80,7 +80,7 @@ function answersOf({ operationId, responses }: Described, { components }: ApiDoc
   return answers.join('')
 }
 
-/** What the operation refuses by itself in full, and what every other refuses too by name. */
+/** The operation's own errors in full, and the shared ones by name. */
 function errorsOf({ operationId, responses }: Described, document: ApiDocument): string {
   const shared = new Set(sharedOf(document).map(([name]) => name))
   const named = Object.values(responses).flatMap((answer): [string, string][] => {
@@ -96,7 +96,7 @@ function errorsOf({ operationId, responses }: Described, document: ApiDocument):
   return `<h4>Errors</h4>${table(`Errors of ${operationId}`, ['Code', 'Status', 'Title', 'Detail'], own)}<p>As everywhere: ${others.join(', ')}.</p>`
 }
 
-/** The refusals that no operation has alone. */
+/** The errors that several operations share. */
 function sharedOf({ components }: ApiDocument): [string, string][] {
   const references = Object.values(components.responses).flatMap(({ content }) =>
     Object.entries(content['application/problem+json'].examples),

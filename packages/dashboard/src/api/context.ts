@@ -1,0 +1,43 @@
+import { type Account, createPurser, type Environment, type Purser } from '@purser/sdk'
+import { createContext, use } from 'react'
+import type { LiveEvents } from '../live/live-events.ts'
+
+export type Membership = Account['organisations'][number]
+
+/** Who is signed in, and where they work. */
+export interface Workspace {
+  readonly purser: Purser
+  readonly account: Account
+  readonly organisation: Membership
+  readonly environment: Environment
+  readonly live: LiveEvents
+}
+
+export const WorkspaceContext = createContext<Workspace | undefined>(undefined)
+
+/** The workspace of the page. Every page stands inside one. */
+export function useWorkspace(): Workspace {
+  const workspace = use(WorkspaceContext)
+  if (workspace === undefined) throw new Error('a page stands outside the shell')
+  return workspace
+}
+
+export function usePurser(): Purser {
+  return useWorkspace().purser
+}
+
+const ranks = ['viewer', 'member', 'admin', 'owner'] as const
+
+/** Whether the person has at least this role here. The service decides; this only keeps a button from promising too much. */
+export function useMay(role: (typeof ranks)[number]): boolean {
+  return ranks.indexOf(useWorkspace().organisation.role) >= ranks.indexOf(role)
+}
+
+/** A client for the person behind the browser's session, in one organisation and environment. */
+export function sessionClient(organisationId: string | undefined, environment: Environment | undefined): Purser {
+  return createPurser({
+    session: { organisationId, environment },
+    baseUrl: location.origin,
+    retry: { delayMsFirst: 300 },
+  })
+}

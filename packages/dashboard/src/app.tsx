@@ -1,0 +1,67 @@
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { Tooltip } from '@base-ui/react/tooltip'
+import { AuthenticationError, type Environment } from '@purser/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { Building2 } from 'lucide-react'
+import { useEffect, useMemo } from 'react'
+import { sessionClient, type Workspace, WorkspaceContext } from './api/context.ts'
+import { base, lastOrganisation, rememberOrganisation } from './api/scope.ts'
+import { LiveEvents } from './live/live-events.ts'
+import { createDashboardRouter } from './router.ts'
+import { ErrorBlock } from './ui/error-block.tsx'
+import { Empty, Skeleton } from './ui/page.tsx'
+import { Toasts } from './ui/toast.tsx'
+
+/** Finds out who is signed in, then shows the page. Whoever is not signed in is sent to the sign-in page and back. */
+export function App({ environment }: { environment: Environment }) {
+  const account = useQuery({
+    queryKey: ['account'],
+    queryFn: ({ signal }) => sessionClient(undefined, undefined).account.get({ signal }),
+    staleTime: 60_000,
+  })
+  const isSignedOut = account.error instanceof AuthenticationError && account.error.status === 401
+  useEffect(() => {
+    if (isSignedOut) location.replace(`${base}/sign-in?to=${encodeURIComponent(location.pathname + location.search)}`)
+  }, [isSignedOut])
+  const organisation =
+    account.data?.organisations.find(({ id }) => id === lastOrganisation()) ?? account.data?.organisations[0]
+  const organisationId = organisation?.id
+  const live = useMemo(() => {
+    if (organisationId === undefined) return undefined
+    rememberOrganisation(organisationId)
+    const purser = sessionClient(organisationId, environment)
+    return { purser, live: new LiveEvents(purser), router: createDashboardRouter(environment) }
+  }, [organisationId, environment])
+  useEffect(() => () => live?.live.close(), [live])
+  if (account.error !== null && !isSignedOut)
+    return (
+      <main className="mx-auto max-w-[560px] p-6">
+        <ErrorBlock error={account.error} onRetry={() => account.refetch()} />
+      </main>
+    )
+  if (account.data === undefined || isSignedOut) return <Skeleton lines={6} className="mx-auto max-w-[560px] p-10" />
+  if (organisation === undefined || live === undefined) return <NoOrganisation />
+  const workspace: Workspace = { ...live, account: account.data, organisation, environment }
+  return (
+    <CSPProvider disableStyleElements>
+      <WorkspaceContext value={workspace}>
+        <Tooltip.Provider>
+          <Toasts>
+            <RouterProvider router={live.router} />
+          </Toasts>
+        </Tooltip.Provider>
+      </WorkspaceContext>
+    </CSPProvider>
+  )
+}
+
+function NoOrganisation() {
+  return (
+    <main>
+      <Empty icon={<Building2 />} title="You belong to no organization">
+        Ask an owner to invite you. The invitation appears here as soon as it is sent.
+      </Empty>
+    </main>
+  )
+}

@@ -1,0 +1,35 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { base, environmentOf, inEnvironment, lastEnvironment, rememberEnvironment } from './api/scope.ts'
+import { App } from './app.tsx'
+import './styles.css'
+
+const container = document.getElementById('root')
+if (container === null) throw new Error('index.html has no root')
+const root = createRoot(container)
+
+if (location.pathname === `${base}/sign-in`) {
+  const { SignInPage } = await import('./sign-in/sign-in-page.tsx')
+  root.render(
+    <StrictMode>
+      <SignInPage />
+    </StrictMode>,
+  )
+} else {
+  const environment = environmentOf(location.pathname) ?? lastEnvironment()
+  if (environmentOf(location.pathname) === undefined)
+    history.replaceState(null, '', inEnvironment(environment, location))
+  rememberEnvironment(environment)
+  document.documentElement.dataset.environment = environment
+  const queries = new QueryClient({
+    defaultOptions: { queries: { staleTime: 15_000, retry: false, refetchOnWindowFocus: true, throwOnError: false } },
+  })
+  root.render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <App environment={environment} />
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}

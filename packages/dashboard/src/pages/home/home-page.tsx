@@ -1,0 +1,116 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { usePurser } from '../../api/context.ts'
+import { useRefreshOn } from '../../live/use-live.ts'
+import { BarChart } from '../../ui/bar-chart.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Select } from '../../ui/form.tsx'
+import { count } from '../../ui/format.ts'
+import { Card, Page, Skeleton } from '../../ui/page.tsx'
+import { isRange, type RangeName, rangeNames, ranges } from '../../ui/range.ts'
+import { TestPaymentButton } from '../payments/test-payment.tsx'
+import { FigureRow } from './figure-row.tsx'
+import { type Figures, figuresOf, statisticsKey, statisticsQuery } from './figures.ts'
+import { Funnel } from './funnel.tsx'
+import { NeedsYou } from './needs-you.tsx'
+import { RecentPayments } from './recent-payments.tsx'
+
+const route = getRouteApi('/shell/')
+
+const series = [
+  { name: 'x402', color: 'var(--chart-1)' },
+  { name: 'MPP', color: 'var(--chart-2)' },
+] as const
+
+/** Is money coming in, is anything wrong, does anything wait for the reader? */
+export function HomePage() {
+  const purser = usePurser()
+  const navigate = useNavigate()
+  const { range = '24h' } = route.useSearch()
+  const statistics = useQuery(statisticsQuery(purser, range))
+  useRefreshOn(['payment.'], statisticsKey)
+  const figures = statistics.data === undefined ? undefined : figuresOf(statistics.data)
+  const choose = (next: string) => {
+    if (isRange(next)) void navigate({ to: '/', search: { range: next }, replace: true })
+  }
+  return (
+    <Page
+      title="Home"
+      state={figures === undefined ? undefined : summary(figures, range)}
+      action={
+        <>
+          <Select aria-label="Range" value={range} onChange={({ target }) => choose(target.value)}>
+            {rangeNames.map((name) => (
+              <option key={name} value={name}>
+                {ranges[name].label}
+              </option>
+            ))}
+          </Select>
+          <TestPaymentButton tone="primary" />
+        </>
+      }
+    >
+      {statistics.error !== null && <ErrorBlock error={statistics.error} onRetry={() => statistics.refetch()} />}
+      <div className="flex flex-col gap-5">
+        <FigureRow figures={figures} statistics={statistics.data} />
+        <div className="grid gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
+          <div className="flex min-w-0 flex-col gap-5">
+            <Card title="Payments over time" aside={<Legend />}>
+              {figures === undefined ? (
+                <Skeleton lines={8} className="h-50" />
+              ) : (
+                <BarChart
+                  label={`Payments by protocol, ${ranges[range].label.toLowerCase()}`}
+                  points={figures.points}
+                  series={series}
+                />
+              )}
+            </Card>
+            <Card title="From signature to settlement">
+              {figures === undefined || statistics.data === undefined ? (
+                <Skeleton lines={4} />
+              ) : (
+                <Funnel figures={figures} failures={statistics.data.failures} />
+              )}
+            </Card>
+          </div>
+          <NeedsYou />
+        </div>
+        <Card
+          flush
+          title="Newest payments"
+          aside={
+            <Link to="/payments" className="text-sm text-accent-text hover:underline">
+              All payments
+            </Link>
+          }
+        >
+          <RecentPayments />
+        </Card>
+      </div>
+    </Page>
+  )
+}
+
+function Legend() {
+  return (
+    <span className="flex gap-3 text-sm text-ink-2">
+      {series.map(({ name, color }) => (
+        <span key={name} className="flex items-center gap-1.5">
+          <span className="size-2 rounded-full" style={{ background: color }} aria-hidden /> {name}
+        </span>
+      ))}
+    </span>
+  )
+}
+
+function summary({ payments, settled, open, failed }: Figures, range: RangeName): string {
+  const when = ranges[range].label.toLowerCase().replace('last', 'the last')
+  if (payments === 0) return `No payments in ${when}.`
+  const said = [
+    settled === payments ? 'all settled' : `${settled.toLocaleString('en-US')} settled`,
+    open > 0 && `${open.toLocaleString('en-US')} on the way`,
+    failed > 0 && `${failed.toLocaleString('en-US')} failed`,
+  ]
+  return `${count(payments, 'payment')} in ${when}: ${said.filter(Boolean).join(', ')}.`
+}

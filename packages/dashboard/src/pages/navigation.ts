@@ -1,0 +1,21 @@
+import type { NavEntry } from '../shell/section.ts'
+import { bankAccountsNav } from './bank-accounts/nav.ts'
+import { homeNav } from './home/nav.ts'
+import { paymentsNav } from './payments/nav.ts'
+import { registryNav } from './registry/nav.ts'
+import { sessionsNav } from './sessions/nav.ts'
+import { transfersNav } from './transfers/nav.ts'
+import { vaultsNav } from './vaults/nav.ts'
+import { withdrawalsNav } from './withdrawals/nav.ts'
+
+/** The entries of the rail, in its order: one line for each section. */
+export const navigation: readonly NavEntry[] = [
+  ...homeNav,
+  ...paymentsNav,
+  ...registryNav,
+  ...sessionsNav,
+  ...vaultsNav,
+  ...transfersNav,
+  ...withdrawalsNav,
+  ...bankAccountsNav,
+]

@@ -1,0 +1,99 @@
+import type { PaymentLog } from '@purser/sdk'
+import { Link } from '@tanstack/react-router'
+import { networkName } from '../../ui/format.ts'
+import { StateBadge, Tag } from '../../ui/state.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
+import { paymentState } from './payment-state.ts'
+
+export const protocolNames = { x402: 'x402', mpp: 'MPP' } as const
+
+export const paymentColumns: readonly Column<PaymentLog>[] = [
+  {
+    id: 'amount',
+    head: 'Amount',
+    align: 'right',
+    width: 'w-40',
+    cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
+  },
+  { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <PaymentBadge status={status} /> },
+  { id: 'route', head: 'Route', cell: (row) => <RouteCell row={row} /> },
+  {
+    id: 'protocol',
+    head: 'Protocol',
+    width: 'w-24',
+    from: 'lg',
+    cell: ({ protocol }) => <Tag>{protocolNames[protocol]}</Tag>,
+  },
+  { id: 'chain', head: 'Network', width: 'w-34', from: 'xl', cell: ({ chain }) => networkName(chain) },
+  {
+    id: 'payer',
+    head: 'Payer',
+    width: 'w-48',
+    from: 'lg',
+    cell: ({ payer, chain }) =>
+      payer === null ? (
+        <span className="text-ink-3">not named</span>
+      ) : (
+        <OnChain value={payer} network={chain} kind="address" />
+      ),
+  },
+  { id: 'id', head: 'Payment', width: 'w-44', from: 'xl', cell: ({ paymentId }) => <Id value={paymentId} /> },
+  {
+    id: 'created',
+    head: 'Received',
+    align: 'right',
+    width: 'w-36',
+    cell: ({ createdAt }) => (
+      <span className="text-ink-2">
+        <Time at={createdAt} />
+      </span>
+    ),
+  },
+]
+
+export function PaymentBadge({ status }: Pick<PaymentLog, 'status'>) {
+  const { state, word } = paymentState(status)
+  return <StateBadge state={state}>{word}</StateBadge>
+}
+
+/** What was paid for. It links to the payment, for a keyboard and for a new tab. */
+function RouteCell({ row: { paymentId, method, route } }: { row: PaymentLog }) {
+  return (
+    <Link
+      to="/payments/$paymentId"
+      params={{ paymentId }}
+      onClick={(event) => {
+        // A plain click opens the sheet, as anywhere on the row.
+        if (!event.metaKey && !event.ctrlKey && !event.shiftKey) event.preventDefault()
+      }}
+      className="flex min-w-0 items-baseline gap-2"
+    >
+      {method !== null && <span className="font-mono text-xs text-ink-3">{method}</span>}
+      <span className="truncate">{route === null ? 'No route named' : shortRoute(route)}</span>
+    </Link>
+  )
+}
+
+/** Without the scheme: `api.example.com/forecast`. */
+export function shortRoute(route: string): string {
+  return route.replace(/^https?:\/\//, '')
+}
+
+/** Two lines on a phone: the money, and what it was for. */
+export function CompactPayment({ row }: { row: PaymentLog }) {
+  return (
+    <>
+      <span className="flex items-center justify-between gap-3">
+        <Amount value={row.amount} token={row.token} className="font-medium" />
+        <PaymentBadge status={row.status} />
+      </span>
+      <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+        <RouteCell row={row} />
+        <span className="shrink-0">
+          <Time at={row.createdAt} />
+        </span>
+      </span>
+    </>
+  )
+}

@@ -1,0 +1,136 @@
+import type { Payment } from '@purser/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { RotateCcw, SquareTerminal } from 'lucide-react'
+import { useState } from 'react'
+import { useMay, usePurser } from '../../api/context.ts'
+import { useRefreshOn } from '../../live/use-live.ts'
+import { Button } from '../../ui/button.tsx'
+import { classes } from '../../ui/classes.ts'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { networkName } from '../../ui/format.ts'
+import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
+import { Timeline } from '../../ui/timeline.tsx'
+import { toastDone, toastFailed } from '../../ui/toast.tsx'
+import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
+import { PaymentBadge, protocolNames, shortRoute } from './columns.tsx'
+import { whereItIs } from './payment-state.ts'
+import { paymentSteps } from './payment-steps.tsx'
+import { paymentQuery, paymentsKey } from './queries.ts'
+import { RefundDialog } from './refund-dialog.tsx'
+
+/** Where the money of one payment is now, and why; the rest is evidence. */
+export function PaymentDetail({ paymentId, wide = false }: { paymentId: string; wide?: boolean }) {
+  const purser = usePurser()
+  const payment = useQuery(paymentQuery(purser, paymentId))
+  useRefreshOn(['payment.'], [...paymentsKey, 'one', paymentId])
+  if (payment.error !== null) return <ErrorBlock error={payment.error} onRetry={() => payment.refetch()} />
+  if (payment.data === undefined) return <Skeleton lines={9} />
+  const { data } = payment
+  return (
+    <div className="flex flex-col gap-5">
+      <Head payment={data} />
+      <div className={classes('grid gap-5', wide && 'lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]')}>
+        <Card title="What happened">
+          <Timeline steps={paymentSteps(data)} />
+        </Card>
+        <Card title="Facts">
+          <PaymentFacts payment={data} />
+        </Card>
+      </div>
+    </div>
+  )
+}
+
+function Head({ payment }: { payment: Payment }) {
+  const mayRefund = useMay('member')
+  const [isRefunding, setRefunding] = useState(false)
+  const isRefundable =
+    payment.status === 'settled' && payment.txHash !== null && payment.refundedAmount !== payment.amount
+  return (
+    <header className="flex flex-col gap-3">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <h1 className="text-2xl font-semibold tracking-tight">
+          <Amount value={payment.amount} token={payment.token} raw={payment.rawAmount} />
+        </h1>
+        <PaymentBadge status={payment.status} />
+      </div>
+      <p className="text-ink-2">{whereItIs(payment)}</p>
+      {payment.route !== null && (
+        <p className="font-mono text-sm break-all text-ink-2">
+          {payment.method} {shortRoute(payment.route)}
+        </p>
+      )}
+      <div className="flex flex-wrap gap-2">
+        {mayRefund && isRefundable && (
+          <Button onClick={() => setRefunding(true)}>
+            <RotateCcw aria-hidden /> Refund
+          </Button>
+        )}
+        <Button
+          onClick={() =>
+            navigator.clipboard.writeText(curlOf(payment)).then(() => toastDone('curl command copied'), toastFailed)
+          }
+        >
+          <SquareTerminal aria-hidden /> Copy as curl
+        </Button>
+      </div>
+      {isRefunding && <RefundDialog payment={payment} onClose={() => setRefunding(false)} />}
+    </header>
+  )
+}
+
+/** The call that answers this payment, with the key left for the reader to fill in. */
+function curlOf({ id }: Payment): string {
+  return `curl -s ${location.origin}/payments/${id} -H "Authorization: Bearer $PURSER_API_KEY"`
+}
+
+function PaymentFacts({ payment }: { payment: Payment }) {
+  const { chain, payer, payTo, txHash, walletId, vaultId, sessionId, description } = payment
+  return (
+    <Facts>
+      <Fact name="Payment">
+        <Id value={payment.id} />
+      </Fact>
+      <Fact name="Payer">
+        {payer === null ? 'not named' : <OnChain value={payer} network={chain} kind="address" />}
+      </Fact>
+      <Fact name="Paid to">
+        <OnChain value={payTo} network={chain} kind="address" />
+      </Fact>
+      <Fact name="Network">{networkName(chain)}</Fact>
+      <Fact name="Protocol">{protocolNames[payment.protocol]}</Fact>
+      {txHash !== null && (
+        <Fact name="Transaction">
+          <OnChain value={txHash} network={chain} kind="tx" />
+        </Fact>
+      )}
+      {walletId !== null && (
+        <Fact name="Wallet">
+          <Id value={walletId} />
+        </Fact>
+      )}
+      <Fact name="API key">
+        <Id value={payment.apiKeyId} />
+      </Fact>
+      {vaultId !== null && (
+        <Fact name="Vault">
+          <Id value={vaultId} />
+        </Fact>
+      )}
+      {sessionId !== null && (
+        <Fact name="Session">
+          <Id value={sessionId} />
+        </Fact>
+      )}
+      {description !== null && <Fact name="Description">{description}</Fact>}
+      {payment.refundedAmount !== '0' && (
+        <Fact name="Refunded">
+          <Amount value={payment.refundedAmount} token={payment.token} />
+        </Fact>
+      )}
+      <Fact name="Received">
+        <Time at={payment.createdAt} full />
+      </Fact>
+    </Facts>
+  )
+}

@@ -1,0 +1,48 @@
+import type { Payment, PaymentStatus } from '@purser/sdk'
+import { networkName, sentenceCase } from '../../ui/format.ts'
+import type { MoneyState } from '../../ui/state.tsx'
+
+interface Stated {
+  readonly state: MoneyState
+  readonly word: string
+}
+
+const states: Readonly<Record<PaymentStatus, Stated>> = {
+  verified: { state: 'pending', word: 'Verified' },
+  settling: { state: 'pending', word: 'Settling' },
+  settled: { state: 'settled', word: 'Settled' },
+  settlement_failed: { state: 'failed', word: 'Failed' },
+  voided: { state: 'void', word: 'Void' },
+}
+
+/** Which of the five states of money a payment is in, and the word for it. */
+export function paymentState(status: PaymentStatus): Stated {
+  return states[status]
+}
+
+/** Where the money is now, and why, in one sentence. */
+export function whereItIs({ status, failureReason, token, chain, txHash }: Payment): string {
+  if (status === 'settled' && txHash === null) return 'A stub of the test environment: no chain was involved.'
+  if (status === 'settled') return 'The money has moved to your wallet.'
+  if (status === 'settling')
+    return `The transaction is on its way to ${networkName(chain)}. The payment is settled when a block has it.`
+  if (status === 'verified') return `The payer signed for it. No ${token} has moved yet: it waits for settlement.`
+  if (status === 'voided') return 'It was given up before any money moved.'
+  return `No money moved: ${failureWords(failureReason)}`
+}
+
+const failures: Readonly<Record<string, string>> = {
+  insufficient_funds: 'the payer no longer had enough when it was settled.',
+  transaction_expired: 'its time ran out before a block took it.',
+  transaction_reverted: 'the chain refused the transaction.',
+  expired: 'the signature expired before it reached the chain.',
+  authorization_expired: 'the signature expired before it reached the chain.',
+  authorization_used: 'the signature had been used by another transaction.',
+  reverted: 'the chain refused the transaction.',
+}
+
+/** The reason of a failure as a sentence; one that has no sentence yet is shown as it is. */
+export function failureWords(reason: string | null): string {
+  if (reason === null) return 'the chain gave no reason.'
+  return failures[reason.replaceAll('-', '_')] ?? `${sentenceCase(reason).toLowerCase()}.`
+}

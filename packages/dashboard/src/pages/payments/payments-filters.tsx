@@ -1,0 +1,127 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Download, X } from 'lucide-react'
+import { type FormEvent, useEffect, useState } from 'react'
+import { usePurser } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { Select, TextInput } from '../../ui/form.tsx'
+import { middleTruncate } from '../../ui/format.ts'
+import { rangeNames, ranges } from '../../ui/range.ts'
+import { toastDone, toastFailed } from '../../ui/toast.tsx'
+import { downloadCsv, exportRowsMax } from './export-csv.ts'
+import type { filtersOf } from './queries.ts'
+import { type PaymentsSearch, readPaymentsSearch } from './search.ts'
+
+interface FiltersProps {
+  readonly search: PaymentsSearch
+  readonly filters: ReturnType<typeof filtersOf>
+}
+
+/** Every filter stands in the address, so that a view can be sent to somebody else. */
+export function PaymentsFilters({ search, filters }: FiltersProps) {
+  const navigate = useNavigate()
+  const set = (change: Record<string, string | undefined>) =>
+    void navigate({ to: '/payments', search: (old) => readPaymentsSearch({ ...old, ...change }), replace: true })
+  const isFiltered = Object.keys(filters).length > 0
+  return (
+    <div className="mb-3 flex flex-wrap items-center gap-2">
+      <RouteFilter key={search.route ?? ''} value={search.route ?? ''} onSet={(route) => set({ route })} />
+      <Select
+        aria-label="Protocol"
+        value={search.protocol ?? ''}
+        onChange={({ target }) => set({ protocol: target.value })}
+      >
+        <option value="">Any protocol</option>
+        <option value="x402">x402</option>
+        <option value="mpp">MPP</option>
+      </Select>
+      <WalletFilter value={search.walletId} onSet={(walletId) => set({ walletId })} />
+      <Select aria-label="Received" value={search.range ?? ''} onChange={({ target }) => set({ range: target.value })}>
+        <option value="">Any time</option>
+        {rangeNames.map((name) => (
+          <option key={name} value={name}>
+            {ranges[name].label}
+          </option>
+        ))}
+      </Select>
+      {isFiltered && (
+        <Button tone="ghost" onClick={() => void navigate({ to: '/payments', search: {} })}>
+          <X aria-hidden /> Clear
+        </Button>
+      )}
+      <span className="flex-1" />
+      <ExportButton filters={filters} />
+    </div>
+  )
+}
+
+function RouteFilter({ value, onSet }: { value: string; onSet: (route: string) => void }) {
+  const [text, setText] = useState(value)
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onSet(text.trim())
+  }
+  return (
+    <form onSubmit={submit} className="w-full sm:w-72">
+      <TextInput
+        aria-label="Route"
+        placeholder="Route, such as https://api.example.com/…"
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onBlur={() => text.trim() !== value && onSet(text.trim())}
+      />
+    </form>
+  )
+}
+
+function WalletFilter({ value, onSet }: { value: string | undefined; onSet: (walletId: string) => void }) {
+  const purser = usePurser()
+  const wallets = useQuery({
+    queryKey: ['wallets', 'names'],
+    queryFn: async ({ signal }) => {
+      const [byo, master] = await Promise.all([
+        purser.wallets.byo.list({ limit: 100 }, { signal }).page(),
+        purser.wallets.master.list({ limit: 100 }, { signal }).page(),
+      ])
+      return [...byo.items, ...master.items].map(({ id, name }) => ({ id, name }))
+    },
+  })
+  const known = wallets.data ?? []
+  const others = value !== undefined && !known.some(({ id }) => id === value) ? [{ id: value, name: null }] : []
+  return (
+    <Select aria-label="Wallet" value={value ?? ''} onChange={({ target }) => onSet(target.value)} className="max-w-52">
+      <option value="">Any wallet</option>
+      {[...known, ...others].map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name ?? middleTruncate(id)}
+        </option>
+      ))}
+    </Select>
+  )
+}
+
+function ExportButton({ filters }: { filters: FiltersProps['filters'] }) {
+  const purser = usePurser()
+  const [stop, setStop] = useState<AbortController>()
+  useEffect(() => () => stop?.abort(), [stop])
+  const run = async () => {
+    const controller = new AbortController()
+    setStop(controller)
+    try {
+      const rows = await downloadCsv(purser, filters, controller.signal)
+      toastDone(
+        `${rows.toLocaleString('en-US')} payments saved`,
+        rows === exportRowsMax ? 'Only the newest: narrow the time for the rest.' : undefined,
+      )
+    } catch (error) {
+      if (!controller.signal.aborted) toastFailed(error)
+    } finally {
+      setStop(undefined)
+    }
+  }
+  return (
+    <Button onClick={() => void run()} busy={stop !== undefined}>
+      <Download aria-hidden /> {stop === undefined ? 'Export CSV' : 'Exporting …'}
+    </Button>
+  )
+}

@@ -1,0 +1,127 @@
+import type { Payment } from '@purser/sdk'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { usePurser } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Field, Select, TextInput } from '../../ui/form.tsx'
+import { groupDecimal, middleTruncate, networkName } from '../../ui/format.ts'
+import { Dialog } from '../../ui/overlay.tsx'
+import { Fact, Facts } from '../../ui/page.tsx'
+import { toastDone } from '../../ui/toast.tsx'
+import { Amount, OnChain } from '../../ui/values.tsx'
+import { paymentsKey } from './queries.ts'
+
+/** Pays a payment back: from, to and how much, in words, then one button that names the act. */
+export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => void }) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const [amount, setAmount] = useState(payment.amount)
+  const [reason, setReason] = useState('')
+  const [chosen, setChosen] = useState<string>()
+  const wallets = useQuery({
+    queryKey: ['wallets', 'refunding', payment.chain],
+    queryFn: async ({ signal }) => {
+      const { items } = await purser.wallets.master.list({ limit: 100 }, { signal }).page()
+      return items.filter(({ chain, provisionStatus }) => chain === payment.chain && provisionStatus === 'active')
+    },
+  })
+  const own = payment.walletId !== null && /^(?:mwt|cad)_/.test(payment.walletId) ? payment.walletId : undefined
+  const from = chosen ?? own ?? wallets.data?.[0]?.id
+  const refund = useMutation({
+    // One key for this dialog: a second press, or a press after a lost answer, never pays twice.
+    mutationFn: ({ key }: { key: string }) =>
+      purser.payments.refund(
+        payment.id,
+        { amount, ...(reason !== '' && { reason }), ...(from !== undefined && { fromWalletId: from }) },
+        { idempotencyKey: key },
+      ),
+    onSuccess: ({ amount: paid, token }) => {
+      toastDone(`Refund of ${groupDecimal(paid)} ${token} is on its way`)
+      void queries.invalidateQueries({ queryKey: paymentsKey })
+      onClose()
+    },
+  })
+  const [key] = useState(() => crypto.randomUUID())
+  const isReadable = /^\d+(?:\.\d+)?$/.test(amount) && !/^0*(?:\.0*)?$/.test(amount)
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Refund this payment"
+      footer={
+        <>
+          <Button onClick={onClose}>Keep the payment</Button>
+          <Button
+            tone="primary"
+            busy={refund.isPending}
+            disabled={!isReadable || from === undefined}
+            onClick={() => refund.mutate({ key: `${key}-${amount}-${from}` })}
+          >
+            Refund {isReadable ? groupDecimal(amount) : ''} {payment.token}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p className="text-ink-2">
+          A transfer leaves one of your managed wallets, under its policy. It cannot be called back.
+        </p>
+        <Field
+          label="Amount"
+          hint={
+            <>
+              At most <Amount value={payment.amount} token={payment.token} />, over all refunds.
+            </>
+          }
+          fault={isReadable ? undefined : 'Write a decimal amount above zero, such as 0.01.'}
+        >
+          {(wiring) => (
+            <TextInput
+              {...wiring}
+              inputMode="decimal"
+              value={amount}
+              onChange={({ target }) => setAmount(target.value.trim())}
+            />
+          )}
+        </Field>
+        <Field
+          label="From"
+          fault={
+            wallets.data?.length === 0 && own === undefined
+              ? `You have no managed wallet on ${networkName(payment.chain)}. Create one under Wallets.`
+              : undefined
+          }
+        >
+          {(wiring) => (
+            <Select {...wiring} value={from ?? ''} onChange={({ target }) => setChosen(target.value)}>
+              {own !== undefined && !wallets.data?.some(({ id }) => id === own) && (
+                <option value={own}>{middleTruncate(own)}</option>
+              )}
+              {wallets.data?.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name ?? middleTruncate(id)}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        <Field label="Reason" hint="For your records. The payer does not see it.">
+          {(wiring) => (
+            <TextInput {...wiring} maxLength={200} value={reason} onChange={({ target }) => setReason(target.value)} />
+          )}
+        </Field>
+        <Facts>
+          <Fact name="To">
+            {payment.payer === null ? (
+              'not named'
+            ) : (
+              <OnChain value={payment.payer} network={payment.chain} kind="address" />
+            )}
+          </Fact>
+        </Facts>
+        {refund.error !== null && <ErrorBlock error={refund.error} />}
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,26 @@
+import { isRange, type RangeSearch } from '../../ui/range.ts'
+
+/** The filters of the list of payments, as they stand in the address. */
+export interface PaymentsSearch extends RangeSearch {
+  readonly protocol?: 'x402' | 'mpp'
+  readonly route?: string
+  readonly walletId?: string
+  /** The payment that is open in the sheet. */
+  readonly open?: string
+}
+
+/** Reads the search of an address; what is none of ours is left out. */
+export function readPaymentsSearch(search: Readonly<Record<string, unknown>>): PaymentsSearch {
+  const { protocol, route, walletId, open, range } = search
+  return {
+    ...(isRange(range) && { range }),
+    ...((protocol === 'x402' || protocol === 'mpp') && { protocol }),
+    ...(isText(route) && { route }),
+    ...(isText(walletId) && { walletId }),
+    ...(isText(open) && { open }),
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= 2_048
+}

@@ -1,0 +1,20 @@
+import { bankAccountsRoutes } from './bank-accounts/route.ts'
+import { homeRoutes } from './home/route.ts'
+import { paymentsRoutes } from './payments/route.ts'
+import { registryRoutes } from './registry/route.ts'
+import { sessionsRoutes } from './sessions/route.ts'
+import { transfersRoutes } from './transfers/route.ts'
+import { vaultsRoutes } from './vaults/route.ts'
+import { withdrawalsRoutes } from './withdrawals/route.ts'
+
+/** The pages of every section: one line each. */
+export const pageRoutes = [
+  ...homeRoutes,
+  ...paymentsRoutes,
+  ...vaultsRoutes,
+  ...registryRoutes,
+  ...sessionsRoutes,
+  ...transfersRoutes,
+  ...withdrawalsRoutes,
+  ...bankAccountsRoutes,
+] as const

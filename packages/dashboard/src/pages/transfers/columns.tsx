@@ -1,0 +1,76 @@
+import type { Transfer } from '@purser/sdk'
+import { middleTruncate, networkName } from '../../ui/format.ts'
+import { RowLink } from '../../ui/row-link.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Amount, CopyButton, Id, OnChain, Time } from '../../ui/values.tsx'
+import { TransferBadge } from './transfer-state.tsx'
+
+export const transferColumns: readonly Column<Transfer>[] = [
+  {
+    id: 'amount',
+    head: 'Amount',
+    align: 'right',
+    width: 'w-40',
+    cell: ({ amount, fromToken }) => <Amount value={amount} token={fromToken} className="font-medium" />,
+  },
+  { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <TransferBadge status={status} /> },
+  {
+    id: 'to',
+    head: 'To',
+    cell: ({ toAddress, toChain }) => <OnChain value={toAddress} network={toChain} kind="address" />,
+  },
+  { id: 'chain', head: 'Network', width: 'w-48', from: 'lg', cell: (row) => networks(row) },
+  {
+    id: 'reference',
+    head: 'Reference',
+    width: 'w-48',
+    from: 'xl',
+    cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
+  },
+  {
+    id: 'id',
+    head: 'Transfer',
+    width: 'w-44',
+    from: 'lg',
+    cell: ({ id }) => (
+      <span className="inline-flex items-center gap-1">
+        <RowLink to={`/transfers/${id}`}>
+          <span className="font-mono text-sm">{middleTruncate(id)}</span>
+        </RowLink>
+        <CopyButton value={id} />
+      </span>
+    ),
+  },
+  {
+    id: 'created',
+    head: 'Created',
+    align: 'right',
+    width: 'w-36',
+    cell: ({ createdAt }) => (
+      <span className="text-ink-2">
+        <Time at={createdAt} />
+      </span>
+    ),
+  },
+]
+
+function networks({ fromChain, toChain }: Transfer): string {
+  return fromChain === toChain ? networkName(fromChain) : `${networkName(fromChain)} → ${networkName(toChain)}`
+}
+
+export function CompactTransfer({ row }: { row: Transfer }) {
+  return (
+    <>
+      <span className="flex items-center justify-between gap-3">
+        <Amount value={row.amount} token={row.fromToken} className="font-medium" />
+        <TransferBadge status={row.status} />
+      </span>
+      <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+        <span className="inline-flex items-center gap-1">
+          to <Id value={row.toAddress} />
+        </span>
+        <Time at={row.createdAt} />
+      </span>
+    </>
+  )
+}

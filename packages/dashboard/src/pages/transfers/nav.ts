@@ -1,0 +1,12 @@
+import { ArrowLeftRight } from 'lucide-react'
+import type { NavEntry } from '../../shell/section.ts'
+
+export const transfersNav: readonly NavEntry[] = [
+  {
+    label: 'Transfers',
+    icon: ArrowLeftRight,
+    path: '/transfers',
+    group: 'wallets',
+    opens: [{ prefix: 'ctx_', path: (id) => `/transfers/${id}` }],
+  },
+]

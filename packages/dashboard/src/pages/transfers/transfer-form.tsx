@@ -1,0 +1,186 @@
+import { useQuery } from '@tanstack/react-query'
+import { usePurser } from '../../api/context.ts'
+import { Field, Select, TextInput } from '../../ui/form.tsx'
+import { networkName } from '../../ui/format.ts'
+import { Amount } from '../../ui/values.tsx'
+import { useManagedWallets, useWalletBalances, walletLabel } from './wallets.ts'
+
+export interface TransferDraft {
+  readonly walletId: string
+  readonly token: string
+  readonly amount: string
+  readonly toAddress: string
+  readonly toChain: string
+  readonly toToken: string
+  readonly reference: string
+}
+
+interface FormProps {
+  readonly draft: TransferDraft
+  readonly onChange: (draft: TransferDraft) => void
+}
+
+/** What is missing before a transfer can be quoted; undefined where nothing is. */
+export function whyNotReady({
+  walletId,
+  token,
+  amount,
+  toAddress,
+  toChain,
+  toToken,
+}: TransferDraft): string | undefined {
+  if (walletId === '' || token === '') return 'Choose a wallet and a token.'
+  if (!isAmount(amount)) return 'Write an amount above zero.'
+  if (!isAddress(toAddress)) return 'Write the address of the recipient.'
+  return toChain === '' || toToken === '' ? 'Choose what the recipient gets.' : undefined
+}
+
+/** A decimal amount above zero. */
+export function isAmount(text: string): boolean {
+  return /^\d+(?:\.\d+)?$/.test(text) && /[1-9]/.test(text)
+}
+
+function isAddress(text: string): boolean {
+  return /^0x[0-9a-fA-F]{40}$/.test(text)
+}
+
+export function TransferForm({ draft, onChange }: FormProps) {
+  const wallets = useManagedWallets()
+  const choose = (walletId: string) => {
+    const wallet = wallets.data?.find(({ id }) => id === walletId)
+    const token = wallet?.supportedTokens[0] ?? ''
+    onChange({ ...draft, walletId, token, toChain: wallet?.chain ?? '', toToken: token })
+  }
+  return (
+    <>
+      <Field
+        label="From"
+        fault={wallets.data?.length === 0 ? 'You have no managed wallet. Create one under Wallets.' : undefined}
+      >
+        {(wiring) => (
+          <Select {...wiring} value={draft.walletId} onChange={({ target }) => choose(target.value)}>
+            <option value="">Choose a wallet</option>
+            {wallets.data?.map((wallet) => (
+              <option key={wallet.id} value={wallet.id}>
+                {walletLabel(wallet)}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      <AmountFields draft={draft} onChange={onChange} />
+      <RecipientFields draft={draft} onChange={onChange} />
+      <Field label="Reference" hint="Optional, for your records. It is not on the chain.">
+        {(wiring) => (
+          <TextInput
+            {...wiring}
+            maxLength={80}
+            value={draft.reference}
+            onChange={({ target }) => onChange({ ...draft, reference: target.value })}
+          />
+        )}
+      </Field>
+    </>
+  )
+}
+
+export function AmountFields({ draft, onChange }: FormProps) {
+  const wallet = useManagedWallets().data?.find(({ id }) => id === draft.walletId)
+  const balances = useWalletBalances(wallet?.id)
+  const balance = balances.data?.find(({ tokenSymbol }) => tokenSymbol === draft.token)
+  return (
+    <div className="grid grid-cols-[minmax(0,1fr)_120px] gap-3">
+      <Field
+        label="Amount"
+        hint={
+          balance !== undefined && (
+            <>
+              The wallet has <Amount value={balance.formattedBalance} token={balance.tokenSymbol} />.
+            </>
+          )
+        }
+        fault={draft.amount === '' || isAmount(draft.amount) ? undefined : 'Write a decimal amount, such as 12.50.'}
+      >
+        {(wiring) => (
+          <TextInput
+            {...wiring}
+            inputMode="decimal"
+            value={draft.amount}
+            onChange={({ target }) => onChange({ ...draft, amount: target.value.trim() })}
+          />
+        )}
+      </Field>
+      <Field label="Token">
+        {(wiring) => (
+          <Select
+            {...wiring}
+            value={draft.token}
+            onChange={({ target }) => onChange({ ...draft, token: target.value, toToken: target.value })}
+          >
+            {wallet === undefined && <option value="">None</option>}
+            {wallet?.supportedTokens.map((token) => (
+              <option key={token}>{token}</option>
+            ))}
+          </Select>
+        )}
+      </Field>
+    </div>
+  )
+}
+
+function RecipientFields({ draft, onChange }: FormProps) {
+  const purser = usePurser()
+  const chains = useQuery({
+    queryKey: ['chains'],
+    queryFn: async ({ signal }) => (await purser.chains.list({ limit: 100 }, { signal }).page()).items,
+  })
+  const configured = chains.data?.filter(({ configured }) => configured) ?? []
+  return (
+    <>
+      <Field
+        label="To address"
+        fault={
+          draft.toAddress === '' || isAddress(draft.toAddress)
+            ? undefined
+            : 'An address is 0x and 40 hexadecimal digits.'
+        }
+      >
+        {(wiring) => (
+          <TextInput
+            {...wiring}
+            className="font-mono"
+            value={draft.toAddress}
+            onChange={({ target }) => onChange({ ...draft, toAddress: target.value.trim() })}
+          />
+        )}
+      </Field>
+      <div className="grid grid-cols-[minmax(0,1fr)_120px] gap-3">
+        <Field label="On" hint="Another network is a bridge, another token a swap. The quote says what it costs.">
+          {(wiring) => (
+            <Select
+              {...wiring}
+              value={draft.toChain}
+              onChange={({ target }) => onChange({ ...draft, toChain: target.value })}
+            >
+              {draft.toChain === '' && <option value="">Choose a network</option>}
+              {configured.map(({ name }) => (
+                <option key={name} value={name}>
+                  {networkName(name)}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        <Field label="As">
+          {(wiring) => (
+            <TextInput
+              {...wiring}
+              value={draft.toToken}
+              onChange={({ target }) => onChange({ ...draft, toToken: target.value.trim() })}
+            />
+          )}
+        </Field>
+      </div>
+    </>
+  )
+}

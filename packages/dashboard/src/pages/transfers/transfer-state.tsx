@@ -1,0 +1,36 @@
+import type { Transfer } from '@purser/sdk'
+import { networkName, sentenceCase } from '../../ui/format.ts'
+import { type MoneyState, StateBadge } from '../../ui/state.tsx'
+
+const states: Readonly<Record<string, { readonly state: MoneyState; readonly word: string }>> = {
+  pending: { state: 'pending', word: 'On its way' },
+  confirmed: { state: 'settled', word: 'Arrived' },
+  failed: { state: 'failed', word: 'Failed' },
+}
+
+export function TransferBadge({ status }: { status: string }) {
+  const { state, word } = states[status] ?? { state: 'held', word: sentenceCase(status) }
+  return <StateBadge state={state}>{word}</StateBadge>
+}
+
+/** Where the money is now, in one sentence. */
+export function whereTransferIs({ status, txHash, reason, refundTxHash, toChain }: Transfer): string {
+  if (status === 'confirmed') return 'The recipient has the money, for good.'
+  if (status === 'failed') {
+    const why = reason === null ? '' : ` Reason: ${sentenceCase(reason).toLowerCase()}.`
+    return refundTxHash === null
+      ? `The recipient got nothing.${why}`
+      : `The recipient got nothing; the money is back in the wallet.${why}`
+  }
+  return txHash === null
+    ? 'It waits for its transaction to be sent.'
+    : `Its transaction is sent. It has arrived when ${networkName(toChain)} confirms it.`
+}
+
+/** What the route does, in words; a partner's own reason follows. */
+export function routeWords({ route, routeReason }: Pick<Transfer, 'route' | 'routeReason'>): string {
+  const words = { direct: 'Direct', 'partner-swap': 'Swap by a partner', 'partner-bridge': 'Bridge by a partner' }[
+    route
+  ]
+  return routeReason === '' ? words : `${words}: ${routeReason}`
+}

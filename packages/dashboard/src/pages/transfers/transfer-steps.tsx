@@ -1,0 +1,53 @@
+import type { Transfer } from '@purser/sdk'
+import { networkName, sentenceCase } from '../../ui/format.ts'
+import type { TimelineStep } from '../../ui/timeline.tsx'
+import { OnChain } from '../../ui/values.tsx'
+
+/** The steps of a transfer as far as they are known, and the one that it waits for. */
+export function transferSteps(transfer: Transfer): readonly TimelineStep[] {
+  return [
+    { key: 'created', state: 'settled', title: 'Requested', at: transfer.createdAt },
+    sent(transfer),
+    ...(transfer.destinationTxHash === null ? [] : [delivered(transfer, transfer.destinationTxHash)]),
+    ...last(transfer),
+    ...(transfer.refundTxHash === null ? [] : [refunded(transfer, transfer.refundTxHash)]),
+  ]
+}
+
+function sent({ txHash, fromChain, status }: Transfer): TimelineStep {
+  if (txHash === null)
+    return status === 'failed'
+      ? { key: 'sent', state: 'void', title: 'No transaction was sent' }
+      : { key: 'sent', state: 'pending', title: 'Waits for its transaction' }
+  return {
+    key: 'sent',
+    state: 'settled',
+    title: `Sent on ${networkName(fromChain)}`,
+    children: <OnChain value={txHash} network={fromChain} kind="tx" />,
+  }
+}
+
+function delivered({ toChain }: Transfer, hash: string): TimelineStep {
+  const children = <OnChain value={hash} network={toChain} kind="tx" />
+  return { key: 'delivered', state: 'settled', title: `Delivered on ${networkName(toChain)}`, children }
+}
+
+function last({ status, confirmedAt, reason, txHash, toChain }: Transfer): readonly TimelineStep[] {
+  if (status === 'confirmed') return [{ key: 'end', state: 'settled', title: 'Arrived', at: confirmedAt }]
+  if (status === 'failed')
+    return [
+      {
+        key: 'end',
+        state: 'failed',
+        title: 'Failed',
+        ...(reason !== null && { children: sentenceCase(reason) }),
+      },
+    ]
+  if (txHash === null) return []
+  return [{ key: 'end', state: 'pending', title: `Waits for confirmation on ${networkName(toChain)}` }]
+}
+
+function refunded({ fromChain, refundedAt }: Transfer, hash: string): TimelineStep {
+  const children = <OnChain value={hash} network={fromChain} kind="tx" />
+  return { key: 'refund', state: 'settled', title: 'The money came back', at: refundedAt, children }
+}

@@ -1,0 +1,30 @@
+import type { MasterWallet } from '@purser/sdk'
+import { type UseQueryResult, useQuery } from '@tanstack/react-query'
+import { usePurser } from '../../api/context.ts'
+import { middleTruncate, networkName } from '../../ui/format.ts'
+
+/** The managed wallets that money can leave. */
+export function useManagedWallets(): UseQueryResult<readonly MasterWallet[]> {
+  const purser = usePurser()
+  return useQuery({
+    queryKey: ['wallets', 'managed'],
+    queryFn: async ({ signal }) => {
+      const { items } = await purser.wallets.master.list({ limit: 100 }, { signal }).page()
+      return items.filter(({ provisionStatus }) => provisionStatus === 'active')
+    },
+  })
+}
+
+/** What a wallet has now, by token. */
+export function useWalletBalances(walletId: string | undefined) {
+  const purser = usePurser()
+  return useQuery({
+    queryKey: ['wallets', 'balances', walletId],
+    queryFn: ({ signal }) => purser.wallets.master.balances(walletId ?? '', { signal }),
+    enabled: walletId !== undefined,
+  })
+}
+
+export function walletLabel({ name, id, chain }: Pick<MasterWallet, 'name' | 'id' | 'chain'>): string {
+  return `${name ?? middleTruncate(id)} · ${networkName(chain)}`
+}

@@ -1,0 +1,12 @@
+import { Vault } from 'lucide-react'
+import type { NavEntry } from '../../shell/section.ts'
+
+export const vaultsNav: readonly NavEntry[] = [
+  {
+    label: 'Vaults',
+    icon: Vault,
+    path: '/vaults',
+    group: 'money in',
+    opens: [{ prefix: 'vlt_', path: (id) => `/vaults/${id}` }],
+  },
+]

@@ -1,0 +1,84 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useMay, usePurser } from '../../api/context.ts'
+import { Button, type ButtonTone } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Field, Select, TextInput } from '../../ui/form.tsx'
+import { Dialog } from '../../ui/overlay.tsx'
+import { vaultsKey } from './queries.ts'
+
+/** Opens the dialog that creates a vault. Viewers have no such button. */
+export function NewVaultButton({ tone = 'primary' }: { tone?: ButtonTone }) {
+  const mayCreate = useMay('member')
+  const [isOpen, setOpen] = useState(false)
+  if (!mayCreate) return null
+  return (
+    <>
+      <Button tone={tone} onClick={() => setOpen(true)}>
+        <Plus aria-hidden /> Create a vault
+      </Button>
+      {isOpen && <NewVaultDialog onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+function NewVaultDialog({ onClose }: { onClose: () => void }) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const [description, setDescription] = useState('')
+  const [ttl, setTtl] = useState('24h')
+  const [key] = useState(() => crypto.randomUUID())
+  const create = useMutation({
+    mutationFn: () =>
+      purser.vaults.create(
+        { ttl, ...(description.trim() !== '' && { description: description.trim() }) },
+        { idempotencyKey: `${key}-${ttl}-${description.length}` },
+      ),
+    onSuccess: ({ id }) => {
+      void queries.invalidateQueries({ queryKey: vaultsKey })
+      void navigate({ to: '/vaults/$vaultId', params: { vaultId: id } })
+    },
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Create a vault"
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button tone="primary" busy={create.isPending} onClick={() => create.mutate()}>
+            Create the vault
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <Field label="Description" hint="Everybody who can read the vault sees it.">
+          {(wiring) => (
+            <TextInput
+              {...wiring}
+              maxLength={200}
+              placeholder="Research on the market for batteries"
+              value={description}
+              onChange={({ target }) => setDescription(target.value)}
+            />
+          )}
+        </Field>
+        <Field label="Keep it for" hint="At its end, the vault and everything in it is deleted unless it is persisted.">
+          {(wiring) => (
+            <Select {...wiring} value={ttl} onChange={({ target }) => setTtl(target.value)}>
+              <option value="1h">1 hour</option>
+              <option value="24h">24 hours</option>
+              <option value="7d">7 days</option>
+            </Select>
+          )}
+        </Field>
+        {create.error !== null && <ErrorBlock error={create.error} />}
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,27 @@
+import type { Vault, VaultState } from '@purser/sdk'
+import { count } from '../../ui/format.ts'
+import { StateBadge } from '../../ui/state.tsx'
+
+/** What a vault is called: its description, which anybody who can write may have chosen. */
+export function vaultName({ description }: Pick<Vault, 'description'>): string {
+  return description === null || description === '' ? 'Vault without a description' : description
+}
+
+/** Whether a vault still takes documents and files. A persisted vault that was never sealed does. */
+export function isOpen({ sealedAt }: Pick<Vault, 'sealedAt'>): boolean {
+  return sealedAt === null
+}
+
+export function VaultBadge({ vault }: { vault: Vault }) {
+  if (isOpen(vault)) return <StateBadge state="pending">Open</StateBadge>
+  return <StateBadge state="settled">Sealed</StateBadge>
+}
+
+/** What is in a vault and whether it can still change, in one sentence. */
+export function vaultWords(vault: VaultState): string {
+  const held = `${count(vault.documents.length, 'document')} and ${count(vault.files.length, 'file')}`
+  if (!isOpen(vault)) return `Sealed with ${held}. Nothing in it can change.`
+  return vault.documents.length + vault.files.length === 0
+    ? 'Empty so far. It shows what is written into it as it happens.'
+    : `Open, with ${held} so far. It shows what is written into it as it happens.`
+}

@@ -1,0 +1,69 @@
+import type { Withdrawal } from '@purser/sdk'
+import { middleTruncate, networkName } from '../../ui/format.ts'
+import { RowLink } from '../../ui/row-link.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Amount, CopyButton, Time } from '../../ui/values.tsx'
+import { WithdrawalBadge } from './withdrawal-state.tsx'
+
+export const withdrawalColumns: readonly Column<Withdrawal>[] = [
+  {
+    id: 'amount',
+    head: 'Amount',
+    align: 'right',
+    width: 'w-40',
+    cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
+  },
+  { id: 'state', head: 'State', width: 'w-36', cell: ({ status }) => <WithdrawalBadge status={status} /> },
+  { id: 'payout', head: 'Bank gets', align: 'right', width: 'w-40', cell: (row) => <Payout row={row} /> },
+  {
+    id: 'reference',
+    head: 'Reference',
+    cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
+  },
+  { id: 'chain', head: 'Network', width: 'w-36', from: 'xl', cell: ({ chain }) => networkName(chain) },
+  {
+    id: 'id',
+    head: 'Withdrawal',
+    width: 'w-44',
+    from: 'lg',
+    cell: ({ id }) => (
+      <span className="inline-flex items-center gap-1">
+        <RowLink to={`/withdrawals/${id}`}>
+          <span className="font-mono text-sm">{middleTruncate(id)}</span>
+        </RowLink>
+        <CopyButton value={id} />
+      </span>
+    ),
+  },
+  {
+    id: 'created',
+    head: 'Created',
+    align: 'right',
+    width: 'w-36',
+    cell: ({ createdAt }) => (
+      <span className="text-ink-2">
+        <Time at={createdAt} />
+      </span>
+    ),
+  },
+]
+
+export function Payout({ row: { payoutAmount, currency } }: { row: Withdrawal }) {
+  if (payoutAmount === null) return <span className="text-ink-3">not known yet</span>
+  return <Amount value={payoutAmount} token={currency} />
+}
+
+export function CompactWithdrawal({ row }: { row: Withdrawal }) {
+  return (
+    <>
+      <span className="flex items-center justify-between gap-3">
+        <Amount value={row.amount} token={row.token} className="font-medium" />
+        <WithdrawalBadge status={row.status} />
+      </span>
+      <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+        <Payout row={row} />
+        <Time at={row.createdAt} />
+      </span>
+    </>
+  )
+}

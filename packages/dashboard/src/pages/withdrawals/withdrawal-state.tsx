@@ -1,0 +1,42 @@
+import type { Withdrawal } from '@purser/sdk'
+import { sentenceCase } from '../../ui/format.ts'
+import { type MoneyState, StateBadge } from '../../ui/state.tsx'
+
+const states: Readonly<Record<string, { readonly state: MoneyState; readonly word: string }>> = {
+  pending_conversion: { state: 'pending', word: 'Converting' },
+  conversion_complete: { state: 'pending', word: 'Paying the bank' },
+  completed: { state: 'settled', word: 'Paid' },
+  failed: { state: 'failed', word: 'Failed' },
+}
+
+export function WithdrawalBadge({ status }: { status: string }) {
+  const { state, word } = states[status] ?? { state: 'held', word: sentenceCase(status) }
+  return <StateBadge state={state}>{word}</StateBadge>
+}
+
+const refunds: Readonly<Record<string, string>> = {
+  none: 'No tokens had left the wallet.',
+  expected: 'The tokens are on their way back to the wallet.',
+  done: 'The tokens are back in the wallet.',
+  held: 'The partner keeps the tokens. An operator must act there.',
+}
+
+/** What becomes of the tokens of a failed withdrawal. */
+export function refundWords({ refund }: Pick<Withdrawal, 'refund'>): string | undefined {
+  return refund === null ? undefined : refunds[refund]
+}
+
+/** Where the money is now, in one sentence. */
+export function whereWithdrawalIs(withdrawal: Withdrawal): string {
+  const { status, reason, estimatedDays, token, txHash } = withdrawal
+  if (status === 'completed') return 'The partner says that the bank is paid.'
+  if (status === 'conversion_complete')
+    return `The ${token} is money now, and the bank is being paid. That takes about ${estimatedDays === 1 ? 'a day' : `${estimatedDays} days`}.`
+  if (status === 'failed') {
+    const why = reason === null ? '' : ` Reason: ${sentenceCase(reason).toLowerCase()}.`
+    return ['The bank was not paid.', why.trim(), refundWords(withdrawal)].filter(Boolean).join(' ')
+  }
+  return txHash === null
+    ? `The ${token} is about to leave the wallet.`
+    : `The ${token} is with the partner, which converts it.`
+}

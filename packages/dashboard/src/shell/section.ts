@@ -1,0 +1,12 @@
+import type { LucideIcon } from 'lucide-react'
+
+/** An entry of the rail and of the command palette. */
+export interface NavEntry {
+  readonly label: string
+  readonly icon: LucideIcon
+  /** Below the environment, such as `/payments`. */
+  readonly path: string
+  readonly group: 'money in' | 'wallets' | 'developers' | 'organization'
+  /** Prefixes of ids that this section shows: a pasted one opens there. */
+  readonly opens?: readonly { readonly prefix: string; readonly path: (id: string) => string }[]
+}

@@ -1,0 +1,169 @@
+import { type PointerEvent, useEffect, useId, useRef, useState } from 'react'
+import { clockTime, fullTime, timeZone } from './time.ts'
+
+export interface Series {
+  readonly name: string
+  /** A color of the theme, such as `var(--chart-1)`. */
+  readonly color: string
+}
+
+export interface ChartPoint {
+  readonly at: Date
+  readonly values: readonly number[]
+}
+
+const height = 200
+const top = 8
+const bottom = 22
+const left = 36
+
+/** Stacked bars over time, from zero. The pointer shows all series at one time; a table says the same to a screen reader. */
+export function BarChart({
+  label,
+  points,
+  series,
+}: {
+  label: string
+  points: readonly ChartPoint[]
+  series: readonly Series[]
+}) {
+  const frame = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(640)
+  const [hover, setHover] = useState<number>()
+  const id = useId()
+  useEffect(() => {
+    if (frame.current === null) return
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(200, entry?.contentRect.width ?? 640)))
+    observer.observe(frame.current)
+    return () => observer.disconnect()
+  }, [])
+  const stacks = points.map(({ values }) =>
+    values.map((_, index) => values.slice(0, index + 1).reduce((a, b) => a + b, 0)),
+  )
+  const most = niceCeiling(Math.max(1, ...stacks.map((stack) => stack.at(-1) ?? 0)))
+  const slot = (width - left - 4) / Math.max(1, points.length)
+  const x = (index: number) => left + (index + 0.5) * slot
+  const y = (value: number) => top + (1 - value / most) * (height - top - bottom)
+  const barWidth = Math.min(28, Math.max(1.5, slot - Math.min(4, slot * 0.3)))
+  const move = ({ clientX, currentTarget }: PointerEvent<SVGSVGElement>) => {
+    const place = (clientX - currentTarget.getBoundingClientRect().left - left) / slot
+    setHover(Math.min(points.length - 1, Math.max(0, Math.floor(place))))
+  }
+  const at = hover === undefined ? undefined : points[hover]
+  return (
+    <div ref={frame} className="relative overflow-x-clip">
+      <svg
+        width={width}
+        height={height}
+        role="img"
+        aria-labelledby={id}
+        onPointerMove={move}
+        onPointerLeave={() => setHover(undefined)}
+        className="block"
+      >
+        <title id={id}>{label}</title>
+        {[0, most / 2, most].map((value) => (
+          <g key={value}>
+            <line x1={left} x2={width} y1={y(value)} y2={y(value)} stroke="var(--line)" />
+            <text x={left - 8} y={y(value) + 4} textAnchor="end" className="num fill-ink-3 text-xs">
+              {value.toLocaleString('en-US')}
+            </text>
+          </g>
+        ))}
+        {hover !== undefined && (
+          <rect x={x(hover) - slot / 2} y={top} width={slot} height={height - top - bottom} fill="var(--well)" />
+        )}
+        {stacks.map((stack, index) =>
+          stack.map((end, place) => {
+            const begin = place === 0 ? 0 : (stack[place - 1] ?? 0)
+            const { name, color } = series[place] ?? { name: String(place), color: 'var(--chart-1)' }
+            return end === begin ? null : (
+              <rect
+                key={`${points[index]?.at.getTime()}-${name}`}
+                x={x(index) - barWidth / 2}
+                y={y(end)}
+                width={barWidth}
+                height={Math.max(1, y(begin) - y(end))}
+                rx={Math.min(2, barWidth / 3)}
+                fill={color}
+              />
+            )
+          }),
+        )}
+        {ticks(points).map(({ index, text, anchor }) => (
+          <text key={index} x={x(index)} y={height - 5} textAnchor={anchor} className="num fill-ink-3 text-xs">
+            {text}
+          </text>
+        ))}
+      </svg>
+      {at !== undefined && hover !== undefined && (
+        <div
+          className="pointer-events-none absolute top-2 z-10 rounded-control border border-line bg-surface px-2.5 py-1.5 text-sm shadow-float"
+          style={x(hover) > width / 2 ? { right: width - x(hover) + 10 } : { left: x(hover) + 10 }}
+        >
+          <p className="num whitespace-nowrap text-ink-3">
+            {fullTime(at.at)} ({timeZone})
+          </p>
+          {series.map(({ name, color }, place) => (
+            <p key={name} className="num flex items-center gap-1.5">
+              <span className="size-2 rounded-full" style={{ background: color }} /> {name}
+              <span className="ml-auto pl-4 font-medium">{(at.values[place] ?? 0).toLocaleString('en-US')}</span>
+            </p>
+          ))}
+        </div>
+      )}
+      <table className="sr-only">
+        <caption>{label}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Time</th>
+            {series.map(({ name }) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {points
+            .filter(({ values }) => values.some((value) => value > 0))
+            .map(({ at: time, values }) => (
+              <tr key={time.getTime()}>
+                <th scope="row">{fullTime(time)}</th>
+                {series.map(({ name }, place) => (
+                  <td key={name}>{values[place] ?? 0}</td>
+                ))}
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** The next even number that is round: an axis with a middle that can be read. */
+function niceCeiling(most: number): number {
+  const power = 10 ** Math.floor(Math.log10(most))
+  const step = [1, 2, 4, 6, 8, 10].find((one) => one * power >= most) ?? 10
+  return Math.max(2, step * power)
+}
+
+const dayText = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+
+/** The beginning, the middle and the end of the axis, as clock or as date. */
+function ticks(points: readonly ChartPoint[]) {
+  const last = points.length - 1
+  const first = points[0]
+  const end = points[last]
+  if (first === undefined || end === undefined || last < 2) return []
+  const isLong = end.at.getTime() - first.at.getTime() > 36 * 3_600_000
+  const places = [
+    { index: 0, anchor: 'start' },
+    { index: Math.floor(last / 2), anchor: 'middle' },
+    { index: last, anchor: 'end' },
+  ] as const
+  return places.map(({ index, anchor }) => {
+    const at = points[index]?.at ?? first.at
+    return { index, anchor, text: isLong ? dayText.format(at) : clockTime(at).slice(0, 5) }
+  })
+}

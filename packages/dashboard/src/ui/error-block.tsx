@@ -1,0 +1,54 @@
+import { PurserError } from '@purser/sdk'
+import { CircleAlert } from 'lucide-react'
+import { Button } from './button.tsx'
+import { CopyButton } from './values.tsx'
+
+/** What an error says to a person: a sentence, what to do, and the id that finds the request in the log. */
+export interface ErrorWords {
+  readonly sentence: string
+  readonly advice: string
+  readonly requestId: string | undefined
+}
+
+export function errorWords(error: unknown): ErrorWords {
+  if (!(error instanceof PurserError))
+    return { sentence: 'This part of the page failed.', advice: 'Reload the page.', requestId: undefined }
+  const faults = error.problem?.errors?.map(({ path, message }) => `${path.slice(1)} ${message}`) ?? []
+  const sentence = [error.message, ...faults].join(' ')
+  return { sentence, advice: adviceFor(error), requestId: error.requestId }
+}
+
+function adviceFor({ status, code }: PurserError): string {
+  if (status === undefined) return 'Check the connection, then try again.'
+  if (code === 'fresh-authentication-required') return 'Sign in again to confirm that it is you, then repeat it.'
+  if (status === 401) return 'Sign in again.'
+  if (status === 403) return 'Your role does not allow this. An owner of the organization can change it.'
+  if (status === 404) return 'It may belong to another organization, or to the other environment.'
+  if (status === 429) return 'Wait a moment, then try again.'
+  if (status >= 500) return 'It may or may not have happened. Reload to see before you repeat it.'
+  return ''
+}
+
+/** Stands where a part of a page would be. The rest of the page stays. */
+export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
+  const { sentence, advice, requestId } = errorWords(error)
+  return (
+    <div role="alert" className="flex gap-3 rounded-card border border-line bg-failed-soft p-4">
+      <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-hidden />
+      <div className="min-w-0">
+        <p className="font-medium text-failed">{sentence}</p>
+        {advice !== '' && <p className="mt-0.5 text-ink-2">{advice}</p>}
+        {requestId !== undefined && (
+          <p className="mt-1.5 flex items-center gap-1 text-sm text-ink-2">
+            Request <span className="font-mono break-all">{requestId}</span> <CopyButton value={requestId} />
+          </p>
+        )}
+        {onRetry !== undefined && (
+          <Button small className="mt-3" onClick={onRetry}>
+            Try again
+          </Button>
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,64 @@
+import { ChevronDown } from 'lucide-react'
+import { type ComponentProps, type ReactNode, useId } from 'react'
+import { classes } from './classes.ts'
+
+const control =
+  'h-8 w-full min-w-0 rounded-control border border-line-strong bg-surface px-2.5 text-base text-ink hover:border-ink-3 disabled:opacity-60 aria-invalid:border-failed'
+
+/** A label, one control, what it means, and what is wrong with it. The control gets the id and the description. */
+export function Field({
+  label,
+  hint,
+  fault,
+  children,
+}: {
+  label: string
+  hint?: ReactNode
+  fault?: string | undefined
+  children: (wiring: {
+    id: string
+    'aria-describedby': string | undefined
+    'aria-invalid': true | undefined
+  }) => ReactNode
+}) {
+  const id = useId()
+  const noteId = `${id}-note`
+  const note = fault ?? hint
+  return (
+    <div className="flex flex-col gap-1">
+      <label htmlFor={id} className="text-sm font-medium">
+        {label}
+      </label>
+      {children({
+        id,
+        'aria-describedby': note === undefined ? undefined : noteId,
+        'aria-invalid': fault === undefined ? undefined : true,
+      })}
+      {note !== undefined && (
+        <p id={noteId} className={classes('text-sm', fault === undefined ? 'text-ink-3' : 'text-failed')}>
+          {note}
+        </p>
+      )}
+    </div>
+  )
+}
+
+export function TextInput({ className, ...rest }: ComponentProps<'input'>) {
+  return <input autoComplete="off" spellCheck={false} {...rest} className={classes(control, className)} />
+}
+
+export function TextArea({ className, ...rest }: ComponentProps<'textarea'>) {
+  return <textarea spellCheck={false} {...rest} className={classes(control, 'h-auto min-h-20 py-1.5', className)} />
+}
+
+/** The browser's own list of choices: it works with every keyboard and on every phone. */
+export function Select({ className, children, ...rest }: ComponentProps<'select'>) {
+  return (
+    <span className={classes('relative inline-flex min-w-0', className)}>
+      <select {...rest} className={classes(control, 'appearance-none pr-7')}>
+        {children}
+      </select>
+      <ChevronDown className="pointer-events-none absolute top-2 right-2 size-4 text-ink-3" aria-hidden />
+    </span>
+  )
+}

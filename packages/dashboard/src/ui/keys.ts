@@ -1,0 +1,28 @@
+import { useEffect, useRef } from 'react'
+
+/** Runs an act for a key that is pressed alone, while nothing is being written and no dialog is open. */
+export function useKeys(acts: Readonly<Record<string, () => void>>): void {
+  const latest = useRef(acts)
+  useEffect(() => {
+    latest.current = acts
+  })
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const act = latest.current[event.key]
+      if (act === undefined || event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return
+      if (isTaken(event)) return
+      event.preventDefault()
+      act()
+    }
+    document.addEventListener('keydown', press)
+    return () => document.removeEventListener('keydown', press)
+  }, [])
+}
+
+/** A field takes letters, a button or a link takes Enter, and what is over the page takes all. */
+function isTaken({ target, key }: KeyboardEvent): boolean {
+  if (document.querySelector('[role="dialog"][data-open]') !== null) return true
+  if (!(target instanceof HTMLElement)) return false
+  if (target.isContentEditable || target.matches('input, textarea, select')) return true
+  return key === 'Enter' && target.closest('a, button, summary, [role="menuitem"]') !== null
+}

@@ -1,0 +1,63 @@
+import { Dialog as Base } from '@base-ui/react/dialog'
+import { X } from 'lucide-react'
+import { type ReactNode, useRef } from 'react'
+import { IconButton } from './button.tsx'
+
+interface OverlayProps {
+  readonly open: boolean
+  readonly onClose: () => void
+  readonly title: ReactNode
+  readonly children: ReactNode
+  /** Stays in view below what scrolls. */
+  readonly footer?: ReactNode
+}
+
+/** A panel from the right over the page it came from; esc closes it. */
+export function Sheet({ open, onClose, title, children, footer, head }: OverlayProps & { head?: ReactNode }) {
+  // The panel itself takes the focus: on its first button a tooltip would open, and take the first Escape.
+  const popup = useRef<HTMLDivElement>(null)
+  return (
+    <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
+      <Base.Portal>
+        <Base.Backdrop className="fade-in fixed inset-0 z-30 bg-[oklch(0.15_0.01_265/0.32)]" />
+        <Base.Popup
+          ref={popup}
+          initialFocus={popup}
+          className="slide-in-right fixed inset-y-0 right-0 z-40 flex w-full max-w-[620px] flex-col border-l border-line bg-surface shadow-float outline-none"
+        >
+          <header className="flex min-h-13 items-center justify-between gap-3 border-b border-line px-5 py-2">
+            <Base.Title className="min-w-0 font-medium">{title}</Base.Title>
+            <span className="flex items-center gap-1">
+              {head}
+              <Base.Close render={<IconButton label="Close" />}>
+                <X aria-hidden />
+              </Base.Close>
+            </span>
+          </header>
+          <div className="min-h-0 flex-1 overflow-y-auto p-5">{children}</div>
+          {footer !== undefined && (
+            <footer className="flex justify-end gap-2 border-t border-line px-5 py-3">{footer}</footer>
+          )}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  )
+}
+
+/** A question in the middle of the page: what will happen, and one button that names the act. */
+export function Dialog({ open, onClose, title, children, footer }: OverlayProps) {
+  return (
+    <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
+      <Base.Portal>
+        <Base.Backdrop className="fade-in fixed inset-0 z-50 bg-[oklch(0.15_0.01_265/0.45)]" />
+        <Base.Popup className="pop-in fixed top-1/2 left-1/2 z-50 flex max-h-[85dvh] w-[calc(100vw-32px)] max-w-[480px] -translate-x-1/2 -translate-y-1/2 flex-col rounded-card border border-line bg-surface shadow-float outline-none">
+          <Base.Title className="px-5 pt-4 text-lg font-semibold">{title}</Base.Title>
+          <div className="min-h-0 overflow-y-auto px-5 pt-2 pb-5">{children}</div>
+          {footer !== undefined && (
+            <footer className="flex justify-end gap-2 border-t border-line px-5 py-3">{footer}</footer>
+          )}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  )
+}

@@ -1,0 +1,137 @@
+import { Check, Copy, ExternalLink } from 'lucide-react'
+import { type MouseEvent, useEffect, useState, useSyncExternalStore } from 'react'
+import { Tip } from './button.tsx'
+import { classes } from './classes.ts'
+import { explorerUrl } from './explorer.ts'
+import { groupDecimal, middleTruncate, networkName } from './format.ts'
+import { fullTime, shortTime, timeZone, utcTime } from './time.ts'
+
+interface AmountProps {
+  /** Decimal, as the API says it. */
+  readonly value: string
+  readonly token: string
+  /** In the token's smallest unit, shown on hover. */
+  readonly raw?: string | undefined
+  readonly className?: string
+}
+
+/** An amount with its token: all decimals that say something, thousands grouped, figures of one width. */
+export function Amount({ value, token, raw, className }: AmountProps) {
+  const shown = (
+    <span className={classes('num whitespace-nowrap', className)}>
+      {groupDecimal(value)} <span className="text-ink-2">{token}</span>
+    </span>
+  )
+  return raw === undefined ? shown : <Tip text={`${raw} in the smallest unit of ${token}`}>{shown}</Tip>
+}
+
+/** An id, an address or a hash: shortened in the middle, copied by a click on the icon. */
+export function Id({ value, whole = false }: { value: string; whole?: boolean }) {
+  return (
+    <span className="group/id inline-flex max-w-full min-w-0 items-center gap-1">
+      <Tip text={<span className="font-mono break-all">{value}</span>}>
+        <span className={classes('font-mono text-sm', whole ? 'break-all' : 'whitespace-nowrap')}>
+          {whole ? value : middleTruncate(value)}
+        </span>
+      </Tip>
+      <CopyButton value={value} />
+    </span>
+  )
+}
+
+/** An address or a transaction with its network, linked to the network's explorer where there is one. */
+export function OnChain({ value, network, kind }: { value: string; network: string; kind: 'address' | 'tx' }) {
+  const url = explorerUrl(network, kind, value)
+  const where = `${networkName(network)} explorer`
+  return (
+    <span className="inline-flex min-w-0 items-center gap-1">
+      <Id value={value} />
+      {url !== undefined && (
+        <Tip text={`Open in the ${where}`}>
+          <a
+            href={url}
+            target="_blank"
+            rel="noreferrer"
+            className="inline-flex size-5 items-center justify-center rounded-[4px] text-ink-3 hover:bg-well hover:text-ink"
+            aria-label={`Open ${value} in the ${where}`}
+            onClick={stopPropagation}
+          >
+            <ExternalLink className="size-3.5" aria-hidden />
+          </a>
+        </Tip>
+      )}
+    </span>
+  )
+}
+
+export function CopyButton({ value, label = 'Copy' }: { value: string; label?: string }) {
+  const [copied, setCopied] = useState(false)
+  useEffect(() => {
+    if (!copied) return
+    const timer = setTimeout(() => setCopied(false), 1_500)
+    return () => clearTimeout(timer)
+  }, [copied])
+  const copy = (event: MouseEvent) => {
+    event.preventDefault()
+    event.stopPropagation()
+    navigator.clipboard.writeText(value).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    )
+  }
+  return (
+    <button
+      type="button"
+      onClick={copy}
+      aria-label={copied ? 'Copied' : `${label} ${value}`}
+      className="inline-flex size-5 shrink-0 items-center justify-center rounded-[4px] text-ink-3 hover:bg-well hover:text-ink"
+    >
+      {copied ? <Check className="size-3.5 text-settled" aria-hidden /> : <Copy className="size-3.5" aria-hidden />}
+    </button>
+  )
+}
+
+/** A time in the reader's zone, near ones as an age; UTC on hover. */
+export function Time({ at, full = false }: { at: string | null | undefined; full?: boolean }) {
+  const now = useNow()
+  if (at === null || at === undefined) return <span className="text-ink-3">not yet</span>
+  const date = new Date(at)
+  return (
+    <Tip
+      text={
+        <span className="num">
+          {fullTime(date)} ({timeZone})
+          <br />
+          {utcTime(date)}
+        </span>
+      }
+    >
+      <time dateTime={at} className="num whitespace-nowrap">
+        {full ? fullTime(date) : shortTime(date, now)}
+      </time>
+    </Tip>
+  )
+}
+
+function stopPropagation(event: MouseEvent): void {
+  event.stopPropagation()
+}
+
+/** One clock for all times on the page, which moves every ten seconds. */
+const clock = { now: new Date(), listeners: new Set<() => void>() }
+const tickMs = 10_000
+setInterval(() => {
+  clock.now = new Date()
+  for (const listener of clock.listeners) listener()
+}, tickMs)
+
+/** The present, for ages that grow while one looks; exact to ten seconds. */
+export function useNow(): Date {
+  return useSyncExternalStore(
+    (listener) => {
+      clock.listeners.add(listener)
+      return () => clock.listeners.delete(listener)
+    },
+    () => clock.now,
+  )
+}

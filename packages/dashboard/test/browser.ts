@@ -1,0 +1,41 @@
+import chromium from '@sparticuz/chromium'
+import { type Browser, type BrowserContext, chromium as playwright } from 'playwright-core'
+
+/** What the package turns off of a browser's security. The tests are about that security, so it stays on. */
+const unsafe =
+  /^--(?:single-process|no-zygote|disable-web-security|allow-running-insecure-content|disable-site-isolation-trials|disable-features=.*)$/
+
+/** A real browser, out of an npm package, as strict as the one of a reader. */
+export async function launchBrowser(): Promise<Browser> {
+  const executablePath = await chromium.executablePath()
+  const args = chromium.args.filter((one) => !unsafe.test(one))
+  return playwright.launch({ executablePath, args, headless: true })
+}
+
+export interface Watched {
+  /** Console errors, failed requests and answers of 400 and above. */
+  readonly faults: string[]
+}
+
+/** Notes whatever goes wrong on any page of the context. */
+export function watch(context: BrowserContext, origin: string): Watched {
+  const faults: string[] = []
+  context.on('console', (message) => {
+    if (message.type() === 'error' || /Content Security Policy/i.test(message.text()))
+      faults.push(`console: ${message.text()}`)
+  })
+  context.on('weberror', (error) => faults.push(`error: ${error.error().message}`))
+  context.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText ?? ''
+    // A page that is left ends its event stream.
+    if (!/ERR_ABORTED/.test(reason)) faults.push(`failed: ${request.method()} ${request.url()} ${reason}`)
+  })
+  context.on('request', (request) => {
+    if (!request.url().startsWith(origin) && !/^(?:blob|data):/.test(request.url()))
+      faults.push(`foreign: ${request.url()}`)
+  })
+  context.on('response', (response) => {
+    if (response.status() >= 400) faults.push(`${response.status()}: ${response.request().method()} ${response.url()}`)
+  })
+  return { faults }
+}

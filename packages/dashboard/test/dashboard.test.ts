@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { createPurser } from '@purser/sdk'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
+import { launchBrowser, type Watched, watch } from './browser.ts'
+import { buildIfNeeded } from './build-if-needed.ts'
+import { makeDemoData } from './demo-data.ts'
+import { pages } from './pages.ts'
+import { pathOf, signIn } from './stage.ts'
+
+let dev: Awaited<ReturnType<typeof startTemporaryDev>>
+let browser: Browser
+let storageState: Awaited<ReturnType<typeof signIn>>
+let paymentId: string
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+beforeAll(async () => {
+  ;[dev, browser] = await Promise.all([startTemporaryDev(), launchBrowser(), buildIfNeeded()])
+  storageState = await signIn(browser, dev)
+  paymentId = await pay('0.01')
+})
+afterAll(async () => {
+  await browser?.close()
+  await dev?.stop()
+})
+
+/** Pays 0.01 or another amount by a stub, over the API, as a seller's server does. */
+async function pay(price: string): Promise<string> {
+  const purser = createPurser({ apiKey: dev.apiKey, baseUrl: dev.baseUrl })
+  const { paymentId } = await purser.payments.verify({
+    protocol: 'x402',
+    credential: 'stub_payment_accepted',
+    price,
+    currency: 'USD',
+    walletId: dev.walletId,
+    resource: 'https://api.example.com/forecast',
+    method: 'GET',
+    reportsDelivery: false,
+  })
+  return paymentId
+}
+
+async function open(
+  options: Parameters<Browser['newContext']>[0],
+  work: (page: Page, seen: Watched, context: BrowserContext) => Promise<void>,
+): Promise<void> {
+  const context = await browser.newContext({ storageState, ...options })
+  try {
+    await work(await context.newPage(), watch(context, dev.baseUrl), context)
+  } finally {
+    await context.close()
+  }
+}
+
+test('whoever is not signed in is sent to the sign-in page, and a link that was used says so', async () => {
+  await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
+    await page.goto(`${dev.dashboardUrl}/test/payments`)
+    await page.waitForURL(/\/dashboard\/sign-in\?to=%2Fdashboard%2Ftest%2Fpayments$/)
+    await page.goto(dev.signInUrl)
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain('was used already')
+  })
+})
+
+test('a payment appears while one looks, opens in a sheet with its own address, and a reload shows its page', async () => {
+  await open({}, async (page, { faults }) => {
+    await page.goto(`${dev.dashboardUrl}/test/payments`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const paymentId = await pay('1234.5')
+    const row = page.getByRole('row').filter({ hasText: '1,234.50 USDC' })
+    await row.waitFor()
+    await row.getByText('Settled').waitFor()
+    await row.click()
+    await page.getByRole('dialog').getByText('Signed and verified').waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/dashboard/test/payments/${paymentId}`)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(new URL(page.url()).pathname).toBe('/dashboard/test/payments')
+    await page.goto(`${dev.dashboardUrl}/test/payments/${paymentId}`)
+    await page.getByRole('heading', { level: 1, name: '1,234.50 USDC' }).waitFor()
+    expect(faults).toEqual([])
+  })
+})
+
+test('a newcomer makes a test payment with one click and sees its row on the same page', async () => {
+  await open({}, async (page, { faults }) => {
+    await page.goto(`${dev.dashboardUrl}/test`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const rows = page.getByRole('table', { name: 'Newest payments' }).getByRole('row')
+    await rows.nth(1).waitFor()
+    const before = await rows.count()
+    await page.getByRole('button', { name: 'Make a test payment' }).first().click()
+    await page.getByText('Test payment of 0.01 USDC made').waitFor()
+    await expect.poll(() => rows.count()).toBeGreaterThan(before)
+    expect(faults).toEqual([])
+  })
+})
+
+test('the keyboard alone finds a page, a pasted id, a row, and the way back', async () => {
+  await open({}, async (page) => {
+    await page.goto(`${dev.dashboardUrl}/test`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('payments')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Payments' }).waitFor()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByRole('table', { name: 'Payments', exact: true }).getByRole('row').nth(1).waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByText('Signed and verified').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type(paymentId)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(new RegExp(`/payments/${paymentId}$`))
+  })
+})
+
+const AxeResult = z.array(z.object({ id: z.string(), impact: z.string().nullable(), nodes: z.array(z.string()) }))
+
+/** Serious and critical findings, as `rule: what it found`. */
+async function findingsOn(page: Page): Promise<string[]> {
+  const found: unknown = await page.evaluate(
+    `${axe};axe.run(document).then(({violations}) => violations.map(({id, impact, nodes}) => ({id, impact, nodes: nodes.map(({html}) => html)})))`,
+  )
+  return AxeResult.parse(found)
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).join(' | ')}`)
+}
+
+let made: ReturnType<typeof makeDemoData> | undefined
+
+/** Made once, when it is first wanted: the tests above look at an organization that is nearly empty. */
+function demoData(): ReturnType<typeof makeDemoData> {
+  made ??= makeDemoData(dev)
+  return made
+}
+
+test.each(['light', 'dark'] as const)(
+  'in the %s theme every page is accessible, fits a phone, and fails nowhere',
+  async (colorScheme) => {
+    await open({ colorScheme, viewport: { width: 1440, height: 900 }, bypassCSP: true }, async (page, { faults }) => {
+      const demo = await demoData()
+      for (const { name, path } of pages) {
+        await page.goto(`${dev.dashboardUrl}/test${pathOf(path, demo)}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+        expect([name, await findingsOn(page)]).toEqual([name, []])
+        await page.setViewportSize({ width: 360, height: 740 })
+        expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, 360])
+        await page.setViewportSize({ width: 1440, height: 900 })
+      }
+      expect(faults).toEqual([])
+    })
+  },
+)

@@ -1,0 +1,73 @@
+import { createPurser, type Purser } from '@purser/sdk'
+import { callAndPay } from '../../devnet/src/demo-agent.ts'
+import { startProvider } from '../../devnet/src/demo-provider.ts'
+import type { DevRecord } from '../../devnet/src/dev-file.ts'
+import { moveMoneyOut, reportRoutes } from './demo-money-out.ts'
+import { makeVaults } from './demo-vaults.ts'
+
+/** What stubs are paid for: short and long routes, small and large amounts. */
+const sold = [
+  ['GET', 'https://api.example.com/forecast', '0.01'],
+  ['GET', 'https://api.example.com/markets/quotes', '0.002'],
+  ['POST', 'https://api.example.com/research', '1.25'],
+  [
+    'POST',
+    'https://translate.example.com/v2/documents/with/a/path/that/goes/on/for/longer/than/any/column',
+    '0.000001',
+  ],
+  ['GET', 'https://data.example.com/company/filings', '1250.5'],
+] as const
+
+/** Ids of what was made, by the name that stands for them in `pages.ts`. */
+export type DemoData = Readonly<Record<string, string>>
+
+/** Fills an organisation with what use leaves: payments that moved money on a chain, stubs, wallets with balances. */
+export async function makeDemoData(dev: DevRecord): Promise<DemoData> {
+  const purser = createPurser({ apiKey: dev.apiKey, baseUrl: dev.baseUrl })
+  const walletId = await makeWallets(purser)
+  await payStubs(purser, dev.walletId)
+  await payOnChain(dev)
+  const [newest] = await purser.payments.logs.list({ limit: 1 }).toArray({ limit: 1 })
+  const paymentId = newest?.paymentId ?? ''
+  await reportRoutes(purser, paymentId)
+  await moveMoneyOut(purser, walletId)
+  return { walletId, paymentId, ...(await makeVaults(purser)) }
+}
+
+async function makeWallets(purser: Purser): Promise<string> {
+  const treasury = await purser.wallets.master.create({ chain: 'base', name: 'Treasury', supportedTokens: ['USDC'] })
+  await purser.wallets.master.create({
+    chain: 'ethereum',
+    name: 'Payouts to suppliers with a name that is longer than it should be',
+    supportedTokens: ['USDC'],
+  })
+  await purser.test.deposits.create({ walletId: treasury.id, token: 'USDC', amount: '25' })
+  return treasury.id
+}
+
+async function payStubs(purser: Purser, walletId: string): Promise<void> {
+  const calls = Array.from({ length: 40 }, (_, index) => sold[index % sold.length] ?? sold[0])
+  for (const [method, resource, price] of calls)
+    await purser.payments.verify({
+      protocol: 'x402',
+      credential: 'stub_payment_accepted',
+      price,
+      currency: 'USD',
+      walletId,
+      resource,
+      method,
+      reportsDelivery: false,
+    })
+}
+
+/** The official x402 client pays a route of our middleware: real test money, settled on the local chain. */
+async function payOnChain(dev: DevRecord): Promise<void> {
+  const chainId = dev.chains['base-sepolia']?.chainId
+  if (chainId === undefined) return
+  const provider = await startProvider(dev)
+  try {
+    for (let paid = 0; paid < 3; paid += 1) await callAndPay(provider.forecastUrl, dev.payer, `eip155:${chainId}`)
+  } finally {
+    await provider.stop()
+  }
+}

@@ -1,0 +1,43 @@
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
+import { launchBrowser, watch } from './browser.ts'
+import { makeDemoData } from './demo-data.ts'
+import { pages } from './pages.ts'
+import { pathOf, signIn } from './stage.ts'
+
+const [folder] = process.argv.slice(2)
+if (folder === undefined) {
+  console.error('Usage: npm run dashboard:pictures -- <folder>')
+  process.exit(1)
+}
+mkdirSync(folder, { recursive: true })
+
+const dev = await startTemporaryDev()
+const browser = await launchBrowser()
+try {
+  const demo = await makeDemoData(dev)
+  const storageState = await signIn(browser, dev)
+  for (const theme of ['light', 'dark'] as const)
+    for (const width of [1440, 390]) {
+      const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme, storageState })
+      const { faults } = watch(context, dev.baseUrl)
+      const page = await context.newPage()
+      await page.goto(`${dev.dashboardUrl}/sign-in`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.screenshot({ path: path.join(folder, `sign-in-${theme}-${width}.png`) })
+      for (const { name, path: place } of pages) {
+        await page.goto(`${dev.dashboardUrl}/test${pathOf(place, demo)}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+        const file = path.join(folder, `${name}-${theme}-${width}.png`)
+        await page.screenshot({ path: file })
+        console.log(file)
+      }
+      for (const fault of faults) console.log(`  ${fault}`)
+      await context.close()
+    }
+} finally {
+  await browser.close()
+  await dev.stop()
+}

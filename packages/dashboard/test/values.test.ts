@@ -1,0 +1,104 @@
+import type { PaymentLog } from '@purser/sdk'
+import { expect, test } from 'vitest'
+import { environmentOf, inEnvironment } from '../src/api/scope.ts'
+import { csvOf } from '../src/pages/payments/export-csv.ts'
+import { mergeFirstPage, withStatuses } from '../src/pages/payments/queries.ts'
+import { addDecimals, count, duration, groupDecimal, middleTruncate } from '../src/ui/format.ts'
+
+test('an amount keeps every digit that says something, and gets no digit of its own', () => {
+  expect(groupDecimal('1234567.050')).toBe('1,234,567.05')
+  expect(groupDecimal('0.000000000000000001')).toBe('0.000000000000000001')
+  expect(groupDecimal('1250.5')).toBe('1,250.50')
+  expect(groupDecimal('3.000')).toBe('3')
+  expect(groupDecimal('not a number')).toBe('not a number')
+})
+
+test('sums of amounts are exact where a float would not be', () => {
+  expect(addDecimals(['0.1', '0.2'])).toBe('0.3')
+  expect(addDecimals(['0.000000000000000001', '9007199254740993'])).toBe('9007199254740993.000000000000000001')
+  expect(addDecimals([])).toBe('0')
+})
+
+test('an id keeps its prefix and both ends, and a short one stays whole', () => {
+  expect(middleTruncate('pay_01h455vb4pex5vsknk084sn02q')).toBe('pay_01h4…n02q')
+  expect(middleTruncate('0x036CbD53842c5426634e7929541eC2318f3dCF7e')).toBe('0x036C…CF7e')
+  expect(middleTruncate('pay_short')).toBe('pay_short')
+})
+
+test('counts and durations are words', () => {
+  expect([count(1, 'payment'), count(2_000, 'payment')]).toEqual(['1 payment', '2,000 payments'])
+  expect([duration(12), duration(2_400), duration(200_000), duration(7_500_000)]).toEqual([
+    '12 ms',
+    '2.4 s',
+    '3 min 20 s',
+    '2 h 5 min',
+  ])
+})
+
+test('the environment is read from the address alone, and a switch keeps page and filters', () => {
+  expect(environmentOf('/dashboard/live/payments')).toBe('live')
+  expect(environmentOf('/dashboard/testing')).toBeUndefined()
+  expect(inEnvironment('live', { pathname: '/dashboard/test/payments', search: '?range=7d' })).toBe(
+    '/dashboard/live/payments?range=7d',
+  )
+  expect(inEnvironment('test', { pathname: '/dashboard/settings/billing', search: '' })).toBe(
+    '/dashboard/test/settings/billing',
+  )
+  expect(inEnvironment('test', { pathname: '/dashboard', search: '' })).toBe('/dashboard/test')
+})
+
+const row = (id: string, change: Partial<PaymentLog> = {}): PaymentLog => ({
+  id: `plog_${id}`,
+  paymentId: `pay_${id}`,
+  route: null,
+  method: null,
+  amount: '1',
+  token: 'USDC',
+  chain: 'base',
+  protocol: 'x402',
+  txHash: null,
+  payer: null,
+  walletId: null,
+  vaultId: null,
+  sessionId: null,
+  apiKeyId: 'key_1',
+  status: 'verified',
+  createdAt: '2026-11-23T12:00:00.000Z',
+  ...change,
+})
+const listed = (...ids: string[]) => ({
+  pages: [{ items: ids.map((id) => row(id)), cursor: 'next' }],
+  pageParams: [undefined],
+})
+
+test('new payments stand before the known ones, each once, and known ones take the newer state', () => {
+  const first = { items: [row('3'), row('2', { status: 'settled' })], cursor: 'other' }
+  const merged = mergeFirstPage(listed('2', '1'), first)
+  expect(merged.pages.flatMap(({ items }) => items.map(({ id, status }) => `${id} ${status}`))).toEqual([
+    'plog_3 verified',
+    'plog_2 settled',
+    'plog_1 verified',
+  ])
+  expect(merged.pages[0]?.cursor).toBe('next')
+})
+
+test('where more came than one page holds, the list begins anew and leaves no gap', () => {
+  const first = { items: [row('9'), row('8')], cursor: 'to-7' }
+  expect(mergeFirstPage(listed('2', '1'), first).pages).toEqual([first])
+})
+
+test('a payment that is settled changes in its place, and no other row does', () => {
+  const old = listed('2', '1')
+  const changed = withStatuses(old, new Map([['pay_1', { status: 'settled', txHash: '0xab' }]]))
+  expect(changed.pages[0]?.items.map(({ status, txHash }) => [status, txHash])).toEqual([
+    ['verified', null],
+    ['settled', '0xab'],
+  ])
+  expect(withStatuses(old, new Map([['pay_7', { status: 'settled' }]])).pages[0]).toBe(old.pages[0])
+})
+
+test('the text of a stranger is no formula in the spreadsheet that opens an export, and quotes stay in their cell', () => {
+  const csv = csvOf([row('1', { route: '=HYPERLINK("https://evil.example","a")' })])
+  expect(csv.split('\r\n')[1]).toContain(`"'=HYPERLINK(""https://evil.example"",""a"")"`)
+  expect(csv.endsWith('\r\n')).toBe(true)
+})

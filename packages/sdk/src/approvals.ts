@@ -1,0 +1,29 @@
+import { call, list } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer, Body, Query } from './operations.ts'
+import type { Listing } from './paging.ts'
+import type { CallOptions, Send } from './transport.ts'
+
+/** A movement that a spend policy lets through only when a person approves it. */
+export type Approval = Answer<operations['approvals.get']>
+/** Filters of the list of approvals. */
+export type ApprovalQuery = Query<operations['approvals.list']>
+/** Why a person refuses a movement. */
+export type ApprovalRefusal = Body<operations['approvals.refuse']>
+
+/** The operations on approvals. Only a person who is signed in approves or refuses; the requester cancels. */
+export function approvalsOf(send: Send) {
+  const at = (id: string, options?: CallOptions) => ({ ...options, params: { id } })
+  return {
+    list: (query?: ApprovalQuery, options?: CallOptions): Listing<Approval> =>
+      list(send, '/approvals', { ...options, query }),
+    get: (id: string, options?: CallOptions): Promise<Approval> =>
+      call(send, 'GET', '/approvals/{id}', at(id, options)),
+    approve: (id: string, options?: CallOptions): Promise<Approval> =>
+      call(send, 'POST', '/approvals/{id}/approve', at(id, options)),
+    refuse: (id: string, body: ApprovalRefusal = {}, options?: CallOptions): Promise<Approval> =>
+      call(send, 'POST', '/approvals/{id}/refuse', { ...at(id, options), body }),
+    cancel: (id: string, options?: CallOptions): Promise<Approval> =>
+      call(send, 'POST', '/approvals/{id}/cancel', at(id, options)),
+  }
+}

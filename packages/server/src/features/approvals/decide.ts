@@ -1,0 +1,123 @@
+import { type Ctx, callerId } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import type { Problem } from '../../platform/errors.ts'
+import { lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
+import { fail } from './errors.ts'
+import { payloadOf } from './events.ts'
+import type { Approval, Refusal } from './schema.ts'
+import { getApproval } from './show.ts'
+import {
+  type ApprovalId,
+  type ApprovalRow,
+  countApprovers,
+  type Decision,
+  findApproval,
+  lockApproval,
+  markDecided,
+} from './store.ts'
+
+/** Why a caller may not approve a request; undefined if the caller may. `approvers`: how many people could. */
+export function whyNotApprove(
+  row: Pick<ApprovalRow, 'status' | 'expiresAt' | 'accountId'>,
+  { accountId, approvers, now }: { readonly accountId: string; readonly approvers: number; readonly now: Date },
+): Problem | undefined {
+  return (
+    whyNotOpen(row, now) ?? (row.accountId === accountId && approvers > 1 ? fail('approval-own-request') : undefined)
+  )
+}
+
+function whyNotOpen({ status, expiresAt }: Pick<ApprovalRow, 'status' | 'expiresAt'>, now: Date): Problem | undefined {
+  if (status !== 'waiting') return fail('approval-not-waiting', { approvalStatus: status })
+  return expiresAt <= now ? fail('approval-not-waiting', { approvalStatus: 'expired' }) : undefined
+}
+
+/**
+ * Approves a request as the person who calls. The present policy is evaluated again, as if the movement were requested now: an approval
+ * lifts `approvalAbove` and nothing else. The movement begins after this commit, in whatever process applies decisions, once.
+ */
+export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
+  const known = await findApproval(ctx.db, ctx.tenant, approvalId)
+  if (known === undefined) throw fail('approval-not-found')
+  const { person } = ctx
+  if (person === undefined) throw fail('approval-needs-person')
+  await underPolicy(ctx, async (tx) => {
+    // The wallet first, as whoever requests an approval locks it.
+    await lockPolicy(tx, ctx.tenant, known.masterWalletId)
+    const row = await lockOrFail(ctx, tx, approvalId)
+    const now = ctx.clock.now()
+    const approvers = await countApprovers(tx, ctx.tenant)
+    const refusal = whyNotApprove(row, { accountId: person.accountId, approvers, now })
+    if (refusal !== undefined) throw refusal
+    await reservePolicyAgain(ctx, tx, row)
+    await decideAs(ctx, tx, row, { status: 'granted', at: now, by: person.accountId, reason: null })
+  })
+  return getApproval(ctx, approvalId)
+}
+
+/** Refuses a request as the person who calls. Its subject fails with `approval-refused`. */
+export async function refuse(ctx: Ctx, approvalId: ApprovalId, { reason }: Refusal): Promise<Approval> {
+  await ctx.db.tx(async (tx) => {
+    const row = await lockOrFail(ctx, tx, approvalId)
+    const { person } = ctx
+    if (person === undefined) throw fail('approval-needs-person')
+    refuseClosed(ctx, row)
+    await decideAs(ctx, tx, row, {
+      status: 'refused',
+      at: ctx.clock.now(),
+      by: person.accountId,
+      reason: reason ?? null,
+    })
+  })
+  return getApproval(ctx, approvalId)
+}
+
+/** Cancels a request as whoever made it. Its subject fails with `approval-canceled`. */
+export async function cancel(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
+  const by = callerId(ctx.actor)
+  await ctx.db.tx(async (tx) => {
+    const row = await lockOrFail(ctx, tx, approvalId)
+    if (by !== row.apiKeyId && by !== row.accountId) throw fail('approval-not-yours')
+    refuseClosed(ctx, row)
+    await decideAs(ctx, tx, row, { status: 'canceled', at: ctx.clock.now(), by, reason: null })
+  })
+  return getApproval(ctx, approvalId)
+}
+
+async function lockOrFail(ctx: Ctx, tx: Tx, approvalId: ApprovalId): Promise<ApprovalRow> {
+  const row = await lockApproval(tx, ctx.tenant, approvalId)
+  if (row === undefined) throw fail('approval-not-found')
+  return row
+}
+
+function refuseClosed({ clock }: Ctx, row: ApprovalRow): void {
+  const closed = whyNotOpen(row, clock.now())
+  if (closed !== undefined) throw closed
+}
+
+async function decideAs(ctx: Ctx, tx: Tx, row: ApprovalRow, decision: Decision): Promise<void> {
+  await storeDecision(ctx, tx, row, decision)
+  await ctx.idempotency?.commit(tx, row.id)
+}
+
+const actions = {
+  granted: 'approvals.approve',
+  refused: 'approvals.refuse',
+  canceled: 'approvals.cancel',
+  expired: 'approvals.expire',
+} as const
+
+/** Stores a decision with its event and audit record. The caller has locked the row and found it waiting. */
+export async function storeDecision(ctx: Ctx, tx: Tx, row: ApprovalRow, decision: Decision): Promise<void> {
+  const { status, by, reason, at } = decision
+  if (!(await markDecided(tx, row.id, decision))) throw new Error('an approval was decided twice')
+  const payload = payloadOf(row)
+  if (status === 'granted') {
+    const granted = { ...payload, decidedBy: String(by), grantedAt: at.toISOString() }
+    await ctx.publish(tx, 'approval.granted', granted)
+  } else {
+    const refused = { ...payload, status, decidedBy: by, reason: reason ?? null, refusedAt: at.toISOString() }
+    await ctx.publish(tx, 'approval.refused', refused)
+  }
+  const { kind, subjectId } = row
+  await ctx.audit(tx, { action: actions[status], target: row.id, details: { kind, subjectId, reason } })
+}

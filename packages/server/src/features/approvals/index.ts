@@ -1,0 +1,7 @@
+export { approvalErrors } from './errors.ts'
+export { type Application, applyDecisions, expireApprovals } from './jobs.ts'
+export { requestApproval, type WantedApproval } from './request.ts'
+export { approvalOperations } from './routes.ts'
+export { type ApprovalState, approvalOf } from './schema.ts'
+export { approvalStates } from './show.ts'
+export { type ApprovalId, type ApprovalRow, markApplied } from './store.ts'

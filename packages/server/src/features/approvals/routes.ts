@@ -1,0 +1,95 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import { id } from '../../platform/ids.ts'
+import { type Operation, operation } from '../../platform/operation.ts'
+import { policyErrors } from '../wallets/index.ts'
+import { approve, cancel, refuse } from './decide.ts'
+import { fail } from './errors.ts'
+import { Approval, ApprovalListQuery, ApprovalParams, Refusal } from './schema.ts'
+import { getApproval, pageOfApprovals } from './show.ts'
+
+const { 'approval-not-found': notFound, 'approval-not-waiting': notWaiting } = fail.table
+const { 'approval-needs-person': needsPerson } = fail.table
+const open = { 'approval-not-found': notFound, 'approval-not-waiting': notWaiting }
+
+/** The present state, for a repeated request whose first response was never stored. */
+function approvalState(ctx: Ctx, approvalId: string) {
+  return getApproval(ctx, id('apr').parse(approvalId))
+}
+
+export const approvalOperations: readonly Operation[] = [
+  operation({
+    id: 'approvals.list',
+    needs: { role: 'viewer', scope: 'read' },
+    agent: 'reads',
+    method: 'GET',
+    path: '/approvals',
+    summary: 'List the approvals that spend policies required, newest first.',
+    query: ApprovalListQuery,
+    output: Approval,
+    list: true,
+    run: (ctx, { query }) => pageOfApprovals(ctx, query),
+  }),
+  operation({
+    id: 'approvals.get',
+    needs: { role: 'viewer', scope: 'read' },
+    agent: 'reads',
+    method: 'GET',
+    path: '/approvals/{id}',
+    summary: 'Get an approval.',
+    params: ApprovalParams,
+    output: Approval,
+    errors: { 'approval-not-found': notFound },
+    run: (ctx, { params }) => getApproval(ctx, params.id),
+  }),
+  operation({
+    id: 'approvals.approve',
+    needs: { role: 'admin', scope: 'money', fresh: true },
+    method: 'POST',
+    path: '/approvals/{id}/approve',
+    summary: 'Approve a movement that waits.',
+    description:
+      'For a person who is signed in as owner or admin, and who did not make the request if the organisation has another one. The present policy is evaluated again; the movement then begins.',
+    params: ApprovalParams,
+    output: Approval,
+    errors: {
+      ...open,
+      ...policyErrors,
+      'approval-needs-person': needsPerson,
+      'approval-own-request': fail.table['approval-own-request'],
+    },
+    // A denial by the policy is recorded in the audit log after the transaction.
+    idempotency: 'intent',
+    resume: approvalState,
+    run: (ctx, { params }) => approve(ctx, params.id),
+  }),
+  operation({
+    id: 'approvals.refuse',
+    needs: { role: 'admin', scope: 'money' },
+    method: 'POST',
+    path: '/approvals/{id}/refuse',
+    summary: 'Refuse a movement that waits; it fails, and its funds are free again.',
+    description: 'For a person who is signed in as owner or admin.',
+    params: ApprovalParams,
+    input: Refusal,
+    output: Approval,
+    errors: { ...open, 'approval-needs-person': needsPerson },
+    idempotency: 'intent',
+    resume: approvalState,
+    run: (ctx, { params, body }) => refuse(ctx, params.id, body),
+  }),
+  operation({
+    id: 'approvals.cancel',
+    needs: { role: 'member', scope: 'money' },
+    agent: 'ends',
+    method: 'POST',
+    path: '/approvals/{id}/cancel',
+    summary: 'Cancel your own request that waits for an approval.',
+    description: 'For the API key or the person that made the request, and for the person who created that key.',
+    params: ApprovalParams,
+    output: Approval,
+    errors: { ...open, 'approval-not-yours': fail.table['approval-not-yours'] },
+    idempotency: 'intent',
+    resume: approvalState,
+    run: (ctx, { params }) => cancel(ctx, params.id),
+  }),
+]

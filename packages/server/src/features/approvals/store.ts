@@ -1,0 +1,217 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
+import { policyOperations } from '../wallets/index.ts'
+import { type ApprovalKind, type ApprovalStatus, approvalKinds, approvalStatuses } from './schema.ts'
+
+export type ApprovalId = Id<'apr'>
+
+const Raw = z.string().transform((text) => BigInt(text))
+
+export const ApprovalRow = z.object({
+  id: id('apr'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  masterWalletId: id('mwt'),
+  walletId: z.union([id('mwt'), id('cad')]),
+  kind: z.enum(approvalKinds),
+  operation: z.enum(policyOperations),
+  subjectId: z.union([id('wtx'), id('wdr')]),
+  paymentId: id('pay').nullable(),
+  chain: z.string(),
+  token: z.string(),
+  decimals: z.number(),
+  rawAmount: Raw,
+  recipient: z.string(),
+  toChain: z.string(),
+  toToken: z.string(),
+  approvalAbove: z.string(),
+  note: z.string().nullable(),
+  apiKeyId: id('key').nullable(),
+  accountId: id('acc'),
+  status: z.enum(approvalStatuses),
+  createdAt: z.date(),
+  expiresAt: z.date(),
+  decidedAt: z.date().nullable(),
+  decidedBy: z.string().nullable(),
+  reason: z.string().nullable(),
+  appliedAt: z.date().nullable(),
+})
+export type ApprovalRow = z.output<typeof ApprovalRow>
+
+const columns = sql`a.id, a.organisation_id, a.environment, a.master_wallet_id, a.wallet_id, a.kind, a.operation, a.subject_id, a.payment_id,
+  a.chain, a.token, a.decimals, a.raw_amount, a.recipient, a.to_chain, a.to_token, a.approval_above, a.note, a.api_key_id, a.account_id,
+  a.status, a.created_at, a.expires_at, a.decided_at, a.decided_by, a.reason, a.applied_at`
+
+export type NewApproval = Omit<
+  ApprovalRow,
+  'organisationId' | 'environment' | 'status' | 'decidedAt' | 'decidedBy' | 'reason' | 'appliedAt'
+>
+
+export async function insertApproval(tx: Tx, tenant: Tenant, row: NewApproval): Promise<void> {
+  await tx.run(sql`
+    insert into movement_approvals (id, organisation_id, environment, master_wallet_id, wallet_id, kind, operation, subject_id, payment_id,
+      chain, token, decimals, raw_amount, recipient, to_chain, to_token, approval_above, note, api_key_id, account_id, created_at, expires_at)
+    values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.masterWalletId}, ${row.walletId}, ${row.kind},
+      ${row.operation}, ${row.subjectId}, ${row.paymentId}, ${row.chain}, ${row.token}, ${row.decimals}, ${row.rawAmount.toString()},
+      ${row.recipient}, ${row.toChain}, ${row.toToken}, ${row.approvalAbove}, ${row.note}, ${row.apiKeyId}, ${row.accountId},
+      ${row.createdAt}, ${row.expiresAt})`)
+}
+
+/** Counts the open approvals of a wallet and its children. The caller has locked the wallet, so that the count stays true. */
+export async function countOpen(tx: Tx, masterWalletId: MasterWalletId, now: Date): Promise<number> {
+  const { count } = await tx.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) as count from movement_approvals
+    where master_wallet_id = ${masterWalletId} and status = 'waiting' and expires_at > ${now}`,
+  )
+  return Number(count)
+}
+
+/** An approval with the names of whoever requested it. */
+const NamedRow = ApprovalRow.extend({ apiKeyName: z.string().nullable(), email: z.string() })
+export type NamedApproval = z.output<typeof NamedRow>
+
+const named = sql`
+  select ${columns}, k.name as api_key_name, r.email
+  from movement_approvals a join accounts r on r.id = a.account_id left join api_keys k on k.id = a.api_key_id`
+
+export function findApproval(
+  db: Queryable,
+  tenant: Tenant,
+  approvalId: ApprovalId,
+): Promise<NamedApproval | undefined> {
+  return db.maybeOne(
+    NamedRow,
+    sql`${named} where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment} and a.id = ${approvalId}`,
+  )
+}
+
+/** Newest first, one more than the limit. */
+export function listApprovals(
+  db: Queryable,
+  tenant: Tenant,
+  page: {
+    readonly limit: number
+    readonly after: string | undefined
+    readonly status: ApprovalStatus | undefined
+    readonly walletId: string | undefined
+  },
+): Promise<NamedApproval[]> {
+  const { walletId } = page
+  const status = page.status === undefined ? sql`` : sql`and a.status = ${page.status}`
+  const column = walletId?.startsWith('mwt_') ? sql`a.master_wallet_id` : sql`a.wallet_id`
+  const wallet = walletId === undefined ? sql`` : sql`and ${column} = ${walletId}`
+  return db.many(
+    NamedRow,
+    sql`${named}
+    where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment}
+      and (${page.after ?? null}::text is null or a.id < ${page.after ?? null}) ${status} ${wallet}
+    order by a.id desc limit ${page.limit + 1}`,
+  )
+}
+
+const StateRow = ApprovalRow.pick({ id: true, status: true, expiresAt: true })
+export type StateRow = z.output<typeof StateRow>
+
+export function listStates(db: Queryable, tenant: Tenant, approvalIds: readonly string[]): Promise<StateRow[]> {
+  return db.many(
+    StateRow,
+    sql`
+    select id, status, expires_at from movement_approvals
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${approvalIds}::text[])`,
+  )
+}
+
+/** Locks the row, so that decisions are serialized. */
+export function lockApproval(tx: Tx, tenant: Tenant, approvalId: ApprovalId): Promise<ApprovalRow | undefined> {
+  return tx.maybeOne(
+    ApprovalRow,
+    sql`
+    select ${columns} from movement_approvals a
+    where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment} and a.id = ${approvalId} for update`,
+  )
+}
+
+export interface Decision {
+  readonly status: Exclude<ApprovalStatus, 'waiting'>
+  readonly at: Date
+  readonly by: AccountId | ApiKeyId | null
+  readonly reason: string | null
+}
+
+/** Stores a decision. The caller has locked the row; a decided one stays as it is. Returns whether it changed. */
+export async function markDecided(
+  tx: Tx,
+  approvalId: ApprovalId,
+  { status, at, by, reason }: Decision,
+): Promise<boolean> {
+  const changed = await tx.run(sql`
+    update movement_approvals set status = ${status}, decided_at = ${at}, decided_by = ${by}, reason = ${reason}, apply_at = ${at}
+    where id = ${approvalId} and status = 'waiting'`)
+  return changed === 1
+}
+
+/** Locks approvals of any tenant that wait past their time, and that nobody else has locked. */
+export function lockExpired(tx: Tx, now: Date, limit: number): Promise<ApprovalRow[]> {
+  return tx.many(
+    ApprovalRow,
+    sql`
+    select ${columns} from movement_approvals a where a.status = 'waiting' and a.expires_at <= ${now}
+    order by a.expires_at limit ${limit} for update skip locked`,
+  )
+}
+
+/**
+ * Decided approvals of any tenant whose decision is to be applied, the longest due first; postponed until `until`, so that one that fails
+ * does not delay the others.
+ */
+export function takeToApply(
+  db: Queryable,
+  due: { readonly kinds: readonly ApprovalKind[]; readonly now: Date; readonly until: Date; readonly limit: number },
+): Promise<ApprovalRow[]> {
+  return db.many(
+    ApprovalRow,
+    sql`
+    update movement_approvals a set apply_at = ${due.until} where a.id in (
+      select id from movement_approvals
+      where status <> 'waiting' and applied_at is null and apply_at <= ${due.now} and kind = any(${due.kinds}::text[])
+      order by apply_at limit ${due.limit} for update skip locked)
+    returning ${columns}`,
+  )
+}
+
+/** Marks a decision as applied. Returns false if another transaction has applied it: the caller then changes nothing. */
+export async function markApplied(tx: Tx, approvalId: ApprovalId, now: Date): Promise<boolean> {
+  const changed = await tx.run(sql`
+    update movement_approvals set applied_at = ${now}
+    where id = ${approvalId} and status <> 'waiting' and applied_at is null`)
+  return changed === 1
+}
+
+const AccountRow = z.object({ accountId: id('acc') })
+
+/** The account that created an API key. */
+export function findCreator(
+  tx: Tx,
+  tenant: Tenant,
+  apiKeyId: ApiKeyId,
+): Promise<z.output<typeof AccountRow> | undefined> {
+  return tx.maybeOne(
+    AccountRow,
+    sql`select created_by as account_id from api_keys where organisation_id = ${tenant.organisationId} and id = ${apiKeyId}`,
+  )
+}
+
+/** Counts the owners and admins of the organisation who have accepted their invitations. */
+export async function countApprovers(tx: Tx, tenant: Tenant): Promise<number> {
+  const { count } = await tx.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) as count from members
+    where organisation_id = ${tenant.organisationId} and role in ('owner', 'admin') and accepted_at is not null`,
+  )
+  return Number(count)
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { Instant, InstantInput } from '../../../platform/wire.ts'
+import { paymentStatuses } from '../schema.ts'
+
+/** Seconds of one interval. */
+export const intervalSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const
+
+export const StatisticsQuery = z.strictObject({
+  from: InstantInput,
+  to: InstantInput,
+  interval: z.enum(['minute', 'hour', 'day']).meta({
+    description: 'Length of one interval. The first begins at `from`; at most 200 fit between `from` and `to`.',
+  }),
+})
+export type StatisticsQuery = z.output<typeof StatisticsQuery>
+
+const Milliseconds = z.int().meta({ description: 'From verification to settlement.' })
+
+export const Statistics = z.strictObject({
+  from: Instant,
+  to: Instant,
+  interval: z.enum(['minute', 'hour', 'day']),
+  countedFrom: Instant.meta({
+    description: '`from`, or a later time where more than 200,000 payments follow: older ones are not counted.',
+  }),
+  intervals: z.array(
+    z.strictObject({
+      at: Instant.meta({ description: 'When the interval begins. Intervals without payments are left out.' }),
+      protocol: z.enum(['x402', 'mpp']),
+      token: z.string(),
+      status: z.enum(paymentStatuses),
+      payments: z.int(),
+      amount: z.string().meta({ description: 'Decimal amount in whole tokens.', example: '12.5' }),
+    }),
+  ),
+  settlement: z.strictObject({
+    payments: z.int().meta({ description: 'Payments that settled on a chain; stubs are not among them.' }),
+    p50Ms: Milliseconds.nullable(),
+    p95Ms: Milliseconds.nullable(),
+    intervals: z.array(z.strictObject({ at: Instant, payments: z.int(), p50Ms: Milliseconds, p95Ms: Milliseconds })),
+  }),
+  failures: z
+    .array(z.strictObject({ reason: z.string().nullable(), payments: z.int() }))
+    .meta({ description: 'Reasons of failed settlements, the most frequent first.' }),
+})
+export type Statistics = z.input<typeof Statistics>

@@ -1,0 +1,27 @@
+import type { Deps } from '../../platform/ctx.ts'
+import { type AccountId, newId } from '../../platform/ids.ts'
+import { upsertAccount } from '../organisations/index.ts'
+import { findAccountOfUser, lockAccountOf, markUser, type UserRow } from './store.ts'
+
+/**
+ * The account of a user whose address was verified: the one that is joined already, otherwise the account with that address, which is
+ * made where there is none. Repeating it changes nothing, so a crash between the user and the account is mended by the next sign-in.
+ */
+export function accountOf(
+  deps: Pick<Deps, 'db' | 'clock' | 'random'>,
+  { id: userId, email, name, emailVerified }: UserRow,
+): Promise<AccountId> {
+  return deps.db.tx(async (tx) => {
+    const joined = await findAccountOfUser(tx, userId)
+    if (joined !== undefined) return joined.id
+    if (!emailVerified) throw new Error('an account is joined by a verified address alone')
+    const now = deps.clock.now()
+    const person = { id: newId('acc', deps), email, name: name === '' ? null : name }
+    await upsertAccount(tx, { ...person, acceptedAt: now, createdAt: now })
+    const account = await lockAccountOf(tx, email)
+    if (account === undefined) throw new Error('the account of a user is gone')
+    if (account.userId !== null && account.userId !== userId) throw new Error('the account belongs to another user')
+    await markUser(tx, account.id, userId)
+    return account.id
+  })
+}

@@ -1,0 +1,156 @@
+import { passkey } from '@better-auth/passkey'
+import { APIError, betterAuth } from 'better-auth'
+import { createAuthMiddleware } from 'better-auth/api'
+import { genericOAuth } from 'better-auth/plugins'
+import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
+import { freshMs } from '../../platform/access.ts'
+import type { Deps } from '../../platform/ctx.ts'
+import { newId } from '../../platform/ids.ts'
+import { accountOf } from './accounts.ts'
+import { linkSignIn } from './link-sign-in.ts'
+import { findUser, hasAccount } from './store.ts'
+
+/** An issuer of OpenID Connect that people may sign in with. */
+export interface OidcIssuer {
+  /** In lower case: part of the redirect address `{BASE_URL}/auth/callback/{name}`. */
+  readonly name: string
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+}
+
+/** Sends one e-mail as plain text. */
+export type SendMail = (mail: { readonly to: string; readonly subject: string; readonly text: string }) => Promise<void>
+
+/** How people sign in to this deployment. */
+export interface SignInOptions {
+  /** From which better-auth derives what it signs. At least 32 bytes of chance, as text. */
+  readonly secret: string
+  readonly pool: PostgresPool
+  readonly dashboardUrl: string
+  /** Whether somebody without an account or an invitation may make an account. */
+  readonly isSignUpOpen: boolean
+  readonly issuers: readonly OidcIssuer[]
+  /** Undefined where no SMTP server is configured. */
+  readonly sendMail: SendMail | undefined
+}
+
+export type SignInDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'baseUrl'>
+
+export const sessionSeconds = 7 * 86_400
+
+/** The beginning of every cookie's name; browsers take `__Host-` from the very host alone, over HTTPS. */
+export function cookiePrefixOf(baseUrl: string): string {
+  return baseUrl.startsWith('https://') ? '__Host-purser' : 'purser'
+}
+
+/** The name of the session's cookie. */
+export function sessionCookieOf(baseUrl: string): string {
+  return `${cookiePrefixOf(baseUrl)}.session_token`
+}
+
+/** The header in which the HTTP server names the caller's address to better-auth; one of a caller is overwritten. */
+export const addressHeader = 'x-purser-address'
+
+/**
+ * better-auth on the schema `auth`: passwords, passkeys, one-time links and OpenID Connect. It makes a user only for an address that was
+ * verified, and a session only for a user whose account stands.
+ */
+export function createAuth(deps: SignInDeps, options: SignInOptions) {
+  const { baseUrl, log } = deps
+  const { dashboardUrl, sendMail } = options
+  const dashboard = new URL(dashboardUrl)
+  return betterAuth({
+    appName: 'Purser',
+    baseURL: `${baseUrl}/auth`,
+    basePath: '/auth',
+    secret: options.secret,
+    telemetry: { enabled: false },
+    logger: {
+      log: (level, message, ...details) => log[level]({ details: details.map(String) }, `sign-in: ${message}`),
+    },
+    database: {
+      db: new Kysely<unknown>({ dialect: new PostgresDialect({ pool: options.pool }) }).withSchema('auth'),
+      type: 'postgres',
+      transaction: true,
+    },
+    trustedOrigins: [dashboard.origin],
+    rateLimit: { enabled: false },
+    // What is no refusal of better-auth's own reaches whoever calls the handler.
+    onAPIError: { throw: true },
+    session: { expiresIn: sessionSeconds, disableSessionRefresh: true, freshAge: freshMs / 1_000 },
+    account: { encryptOAuthTokens: true, accountLinking: { enabled: true, trustedProviders: [] } },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: 12,
+      maxPasswordLength: 128,
+      revokeSessionsOnPasswordReset: true,
+      ...(sendMail !== undefined && {
+        sendResetPassword: async ({ user, url }) =>
+          sendMail({
+            to: user.email,
+            subject: 'Choose a new password',
+            text: `${url}\n\nThe link works once, for an hour.`,
+          }),
+      }),
+    },
+    plugins: [
+      passkey({ rpID: dashboard.hostname, rpName: 'Purser', origin: dashboard.origin }),
+      linkSignIn(deps, options),
+      genericOAuth({ config: options.issuers.map(providerOf) }),
+    ],
+    advanced: {
+      cookiePrefix: cookiePrefixOf(baseUrl),
+      // By default both checks depend on NODE_ENV, and a reset could lead its token elsewhere.
+      disableOriginCheck: false,
+      disableCSRFCheck: false,
+      useSecureCookies: false,
+      defaultCookieAttributes: { secure: baseUrl.startsWith('https://'), httpOnly: true, sameSite: 'lax', path: '/' },
+      ipAddress: { ipAddressHeaders: [addressHeader] },
+      database: { validateSchema: false, generateId: ({ model }) => newId(model === 'session' ? 'ssn' : 'usr', deps) },
+    },
+    hooks: { after: createAuthMiddleware(endEarlierSession) },
+    databaseHooks: {
+      user: {
+        create: {
+          before: async ({ email, emailVerified }) => {
+            if (emailVerified !== true) throw new APIError('FORBIDDEN', { code: 'EMAIL_NOT_VERIFIED' })
+            if (!options.isSignUpOpen && !(await hasAccount(deps.db, email)))
+              throw new APIError('FORBIDDEN', { code: 'SIGN_UP_CLOSED' })
+          },
+        },
+      },
+      session: {
+        create: {
+          before: async ({ userId }) => {
+            const user = await findUser(deps.db, userId)
+            if (user === undefined) throw new APIError('FORBIDDEN', { code: 'USER_NOT_FOUND' })
+            await accountOf(deps, user)
+          },
+        },
+      },
+    },
+  })
+}
+
+/** A browser that signs in again leaves no session behind that nobody can use and somebody might steal. */
+async function endEarlierSession(ctx: Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]): Promise<void> {
+  const { newSession, authCookies, secret, internalAdapter } = ctx.context
+  if (newSession === null) return
+  const earlier = await ctx.getSignedCookie(authCookies.sessionToken.name, secret)
+  if (typeof earlier === 'string' && earlier !== newSession.session.token) await internalAdapter.deleteSession(earlier)
+}
+
+/** Only `true` counts as verified, whatever else an issuer writes. */
+function providerOf({ name, issuer, clientId, clientSecret }: OidcIssuer) {
+  return {
+    providerId: name,
+    clientId,
+    clientSecret,
+    discoveryUrl: `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`,
+    requireIdTokenVerification: true,
+    scopes: ['openid', 'email', 'profile'],
+    mapProfileToUser: (profile: Record<string, unknown>) => ({ emailVerified: profile.email_verified === true }),
+  }
+}

@@ -1,0 +1,28 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/** The value of a cookie in a Cookie header, decoded; undefined where it is not there or not decodable. */
+export function cookieValue(header: string | undefined, name: string): string | undefined {
+  for (const part of (header ?? '').split(';')) {
+    const [key, ...rest] = part.split('=')
+    if (key?.trim() !== name) continue
+    try {
+      return decodeURIComponent(rest.join('=').trim())
+    } catch {
+      return undefined
+    }
+  }
+  return undefined
+}
+
+/**
+ * The value inside a cookie that better-auth signed: `<value>.<base64 HMAC-SHA256>`. Undefined where the signature is another.
+ * Source: better-call 1.4.0, `signCookieValue`.
+ */
+export function openSignedCookie(cookie: string, secret: string): string | undefined {
+  const at = cookie.lastIndexOf('.')
+  if (at < 1) return undefined
+  const value = cookie.slice(0, at)
+  const expected = createHmac('sha256', secret).update(value).digest()
+  const given = Buffer.from(cookie.slice(at + 1), 'base64')
+  return given.length === expected.length && timingSafeEqual(given, expected) ? value : undefined
+}

@@ -1,0 +1,67 @@
+import type { AuthContext } from 'better-auth'
+import { APIError, createAuthEndpoint } from 'better-auth/api'
+import { setSessionCookie } from 'better-auth/cookies'
+import { z } from 'zod'
+import type { SignInDeps, SignInOptions } from './auth.ts'
+import { hashOfToken, makeSignInLink } from './links.ts'
+import { findLink, hasAccount, markLinkUsed } from './store.ts'
+
+/** A plugin of better-auth: one-time links, from the operator and by e-mail. */
+export function linkSignIn(deps: SignInDeps, options: SignInOptions) {
+  return { id: 'purser-links', endpoints: { openLink: openLink(deps, options), sendLink: sendLink(deps, options) } }
+}
+
+const LinkQuery = z.object({ token: z.string().max(200) })
+
+/**
+ * Signs in whoever opens the link, once, and leads to the dashboard; a link that was used or is too old leads to its sign-in page. The
+ * link proves the address, so that a user is made where there is none.
+ */
+function openLink({ db, clock }: SignInDeps, { dashboardUrl }: SignInOptions) {
+  return createAuthEndpoint('/link', { method: 'GET', query: LinkQuery, requireHeaders: true }, async (ctx) => {
+    const { internalAdapter } = ctx.context
+    const tokenHash = hashOfToken(ctx.query.token)
+    const link = await findLink(db, tokenHash, clock.now())
+    const refused = `${dashboardUrl}/sign-in?error=link-not-valid`
+    if (link === undefined) throw ctx.redirect(refused)
+    const user = await userOf(ctx.context.internalAdapter, link.email)
+    // Last before the session, so that what fails before leaves the link as it was.
+    if (!(await markLinkUsed(db, tokenHash, clock.now()))) throw ctx.redirect(refused)
+    const session = await internalAdapter.createSession(user.id)
+    await setSessionCookie(ctx, { session, user })
+    throw ctx.redirect(dashboardUrl)
+  })
+}
+
+type Users = Pick<AuthContext['internalAdapter'], 'findUserByEmail' | 'createUser'>
+
+/** The user with this address, made where there is none. Of two that make one at once, both get the same. */
+async function userOf(users: Users, email: string) {
+  const find = async () => (await users.findUserByEmail(email))?.user
+  const create = () => users.createUser({ email, emailVerified: true, name: '' }, { method: 'magic-link' })
+  return (
+    (await find()) ??
+    create().catch(async (error: unknown) => {
+      const made = await find()
+      if (made === undefined) throw error
+      return made
+    })
+  )
+}
+
+const LinkRequest = z.object({ email: z.email().max(254) })
+
+/** Sends a link to an address. Whether it has an account shows neither in the answer nor in how long it takes. */
+function sendLink(deps: SignInDeps, { sendMail, isSignUpOpen }: SignInOptions) {
+  return createAuthEndpoint('/sign-in/link', { method: 'POST', body: LinkRequest }, async (ctx) => {
+    if (sendMail === undefined) throw new APIError('BAD_REQUEST', { code: 'EMAIL_NOT_CONFIGURED' })
+    const { email } = ctx.body
+    const send = async (): Promise<void> => {
+      if (!isSignUpOpen && !(await hasAccount(deps.db, email))) return
+      const url = await makeSignInLink(deps, deps.db, { email, baseUrl: deps.baseUrl })
+      await sendMail({ to: email, subject: 'Sign in', text: `${url}\n\nThe link works once, for ten minutes.` })
+    }
+    void send().catch((err: unknown) => deps.log.warn({ err }, 'a sign-in link could not be sent'))
+    return ctx.json({ status: true })
+  })
+}

@@ -1,0 +1,134 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Deps } from '../../platform/ctx.ts'
+import { failPlatform } from '../../platform/errors.ts'
+import { newRequestId, problemAnswer, type RawAnswer } from '../../platform/http/call.ts'
+import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
+import { readJson } from '../../platform/http/json.ts'
+import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
+import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
+import { addressHeader, type SignInOptions } from './auth.ts'
+
+/** What of better-auth is reachable; the rest answers 404. What it says of tokens is left out of its answers. */
+const paths: Readonly<Record<string, readonly RegExp[]>> = {
+  GET: [
+    /^\/link$/,
+    /^\/callback\/[\w-]+$/,
+    /^\/reset-password\/[\w-]+$/,
+    /^\/passkey\/(generate-register-options|generate-authenticate-options|list-user-passkeys)$/,
+    /^\/list-accounts$/,
+  ],
+  POST: [
+    /^\/sign-in\/(email|social|link)$/,
+    /^\/sign-out$/,
+    /^\/passkey\/(verify-registration|verify-authentication|delete-passkey|update-passkey)$/,
+    /^\/(change-password|request-password-reset|reset-password|link-social|unlink-account|update-user)$/,
+  ],
+}
+
+/** Attempts to sign in: of one network address, and with one e-mail address wherever they come from. */
+const addressLimit: RateLimit = { perSecond: 0.5, burst: 30 }
+const emailLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
+const limitedPath = /^\/(sign-in\/(email|link)|passkey\/verify-authentication|request-password-reset|reset-password)$/
+
+/** better-auth's handler of requests. */
+export type AuthHandler = (request: Request) => Promise<Response>
+
+interface Mounted {
+  readonly handler: AuthHandler
+  readonly people: People
+  readonly options: Pick<SignInOptions, 'issuers' | 'sendMail' | 'isSignUpOpen'>
+}
+
+/** The pages under `/auth`, where people sign in and out. */
+export function signInPages(deps: Deps, mounted: Mounted): PublicPage[] {
+  const limit = createSignInLimit(deps.clock)
+  const answer = async (_: unknown, request: PageRequest): Promise<RawAnswer> => {
+    try {
+      return await answerSignIn(deps, mounted, limit, request)
+    } catch (error) {
+      return problemAnswer({ ...deps, requestId: newRequestId(deps) }, error)
+    }
+  }
+  return [
+    { path: '/auth/methods', answer: () => methodsAnswer(mounted.options) },
+    { path: '/auth/*', answer },
+    { path: '/auth/*', method: 'POST', answer },
+  ]
+}
+
+/** Which ways of signing in this deployment offers, for the sign-in page. */
+function methodsAnswer({ issuers, sendMail, isSignUpOpen }: Mounted['options']): RawAnswer {
+  const methods = {
+    password: true,
+    passkey: true,
+    emailLink: sendMail !== undefined,
+    oidc: issuers.map(({ name }) => name),
+    signUp: isSignUpOpen ? 'open' : 'closed',
+  }
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify(methods),
+  }
+}
+
+async function answerSignIn(
+  { baseUrl }: Deps,
+  { handler, people }: Mounted,
+  limit: SignInLimit,
+  { method, url, headers, body, address }: PageRequest,
+): Promise<RawAnswer> {
+  const [path = ''] = url.slice('/auth'.length).split('?')
+  if (paths[method]?.some((known) => known.test(path)) !== true) throw failPlatform('not-found')
+  if (method !== 'GET') refuseForeign(people, headers, body)
+  if (limitedPath.test(path)) limit(address, body)
+  const sent = new Headers()
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !hopHeaders.test(name)) sent.append(name, value)
+  sent.set(addressHeader, address)
+  const init = { method, headers: sent, ...(body.length > 0 && { body: Buffer.from(body) }) }
+  return rawAnswer(await handler(new Request(`${baseUrl}${url}`, init)))
+}
+
+/** What is of the connection and not of the request. */
+const hopHeaders = /^(host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|x-forwarded-.*)$/
+
+/** A page elsewhere can neither send a cookie's holder here nor sign its visitor in as somebody else. */
+function refuseForeign(people: People, headers: PageRequest['headers'], body: Uint8Array): void {
+  if (headers.origin !== undefined || headers.cookie !== undefined) refuseOtherOrigin(people, headers.origin)
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (body.length > 0 && type !== 'application/json') throw failPlatform('unsupported-media-type')
+}
+
+type SignInLimit = (address: string, body: Uint8Array) => void
+
+function createSignInLimit(clock: Clock): SignInLimit {
+  const ofAddress = createLimiter(addressLimit, clock)
+  const ofEmail = createLimiter(emailLimit, clock)
+  return (address, body) => {
+    const parsed: unknown = body.length === 0 ? undefined : readJson(body)
+    const email = typeof parsed === 'object' && parsed !== null && 'email' in parsed ? String(parsed.email) : undefined
+    const admissions = [ofAddress(address), ...(email === undefined ? [] : [ofEmail(email.toLowerCase())])]
+    const refused = admissions.find(({ admitted }) => !admitted)
+    if (refused !== undefined) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: refused.resetSeconds })
+  }
+}
+
+async function rawAnswer(response: Response): Promise<RawAnswer> {
+  const headers: Record<string, string> = { 'referrer-policy': 'no-referrer' }
+  for (const [name, value] of response.headers) if (name !== 'set-cookie') headers[name] = value
+  const text = await response.text()
+  const isJson = headers['content-type']?.startsWith('application/json') === true
+  const body = isJson && text !== '' ? JSON.stringify(withoutTokens(JSON.parse(text))) : text
+  return { status: response.status, headers, body, cookies: response.headers.getSetCookie() }
+}
+
+/** A session's token is for the cookie alone, where no script of a page reads it. */
+function withoutTokens(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, inner]) =>
+      name === 'token' ? [] : [[name, name === 'session' ? withoutTokens(inner) : inner]],
+    ),
+  )
+}

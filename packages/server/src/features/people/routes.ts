@@ -1,0 +1,30 @@
+import { type Operation, operation } from '../../platform/operation.ts'
+import { fail } from './errors.ts'
+import { SessionParams, SignInSession } from './schema.ts'
+import { endSession, pageOfSessions } from './sessions.ts'
+
+const refusals = fail.table
+
+export const peopleOperations: readonly Operation[] = [
+  operation({
+    id: 'account.sessions.list',
+    needs: { role: 'person', scope: 'read' },
+    method: 'GET',
+    path: '/account/sessions',
+    summary: 'List the sessions in which you are signed in, newest first.',
+    output: SignInSession,
+    list: true,
+    errors: { 'person-required': refusals['person-required'] },
+    run: (ctx) => pageOfSessions(ctx),
+  }),
+  operation({
+    id: 'account.sessions.end',
+    needs: { role: 'person', scope: 'organisation' },
+    method: 'DELETE',
+    path: '/account/sessions/{id}',
+    summary: 'End one of your sessions at once.',
+    params: SessionParams,
+    errors: { 'person-required': refusals['person-required'], 'session-not-found': refusals['session-not-found'] },
+    run: (ctx, { params }) => endSession(ctx, params.id),
+  }),
+]

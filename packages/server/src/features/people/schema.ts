@@ -1,0 +1,16 @@
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { Instant } from '../../platform/wire.ts'
+
+/** A session of a person: a browser in which they are signed in. Its token is shown nowhere. */
+export const SignInSession = z.strictObject({
+  id: id('ssn'),
+  createdAt: Instant,
+  expiresAt: Instant,
+  ipAddress: z.string().nullable(),
+  userAgent: z.string().nullable(),
+  isCurrent: z.boolean().meta({ description: 'Whether this session makes the request.' }),
+})
+export type SignInSession = z.input<typeof SignInSession>
+
+export const SessionParams = z.strictObject({ id: id('ssn') })

@@ -1,0 +1,172 @@
+import { z } from 'zod'
+import type { Role } from '../../platform/access.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type AccountId, type Id, id, type OrganisationId } from '../../platform/ids.ts'
+import type { SessionInOrganisation } from '../../platform/reader.ts'
+import { Role as RoleName } from '../organisations/index.ts'
+
+const SessionRow = z.object({
+  sessionId: id('ssn'),
+  accountId: id('acc'),
+  authenticatedAt: z.date(),
+  role: RoleName.nullable(),
+})
+
+export interface FoundSession {
+  readonly sessionId: Id<'ssn'>
+  readonly accountId: AccountId
+  readonly authenticatedAt: Date
+  readonly role: Role | null
+}
+
+/** The session of a token that is good at that instant, its account, and the account's role in the organisation that is named. */
+export function findSession(
+  db: Queryable,
+  organisationId: OrganisationId | undefined,
+  { token, now }: { readonly token: string; readonly now: Date },
+): Promise<FoundSession | undefined> {
+  return db.maybeOne(
+    SessionRow,
+    sql`
+    select session."id" as session_id, session."createdAt" as authenticated_at, accounts.id as account_id, members.role
+    from auth."session" as session
+    join accounts on accounts.user_id = session."userId"
+    left join members on members.account_id = accounts.id and members.organisation_id = ${organisationId ?? null}
+      and members.accepted_at is not null
+    where session."token" = ${token} and session."expiresAt" > ${now}`,
+  )
+}
+
+const UserRow = z.object({ id: id('usr'), email: z.string(), name: z.string(), emailVerified: z.boolean() })
+export type UserRow = z.output<typeof UserRow>
+
+export function findUser(db: Queryable, userId: string): Promise<UserRow | undefined> {
+  return db.maybeOne(
+    UserRow,
+    sql`select "id", "email", "name", "emailVerified" as email_verified from auth."user" where "id" = ${userId}`,
+  )
+}
+
+/** Whether there is an account with this address, invited or signed in before. Case does not matter. */
+export async function hasAccount(db: Queryable, email: string): Promise<boolean> {
+  const row = await db.maybeOne(
+    z.object({ id: id('acc') }),
+    sql`select id from accounts where lower(email) = ${email.toLowerCase()}`,
+  )
+  return row !== undefined
+}
+
+const OwnedAccount = z.object({ id: id('acc'), userId: z.string().nullable() })
+
+/** The account with this address, whoever's it is, locked until the transaction ends. */
+export function lockAccountOf(tx: Tx, email: string): Promise<z.output<typeof OwnedAccount> | undefined> {
+  return tx.maybeOne(
+    OwnedAccount,
+    sql`select id, user_id from accounts where lower(email) = ${email.toLowerCase()} for no key update`,
+  )
+}
+
+export function findAccountOfUser(db: Queryable, userId: string): Promise<{ readonly id: AccountId } | undefined> {
+  return db.maybeOne(z.object({ id: id('acc') }), sql`select id from accounts where user_id = ${userId}`)
+}
+
+/** Joins an account to the user behind it. */
+export async function markUser(tx: Tx, accountId: AccountId, userId: string): Promise<void> {
+  await tx.run(sql`update accounts set user_id = ${userId} where id = ${accountId}`)
+}
+
+export interface NewLink {
+  readonly tokenHash: Uint8Array
+  /** In lower case. */
+  readonly email: string
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+export async function insertLink(db: Queryable, link: NewLink): Promise<void> {
+  await db.run(sql`
+    insert into auth.sign_in_links (token_hash, email, created_at, expires_at)
+    values (${link.tokenHash}, ${link.email}, ${link.createdAt}, ${link.expiresAt})`)
+}
+
+const LinkRow = z.object({ email: z.string() })
+
+/** The link with this hash, if it can be used at that instant. */
+export function findLink(
+  db: Queryable,
+  tokenHash: Uint8Array,
+  now: Date,
+): Promise<{ readonly email: string } | undefined> {
+  return db.maybeOne(
+    LinkRow,
+    sql`select email from auth.sign_in_links where token_hash = ${tokenHash} and used_at is null and expires_at > ${now}`,
+  )
+}
+
+/** Uses a link up. Of two who use it at once, one is answered true. */
+export async function markLinkUsed(db: Queryable, tokenHash: Uint8Array, now: Date): Promise<boolean> {
+  const used = await db.run(sql`
+    update auth.sign_in_links set used_at = ${now}
+    where token_hash = ${tokenHash} and used_at is null and expires_at > ${now}`)
+  return used === 1
+}
+
+const ListedSession = z.object({
+  id: id('ssn'),
+  createdAt: z.date(),
+  expiresAt: z.date(),
+  ipAddress: z.string().nullable(),
+  userAgent: z.string().nullable(),
+})
+export type ListedSession = z.output<typeof ListedSession>
+
+/** The sessions of an account that are good at that instant, newest first. */
+export function listSessions(db: Queryable, accountId: AccountId, now: Date): Promise<ListedSession[]> {
+  return db.many(
+    ListedSession,
+    sql`
+    select session."id", session."createdAt" as created_at, session."expiresAt" as expires_at,
+      session."ipAddress" as ip_address, session."userAgent" as user_agent
+    from auth."session" as session join accounts on accounts.user_id = session."userId"
+    where accounts.id = ${accountId} and session."expiresAt" > ${now}
+    order by session."createdAt" desc, session."id" desc limit 500`,
+  )
+}
+
+/** Ends a session of an account; false where the account has none with this id. */
+export async function deleteSession(tx: Tx, accountId: AccountId, sessionId: Id<'ssn'>): Promise<boolean> {
+  const ended = await tx.run(sql`
+    delete from auth."session" where "id" = ${sessionId} and "userId" = (select user_id from accounts where id = ${accountId})`)
+  return ended === 1
+}
+
+/** Forgets sessions, links and other proofs that ended before an instant, a thousand of each at most. */
+export async function sweepEnded(db: Queryable, before: Date): Promise<void> {
+  await db.run(sql`
+    delete from auth."session" where "id" in (select "id" from auth."session" where "expiresAt" < ${before} limit 1000)`)
+  await db.run(sql`
+    delete from auth."verification" where "id" in (select "id" from auth."verification" where "expiresAt" < ${before} limit 1000)`)
+  await db.run(sql`
+    delete from auth.sign_in_links where token_hash in (select token_hash from auth.sign_in_links where expires_at < ${before} limit 1000)`)
+}
+
+const SessionPlace = z.object({ sessionId: id('ssn'), organisationId: id('org') })
+
+/** Those of the sessions that are over at that instant, or whose person is no member of the organisation any more. */
+export function listEndedSessions(
+  db: Queryable,
+  sessions: readonly SessionInOrganisation[],
+  now: Date,
+): Promise<SessionInOrganisation[]> {
+  return db.many(
+    SessionPlace,
+    sql`
+    select given.session_id, given.organisation_id
+    from unnest(${sessions.map(({ sessionId }) => sessionId)}::text[], ${sessions.map(({ organisationId }) => organisationId)}::text[])
+      as given (session_id, organisation_id)
+    where not exists (
+      select from auth."session" as session join accounts on accounts.user_id = session."userId"
+      join members on members.account_id = accounts.id and members.organisation_id = given.organisation_id and members.accepted_at is not null
+      where session."id" = given.session_id and session."expiresAt" > ${now})`,
+  )
+}

@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
+import { VaultRow, vaultColumns } from './store.ts'
+import type { VaultId } from './vault.ts'
+
+const Counted = z.object({ vaults: z.bigint().transform(Number), bytes: z.bigint().transform(Number) })
+export type Counted = z.output<typeof Counted>
+
+/** Counts the vaults and bytes that have expired and are not swept, but are still in the counters. */
+export function countExpired(db: Queryable, tenant: Tenant, now: Date): Promise<Counted> {
+  return db.one(
+    Counted,
+    sql`
+    select count(*) as vaults, coalesce(sum(bytes), 0)::bigint as bytes from vaults
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and expires_at <= ${now}`,
+  )
+}
+
+/** Counts existing vaults whose payments have no settlement request yet. */
+export async function countUnpaid(db: Queryable, tenant: Tenant, now: Date): Promise<number> {
+  const row = await db.one(
+    z.object({ vaults: z.bigint().transform(Number) }),
+    sql`
+    select count(*) as vaults from vaults join payments on payments.id = vaults.payment_id and payments.status = 'verified'
+    where vaults.organisation_id = ${tenant.organisationId} and vaults.environment = ${tenant.environment} and vaults.expires_at > ${now}`,
+  )
+  return row.vaults
+}
+
+/** Ends vaults now, unless they are persisted. */
+export async function markOver(tx: Tx, vaultIds: readonly VaultId[], now: Date): Promise<void> {
+  await tx.run(sql`update vaults set expires_at = ${now} where id = any(${vaultIds}::text[]) and expires_at > ${now}`)
+}
+
+/** Counts the vaults of a kind from their rows. */
+export async function countVaults(db: Queryable, tenant: Tenant, countedAs: 'active' | 'persisted'): Promise<number> {
+  const row = await db.one(
+    z.object({ vaults: z.bigint().transform(Number) }),
+    sql`
+    select count(*) as vaults from vaults
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and counted_as = ${countedAs}`,
+  )
+  return row.vaults
+}
+
+/** Sums the bytes of all documents, files and emitted events from their rows. */
+export async function sumBytes(db: Queryable, tenant: Tenant): Promise<number> {
+  const { organisationId, environment } = tenant
+  const row = await db.one(
+    z.object({ bytes: z.bigint().transform(Number) }),
+    sql`
+    select coalesce(sum(contents.bytes), 0)::bigint as bytes from vaults
+    cross join lateral (
+      select coalesce((select sum(size) from vault_documents where vault_id = vaults.id), 0)
+        + coalesce((select sum(size) from vault_files where vault_id = vaults.id), 0)
+        + coalesce((select sum(size) from vault_events where vault_id = vaults.id), 0) as bytes
+    ) as contents
+    where organisation_id = ${organisationId} and environment = ${environment}`,
+  )
+  return row.bytes
+}
+
+const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
+
+/**
+ * Returns tenants, in any order, with a vault whose end is due to be reported or carried out. Background work starts from this
+ * only list across tenants.
+ */
+export function listTenantsWithDueVaults(db: Queryable, now: Date, limit: number): Promise<Tenant[]> {
+  return db.many(
+    TenantRow,
+    sql`
+    select organisation_id, environment from vaults where expires_at <= ${now}
+    union
+    select organisation_id, environment from vaults where expiring_due <= ${now}
+    limit ${limit}`,
+  )
+}
+
+interface DueBatch {
+  readonly now: Date
+  readonly limit: number
+}
+
+const ExpiringRow = z.object({
+  id: id('vlt'),
+  expiresAt: z.date(),
+  expiringDue: z.date().nullable(),
+  bytes: z.bigint().transform(Number),
+})
+export type ExpiringRow = z.output<typeof ExpiringRow>
+
+/** Locks vaults that have expired, and skips those that another process has locked. */
+export function lockExpired(tx: Tx, tenant: Tenant, { now, limit }: DueBatch): Promise<ExpiringRow[]> {
+  return tx.many(
+    ExpiringRow,
+    sql`
+    select id, expires_at, expiring_due, bytes from vaults
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and expires_at <= ${now}
+    order by expires_at limit ${limit} for update skip locked`,
+  )
+}
+
+/** Locks vaults whose end is due to be reported and has not come, and skips those that another process has locked. */
+export function lockExpiring(tx: Tx, tenant: Tenant, { now, limit }: DueBatch): Promise<VaultRow[]> {
+  return tx.many(
+    VaultRow,
+    sql`
+    select ${vaultColumns} from vaults
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and expiring_due <= ${now} and expires_at > ${now}
+    order by expiring_due limit ${limit} for update skip locked`,
+  )
+}
+
+/** Records that the end was reported; the caller has locked the row. */
+export async function markExpiringReported(tx: Tx, tenant: Tenant, vaultId: VaultId): Promise<void> {
+  await tx.run(sql`
+    update vaults set expiring_due = null
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
+}

@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { nextPollMs } from './backoff.ts'
+
+const dayMs = 86_400_000
+
+test('a young withdrawal is polled each second, an old one every five minutes', () => {
+  expect(nextPollMs({ status: 'pending_conversion', refund: null }, 0)).toBe(1_000)
+  expect(nextPollMs({ status: 'conversion_complete', refund: null }, 80_000)).toBe(10_000)
+  expect(nextPollMs({ status: 'pending_conversion', refund: null }, 90 * dayMs)).toBe(300_000)
+})
+
+test('a completed one is polled for thirty days, a failed one as long as the partner has its tokens', () => {
+  expect(nextPollMs({ status: 'completed', refund: null }, 30 * dayMs)).toBe(6 * 3_600_000)
+  expect(nextPollMs({ status: 'completed', refund: null }, 30 * dayMs + 1)).toBeUndefined()
+  expect(nextPollMs({ status: 'failed', refund: null }, 0)).toBeUndefined()
+  expect(nextPollMs({ status: 'failed', refund: 'done' }, 0)).toBeUndefined()
+  expect(nextPollMs({ status: 'failed', refund: 'expected' }, dayMs)).toBe(3 * 3_600_000)
+  expect(nextPollMs({ status: 'failed', refund: 'held' }, 30 * dayMs + 1)).toBeUndefined()
+})
+
+test('a withdrawal in progress is always polled', () => {
+  fc.assert(
+    fc.property(fc.constantFrom('pending_conversion', 'conversion_complete'), fc.nat(), (status, age) => {
+      const waitMs = nextPollMs({ status, refund: null }, age)
+      expect(waitMs).toBeGreaterThanOrEqual(1_000)
+      expect(waitMs).toBeLessThanOrEqual(300_000)
+    }),
+  )
+})

@@ -1,0 +1,49 @@
+import type { Caller, Ctx, Person } from './ctx.ts'
+import { failPlatform } from './errors.ts'
+
+/** Roles of a person in an organisation, from the one that may do everything to the one that may only read. */
+export const roles = ['owner', 'admin', 'member', 'viewer'] as const
+export type Role = (typeof roles)[number]
+
+/** What an operation is about, as API keys may be limited to it. */
+export const scopes = ['read', 'payments', 'vaults', 'wallets', 'money', 'webhooks', 'organisation'] as const
+export type Scope = (typeof scopes)[number]
+
+/** What a caller needs for an operation. */
+export interface Needs {
+  /** The lowest role that may call it; `person` for what everybody who is signed in may do, a member of an organisation or not. */
+  readonly role: Role | 'person'
+  readonly scope: Scope
+  /** A person must have signed in within the last ten minutes. */
+  readonly fresh?: true
+}
+
+/** How long after a sign-in a person may do what needs fresh authentication. */
+export const freshMs = 600_000
+
+export type Verdict = 'yes' | 'role-not-allowed' | 'fresh-authentication-required'
+
+/**
+ * Whether a caller may call an operation. Roles bind people; an API key may do everything in its organisation; a guest was admitted by
+ * the operation itself, to the one thing that the guest's token opens.
+ */
+export function mayDo({ person }: Pick<Caller, 'person'>, { needs }: { readonly needs: Needs }, now: Date): Verdict {
+  if (person === undefined) return 'yes'
+  if (!hasRole(person, needs.role)) return 'role-not-allowed'
+  return needs.fresh === true && !isFresh(person, now) ? 'fresh-authentication-required' : 'yes'
+}
+
+/** Whether a person has a role or one above it. */
+export function hasRole({ role }: Pick<Person, 'role'>, least: Needs['role']): boolean {
+  if (least === 'person') return true
+  return role !== undefined && roles.indexOf(role) <= roles.indexOf(least)
+}
+
+function isFresh({ authenticatedAt }: Person, now: Date): boolean {
+  return now.getTime() - authenticatedAt.getTime() < freshMs
+}
+
+/** For what needs fresh authentication in some cases only: throws 403 for a person who signed in longer ago. */
+export function requireFresh({ person, clock }: Pick<Ctx, 'person' | 'clock'>): void {
+  if (person !== undefined && !isFresh(person, clock.now())) throw failPlatform('fresh-authentication-required')
+}

@@ -1,0 +1,74 @@
+import type { Db } from './db.ts'
+import { rootOf } from './fair-db.ts'
+
+/** Most items of one batch, and most batches in progress at once. */
+export interface BatchLimits {
+  readonly itemsMax: number
+  readonly batchesMax: number
+}
+
+interface Waiting<I, O> {
+  readonly item: I
+  readonly resolve: (value: O) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Collects concurrent requests into batches, so that one statement or node call serves them all. A single request does not wait: a batch
+ * starts on the next turn of the event loop unless `roundsMax` are in progress; meanwhile the next batch fills. `run` returns its results
+ * in the order of its items; a batch that throws fails its own items.
+ */
+export function batch<I, O>(
+  limits: BatchLimits,
+  run: (items: readonly I[]) => Promise<readonly O[]>,
+): (item: I) => Promise<O> {
+  let waiting: Waiting<I, O>[] = []
+  let batchesOpen = 0
+  let scheduled = false
+
+  const start = (): void => {
+    scheduled = false
+    while (waiting.length > 0 && batchesOpen < limits.batchesMax) {
+      const round = waiting.slice(0, limits.itemsMax)
+      waiting = waiting.slice(limits.itemsMax)
+      batchesOpen += 1
+      void settle(round)
+    }
+  }
+  const settle = async (round: readonly Waiting<I, O>[]): Promise<void> => {
+    try {
+      const answers = await run(round.map((entry) => entry.item))
+      round.forEach((entry, index) => {
+        const answer = answers[index]
+        if (index < answers.length) entry.resolve(answer as O)
+        else entry.reject(new Error('a batch returned fewer results than it has items'))
+      })
+    } catch (error) {
+      for (const entry of round) entry.reject(error)
+    } finally {
+      batchesOpen -= 1
+      if (waiting.length > 0) start()
+    }
+  }
+  return (item) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ item, resolve, reject })
+      if (scheduled || batchesOpen >= limits.batchesMax) return
+      scheduled = true
+      setImmediate(start)
+    })
+}
+
+/** As `batch`, for requests to a database, with separate batches per database; tenants of one pool share its batches. */
+export function batchByDb<I, O>(
+  limits: BatchLimits,
+  run: (db: Db, items: readonly I[]) => Promise<readonly O[]>,
+): (db: Db, item: I) => Promise<O> {
+  const batched = new WeakMap<Db, (item: I) => Promise<O>>()
+  return (requested, item) => {
+    const db = rootOf(requested)
+    const known = batched.get(db) ?? batch<I, O>(limits, (items) => run(db, items))
+    batched.set(db, known)
+    return known(item)
+  }
+}

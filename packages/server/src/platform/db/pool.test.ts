@@ -1,0 +1,153 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { type DatabaseProxy, startDatabaseProxy } from '../../../test/database-proxy.ts'
+import { createLog } from '../log.ts'
+import { type Db, type DbOptions, isDatabaseGone, openDb, sql } from './db.ts'
+
+let database: TestDatabase
+const cleanUps: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+afterAll(() => database.drop())
+
+const One = z.object({ one: z.number() })
+const readOne = (db: Db) => db.one(One, sql`select 1 as one`)
+
+async function aProxy(): Promise<DatabaseProxy> {
+  const proxy = await startDatabaseProxy(database.url)
+  cleanUps.push(proxy.stop)
+  return proxy
+}
+
+function open(url: string, options: Partial<DbOptions> = {}): Db {
+  const db = openDb({ url, connectionsMax: 4, log: createLog({ level: 'silent' }), ...options })
+  cleanUps.push(db.close)
+  return db
+}
+
+/** The error, and how many milliseconds it took. */
+async function failure(work: Promise<unknown>): Promise<{ error: unknown; ms: number }> {
+  const begun = performance.now()
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  return { error, ms: performance.now() - begun }
+}
+
+test('a frozen network fails a statement, a transaction and a new connection within five seconds (O3)', async () => {
+  const proxy = await aProxy()
+  const db = open(proxy.url)
+  await readOne(db)
+  const isOpen = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const transaction = db.tx(async (tx) => {
+    await tx.one(One, sql`select 1 as one`)
+    isOpen.resolve()
+    await goOn.promise
+    await tx.one(One, sql`select 1 as one`)
+  })
+  await isOpen.promise
+  proxy.freeze()
+  goOn.resolve()
+  const failures = await Promise.all([failure(transaction), ...Array.from({ length: 3 }, () => failure(readOne(db)))])
+  for (const { error } of failures) expect(isDatabaseGone(error), String(error)).toBe(true)
+  expect(Math.max(...failures.map(({ ms }) => ms))).toBeLessThan(5_000)
+  proxy.thaw()
+  expect(await readOne(db)).toEqual({ one: 1 })
+})
+
+test('one connection that is lost silently closes the idle ones with it, and the next statement works (O3)', async () => {
+  const proxy = await aProxy()
+  const db = open(proxy.url)
+  await Promise.all(Array.from({ length: 4 }, () => db.many(z.object({}), sql`select pg_sleep(0.2)`)))
+  expect(proxy.count()).toBe(4)
+  proxy.freeze('open')
+  const { error, ms } = await failure(readOne(db))
+  expect(isDatabaseGone(error)).toBe(true)
+  expect(ms).toBeLessThan(5_000)
+  const { error: second, ms: secondMs } = await failure(readOne(db))
+  expect(second).toBeUndefined()
+  expect(secondMs).toBeLessThan(1_000)
+})
+
+test('a statement that is slow because it works or waits for a lock is not taken for a lost connection', async () => {
+  const proxy = await aProxy()
+  const db = open(proxy.url)
+  expect(await failure(db.many(z.object({}), sql`select pg_sleep(4)`))).toMatchObject({ error: undefined })
+})
+
+test('a statement that ends while its server is queried keeps its answer', async () => {
+  const db = open((await aProxy()).url)
+  const slow = Array.from({ length: 4 }, (_, index) =>
+    failure(db.many(z.object({}), sql`select pg_sleep(${2.1 + index / 10}::float8)`)),
+  )
+  expect((await Promise.all(slow)).map(({ error }) => error)).toEqual([undefined, undefined, undefined, undefined])
+})
+
+test('closing does not wait for a frozen network', async () => {
+  const proxy = await aProxy()
+  const db = openDb({ url: proxy.url, connectionsMax: 4, log: createLog({ level: 'silent' }) })
+  await readOne(db)
+  proxy.freeze()
+  const { error, ms } = await failure(db.close())
+  expect([error, ms < 5_000]).toEqual([undefined, true])
+})
+
+test('of several hosts the first that takes writes is used, and kept (O13)', async () => {
+  const [dead, alive] = [await aProxy(), await aProxy()]
+  await dead.stop()
+  const hostOf = (proxy: DatabaseProxy) => new URL(proxy.url).host
+  const db = open(alive.url.replace(hostOf(alive), `${hostOf(dead)},${hostOf(alive)}`))
+  expect(await readOne(db)).toEqual({ one: 1 })
+  await Promise.all(Array.from({ length: 20 }, () => readOne(db)))
+  expect(alive.count()).toBeGreaterThan(0)
+})
+
+test('a host that freezes is left for the next one', async () => {
+  const [first, second] = [await aProxy(), await aProxy()]
+  const hostOf = (proxy: DatabaseProxy) => new URL(proxy.url).host
+  const db = open(first.url.replace(hostOf(first), `${hostOf(first)},${hostOf(second)}`))
+  await readOne(db)
+  expect([first.count() > 0, second.count()]).toEqual([true, 0])
+  first.freeze()
+  expect((await failure(readOne(db))).ms).toBeLessThan(5_000)
+  expect(await readOne(db)).toEqual({ one: 1 })
+})
+
+test('a server without writes is refused where writes are needed, and else its refusals mean that it is unavailable (O12)', async () => {
+  const url = `${database.url}&options=${encodeURIComponent('-c default_transaction_read_only=on')}`
+  const any = open(url)
+  expect(await readOne(any)).toEqual({ one: 1 })
+  const { error } = await failure(any.run(sql`create table refused (id integer)`))
+  expect(isDatabaseGone(error)).toBe(true)
+  expect(isDatabaseGone((await failure(readOne(open(`${url}&target_session_attrs=read-write`)))).error)).toBe(true)
+})
+
+test('a statement that was parsed before a column was added works after it', async () => {
+  const db = open(database.url, { connectionsMax: 1 })
+  await db.run(sql`create table widened (id integer)`)
+  const read = () => db.many(z.object({ id: z.number() }), sql`select * from widened`)
+  expect(await read()).toEqual([])
+  await database.db.run(sql`alter table widened add column more text`)
+  expect(await read()).toEqual([])
+})
+
+test.each(['session', 'transaction'] as const)(
+  'behind a pooler of %ss a statement and a transaction end at their timeout without start parameters',
+  async (pooler) => {
+    const db = open(database.url, { pooler, statementTimeoutMs: 300 })
+    const { error } = await failure(db.tx((tx) => tx.many(z.object({}), sql`select pg_sleep(20)`)))
+    expect(String(error)).toContain('statement timeout')
+    if (pooler === 'session')
+      expect(String((await failure(db.many(z.object({}), sql`select pg_sleep(20)`))).error)).toContain(
+        'statement timeout',
+      )
+  },
+)

@@ -1,0 +1,263 @@
+import pg from 'pg'
+import type { Log } from '../log.ts'
+import { parseAddress } from './hosts.ts'
+import { probe } from './probe.ts'
+
+/** What stands between this process and PostgreSQL: nothing, or a pooler that gives a server to each session or transaction. */
+export type Pooler = 'none' | 'session' | 'transaction'
+
+export interface PoolOptions {
+  readonly url: string
+  readonly connectionsMax: number
+  readonly log: Log
+  readonly statementTimeoutMs: number
+  readonly pooler: Pooler
+  /** Longest wait for an answer, where nobody watches the connections. */
+  readonly queryMsMax?: number
+  /** Runs on each new connection before anything else does. Must not throw. */
+  readonly onConnect?: (connection: Connection) => Promise<void>
+}
+
+/** A connection that its user has to itself until `release`. */
+export interface Connection {
+  query(query: pg.QueryConfig | string): Promise<pg.QueryResult>
+  /** Gives the connection back, or closes it if it may be unusable. */
+  release(state: 'usable' | 'broken'): void
+}
+
+export interface Connections {
+  /** Waits at most ten seconds for a connection. With several servers it is one that takes writes, if any of them does. */
+  acquire(): Promise<Connection>
+  /** Ends all connections; those that do not end within three seconds are cut. */
+  close(): Promise<void>
+}
+
+/** Longest wait for a connection of the pool, and longest that one server may take to open one. */
+const acquireMsMax = 10_000
+const connectMsMax = 2_000
+/** A statement that is not answered for this long makes the pool check whether its server still works on it. */
+const silentMsMax = 2_000
+const lookEveryMs = 250
+/** Time for an answer that is on its way when the server reports that it has finished. */
+const graceMs = 500
+const closeMsMax = 3_000
+export const idleMsMaxDefault = 30_000
+
+const INT8 = 20
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8
+      ? (text: string) => BigInt(text)
+      : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
+}
+
+/** What is known about an open connection. */
+interface Session {
+  readonly url: string
+  /** The server's process; undefined behind a pooler, which shows another number. */
+  pid: number | undefined
+  inUse: boolean
+  /** When the statement that is not answered yet was sent. */
+  sentAtMs: number | undefined
+  isChecked: boolean
+}
+
+interface ServerPool {
+  readonly pool: pg.Pool
+  readonly servers: Servers
+  readonly sessions: ReadonlyMap<pg.Client, Session>
+  send(client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult>
+}
+
+/** A pool whose connections go to the server that takes writes, where one is needed. Nobody watches for silence. */
+export function openServerPool(options: PoolOptions): ServerPool {
+  const servers = createServers(options.url)
+  const sessions = new Map<pg.Client, Session>()
+  class ServerClient extends pg.Client {
+    readonly #url: string
+    constructor(config?: pg.ClientConfig) {
+      const url = servers.current()
+      super({ ...config, connectionString: url, connectionTimeoutMillis: connectMsMax })
+      this.#url = url
+      sessions.set(this, { url, pid: undefined, inUse: true, sentAtMs: undefined, isChecked: false })
+      this.once('end', () => sessions.delete(this))
+    }
+    override connect(): Promise<pg.Client>
+    override connect(callback: ((error: Error) => void) | ((error: null, client: pg.Client) => void)): void
+    override connect(callback?: (error: Error & null, client: pg.Client) => void): Promise<pg.Client> | undefined {
+      if (callback === undefined) return super.connect()
+      super.connect((error: Error) => {
+        if (error) {
+          sessions.delete(this)
+          servers.failed(this.#url)
+        }
+        callback(error as Error & null, this)
+      })
+      return undefined
+    }
+  }
+  const pool = new pg.Pool({
+    Client: ServerClient,
+    max: options.connectionsMax,
+    types,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 2_000,
+    connectionTimeoutMillis: acquireMsMax,
+    application_name: 'purser',
+    ...(options.queryMsMax !== undefined && { query_timeout: options.queryMsMax }),
+    ...(options.pooler === 'none' && {
+      statement_timeout: options.statementTimeoutMs,
+      idle_in_transaction_session_timeout: idleMsMaxDefault,
+    }),
+    onConnect: (client) => introduce(client as pg.Client),
+  })
+  pool.on('error', ({ message }) => {
+    if (!pool.ending) options.log.warn({ reason: message }, 'an idle database connection was lost')
+  })
+  // A connection lost between two statements of a transaction would otherwise end the process; the next statement fails.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+
+  const send = async (client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult> => {
+    const session = sessions.get(client)
+    if (session !== undefined) session.sentAtMs = performance.now()
+    try {
+      return await client.query(query)
+    } finally {
+      if (session !== undefined) session.sentAtMs = undefined
+    }
+  }
+
+  /** Sets what a pooler refuses as start parameters, and refuses a server that takes no writes where one is needed. */
+  async function introduce(client: pg.Client): Promise<void> {
+    const { statementTimeoutMs, pooler, onConnect } = options
+    const limits =
+      pooler === 'session'
+        ? `set_config('statement_timeout', '${statementTimeoutMs}', false), set_config('idle_in_transaction_session_timeout', '${idleMsMaxDefault}', false),`
+        : ''
+    const { rows } = await send(
+      client,
+      `select ${limits} pg_backend_pid() as pid, current_setting('transaction_read_only') = 'on' as read_only`,
+    )
+    const session = sessions.get(client)
+    const [row] = rows as { pid: number; read_only: boolean }[]
+    if (row?.read_only === true && servers.need === 'read-write') {
+      if (session !== undefined) servers.failed(session.url)
+      throw unreachable('the database server takes no writes')
+    }
+    if (session !== undefined && pooler === 'none') session.pid = row?.pid
+    await onConnect?.({ query: (query) => send(client, query), release: () => undefined })
+  }
+
+  return { pool, servers, sessions, send }
+}
+
+/**
+ * Opens a pool of connections. Nothing is sent until the first `acquire`. A connection whose server died without closing it is noticed within
+ * five seconds: a statement that is not answered for two seconds is looked up at its server, over a connection of its own. If the server
+ * does not answer or does not work on the statement, the connection is cut, and with it all idle ones to that server.
+ */
+export function openConnections(options: PoolOptions): Connections {
+  const { pool, servers, sessions, send } = openServerPool(options)
+  const cut = (client: pg.Client, reason: string): void => {
+    client.connection.stream.destroy(unreachable(reason))
+  }
+
+  const examine = async (url: string, suspects: readonly (readonly [pg.Client, Session])[]): Promise<void> => {
+    for (const [, session] of suspects) session.isChecked = true
+    const sentAt = new Map(suspects.map(([client, { sentAtMs }]) => [client, sentAtMs]))
+    const stillWaits = (client: pg.Client): boolean => {
+      const sentAtMs = sessions.get(client)?.sentAtMs
+      return sentAtMs !== undefined && sentAtMs === sentAt.get(client)
+    }
+    const pids = suspects.flatMap(([, { pid }]) => (pid === undefined ? [] : [pid]))
+    const found = await probe(url, pids)
+    if (found !== 'silent') await new Promise((resolve) => setTimeout(resolve, graceMs))
+    const lost = suspects.filter(
+      ([client, { pid }]) =>
+        stillWaits(client) && (found === 'silent' || (pid !== undefined && found !== 'works' && !found.has(pid))),
+    )
+    for (const [, session] of suspects) session.isChecked = false
+    if (lost.length === 0) return
+    options.log.error({ connections: lost.length }, 'the database server does not respond; its connections are closed')
+    if (found === 'silent') servers.failed(url)
+    for (const [client] of lost) cut(client, 'the database server does not respond')
+    for (const [client, session] of sessions)
+      if (!session.inUse && session.url === url) cut(client, 'closed with others')
+  }
+
+  const watch = setInterval(() => {
+    const nowMs = performance.now()
+    const silent = [...sessions].filter(
+      ([, { sentAtMs, isChecked }]) => sentAtMs !== undefined && !isChecked && nowMs - sentAtMs > silentMsMax,
+    )
+    for (const [url, suspects] of Map.groupBy(silent, ([, session]) => session.url)) void examine(url, suspects)
+    for (const [client, { sentAtMs }] of silent)
+      if (sentAtMs !== undefined && nowMs - sentAtMs > options.statementTimeoutMs + 2 * silentMsMax)
+        cut(client, 'a statement was not answered within its timeout')
+  }, lookEveryMs).unref()
+
+  const connectionOf = (client: pg.PoolClient): Connection => ({
+    query: (query) => send(client, query),
+    release(state) {
+      const session = sessions.get(client)
+      if (session !== undefined) session.inUse = false
+      client.release(state === 'broken')
+    },
+  })
+  return {
+    async acquire() {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const client = await pool.connect()
+          const session = sessions.get(client)
+          if (session !== undefined) session.inUse = true
+          return connectionOf(client)
+        } catch (error) {
+          if (attempt >= servers.count || !isConnectFailure(error)) throw error
+        }
+      }
+    },
+    async close() {
+      const cutAll = setTimeout(() => {
+        for (const client of sessions.keys()) cut(client, 'closed')
+      }, closeMsMax)
+      await pool.end()
+      clearTimeout(cutAll)
+      clearInterval(watch)
+    },
+  }
+}
+
+interface Servers {
+  readonly need: 'any' | 'read-write'
+  readonly count: number
+  current(): string
+  /** The next server is used from now on, unless another failure moved on already. */
+  failed(url: string): void
+}
+
+function createServers(address: string): Servers {
+  const parsed = parseAddress(address)
+  if ('fault' in parsed) throw new Error(`the database address is invalid: ${parsed.fault}`)
+  const { urls, need } = parsed
+  let place = 0
+  const current = (): string => urls[place] ?? ''
+  return {
+    need,
+    count: urls.length,
+    current,
+    failed(url) {
+      if (url === current()) place = (place + 1) % urls.length
+    },
+  }
+}
+
+/** An error with the code of a network failure, so that callers see an unavailable database. */
+function unreachable(message: string): Error {
+  return Object.assign(new Error(message), { code: 'ETIMEDOUT' })
+}
+
+/** Whether a server could not be used at all, as opposed to a pool that is full. */
+function isConnectFailure(error: unknown): boolean {
+  return !(error instanceof Error && error.message === 'timeout exceeded when trying to connect')
+}

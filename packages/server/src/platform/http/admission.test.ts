@@ -1,0 +1,205 @@
+import { once } from 'node:events'
+import net from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { toyDeps } from '../../../test/toy-deps.ts'
+import type { Db } from '../db/db.ts'
+import { operation } from '../operation.ts'
+import { addressBlock } from './admission.ts'
+import { unauthorized } from './authenticate.ts'
+import { createHttpServer, type HttpOptions, type HttpServer } from './server.ts'
+
+/** Audit rows S1, S3, S6, S7, S8: what a caller may cost before and after its key is known. */
+
+const large = 'x'.repeat(1_000_000)
+let pending = Promise.withResolvers<void>()
+let looked: string[] = []
+let servers: HttpServer[] = []
+
+const operations = [
+  operation({
+    id: 'toys.create',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'POST',
+    path: '/toys',
+    summary: 'Make toys.',
+    input: z.strictObject({ name: z.string(), count: z.int().default(1) }),
+    output: z.strictObject({ bytes: z.int() }),
+    cost: ({ count }) => count,
+    async run(_ctx, { body }) {
+      if (body.name === 'slow') await pending.promise
+      return { bytes: body.name.length }
+    },
+  }),
+  operation({
+    id: 'toys.large',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'GET',
+    path: '/toys/large',
+    summary: 'Get a large toy.',
+    output: z.string(),
+    run: () => 'y'.repeat(64_000_000),
+  }),
+]
+
+/** No operation of this test uses the database. */
+const noDb = {} as unknown as Db
+
+async function aServer(options: Partial<HttpOptions> = {}): Promise<{ port: number; base: string }> {
+  const now = new Date()
+  const deps = toyDeps(noDb)
+  const server = createHttpServer({
+    deps: { ...deps, clock: { ...deps.clock, now: () => now } },
+    operations,
+    pages: [{ path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) }],
+    async authenticate(authorization = '') {
+      looked.push(authorization)
+      const [, org, key] = /^Bearer org(\d) key(\d)$/.exec(authorization) ?? []
+      if (org === undefined) throw unauthorized('the key is unknown or revoked')
+      return { organisationId: `org_${org}`, environment: 'test', apiKeyId: `key_${org}${key}` }
+    },
+    keyLimit: { perSecond: 1_000, burst: 1_000 },
+    addressLimit: { perSecond: 1_000, burst: 1_000 },
+    trustProxy: false,
+    ...options,
+  })
+  servers.push(server)
+  const { port } = await server.listen(0, '127.0.0.1')
+  return { port, base: `http://127.0.0.1:${port}` }
+}
+
+beforeEach(() => {
+  pending = Promise.withResolvers<void>()
+  looked = []
+  servers = []
+})
+afterEach(async () => {
+  pending.resolve()
+  await Promise.all(servers.map((server) => server.close()))
+})
+
+function make(base: string, authorization: string, body: object): Promise<Response> {
+  const headers = { authorization, 'content-type': 'application/json' }
+  return fetch(`${base}/toys`, { method: 'POST', headers, body: JSON.stringify(body) })
+}
+
+/** Sends bytes and returns what came back until the first response's head, or until the connection closed. */
+async function firstAnswer(port: number, bytes: string): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1').setEncoding('utf8')
+  socket.on('error', () => undefined)
+  const answered = Promise.withResolvers<string>()
+  let text = ''
+  socket.on('data', (more: string) => {
+    text += more
+    if (text.includes('\r\n\r\n')) answered.resolve(text)
+  })
+  socket.once('close', () => answered.resolve(text))
+  socket.write(bytes)
+  const answer = await answered.promise
+  socket.destroy()
+  return answer
+}
+
+test('S1: a request without a valid key is refused before its body has arrived', async () => {
+  const { port } = await aServer()
+  const head =
+    'POST /toys HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n{"name":"'
+  expect(await firstAnswer(port, head)).toMatch(/^HTTP\/1\.1 401 /)
+  expect(await firstAnswer(port, head.replace('/toys', '/nowhere'))).toMatch(/^HTTP\/1\.1 404 /)
+})
+
+test('S1: the bodies of one organization in flight leave memory for those of another, and are released', async () => {
+  const { base } = await aServer({ limits: { bodiesBytesMax: 4_000_000 } })
+  const slow = [1, 2].map(() => make(base, 'Bearer org1 key1', { name: 'slow' }))
+  const statuses = async (authorization: string, count: number) => {
+    const answers = await Promise.all(Array.from({ length: count }, () => make(base, authorization, { name: large })))
+    return answers.map(({ status }) => status).sort()
+  }
+  const bodies = Array.from({ length: 4 }, async () => (await make(base, 'Bearer org1 key1', { name: large })).status)
+  expect(await statuses('Bearer org2 key1', 1)).toEqual([200])
+  expect([...new Set(await Promise.all(bodies))].filter((status) => status !== 200 && status !== 429)).toEqual([])
+  pending.resolve()
+  await Promise.all(slow)
+  expect(await statuses('Bearer org1 key1', 1)).toEqual([200])
+})
+
+test('S3: the keys of one organization share its limit, and another organization keeps its own', async () => {
+  const { base } = await aServer({ organisationLimit: { perSecond: 1, burst: 3 } })
+  const statuses = []
+  for (const caller of ['1 key1', '1 key2', '1 key3', '1 key4', '2 key1'])
+    statuses.push((await make(base, `Bearer org${caller}`, { name: 'a' })).status)
+  expect(statuses).toEqual([200, 200, 200, 429, 200])
+})
+
+test('S6: a request takes as much from the limit as it costs', async () => {
+  const { base } = await aServer({ organisationLimit: { perSecond: 1, burst: 10 } })
+  expect((await make(base, 'Bearer org1 key1', { name: 'a', count: 8 })).status).toBe(200)
+  const refused = await make(base, 'Bearer org1 key1', { name: 'a', count: 8 })
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '6'])
+  expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
+})
+
+test('S7: an address that a caller writes itself does not replace the one that the proxy adds', async () => {
+  const { base } = await aServer({ trustProxy: 1, addressLimit: { perSecond: 1, burst: 3 } })
+  const statuses = []
+  for (let count = 0; count < 5; count++) {
+    const headers = { 'x-forwarded-for': `198.51.100.${count}, 203.0.113.9` }
+    statuses.push((await fetch(`${base}/page`, { headers })).status)
+  }
+  expect(statuses).toEqual([200, 200, 200, 429, 429])
+  const other = await fetch(`${base}/page`, { headers: { 'x-forwarded-for': '203.0.113.10' } })
+  expect(other.status).toBe(200)
+})
+
+test('S8: beyond the limit of an address guessed keys are not looked up, and known ones still are', async () => {
+  const { base } = await aServer({ addressLimit: { perSecond: 1, burst: 4 } })
+  expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
+  const statuses = []
+  for (let count = 0; count < 8; count++)
+    statuses.push((await make(base, `Bearer guess${count}`, { name: 'a' })).status)
+  expect(statuses).toEqual([401, 401, 401, 429, 429, 429, 429, 429])
+  expect(looked.filter((authorization) => authorization.startsWith('Bearer guess'))).toHaveLength(3)
+  expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
+})
+
+test.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:0001:2::', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+])('S8: %s is limited as %s', (ip, block) => {
+  expect(addressBlock(ip)).toBe(block)
+})
+
+test('S1: connections of one address that only wait are bounded, and those of a caller with a key are not counted', async () => {
+  const { port, base } = await aServer({ limits: { connectionsPerAddressMax: 2 } })
+  const head = 'GET /toys/none HTTP/1.1\r\nhost: x\r\n'
+  expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
+  const waiting = [1, 2].map(() => net.connect(port, '127.0.0.1').on('error', () => undefined))
+  await Promise.all(waiting.map((socket) => once(socket, 'connect')))
+  expect(await firstAnswer(port, `${head}\r\n`)).toBe('')
+  for (const socket of waiting) socket.destroy()
+  await expect.poll(() => firstAnswer(port, `${head}\r\n`)).toMatch(/^HTTP\/1\.1 404 /)
+})
+
+test('S1: a connection that never completes its header fields is closed with a 408', async () => {
+  const { port } = await aServer({ limits: { headersMsMax: 100 } })
+  expect(await firstAnswer(port, 'GET /page HTTP/1.1\r\nhost:')).toMatch(/^HTTP\/1\.1 408 /)
+})
+
+test('a caller that never reads its response is disconnected', async () => {
+  const { port } = await aServer({ limits: { silenceMsMax: 200 } })
+  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
+  socket.write('GET /toys/large HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\n\r\n')
+  socket.pause()
+  const server = servers[0]
+  await once(socket, 'connect')
+  // A server that waited for this caller would not close.
+  await expect.poll(() => looked.length).toBe(1)
+  await server?.close()
+  servers = []
+  socket.destroy()
+})

@@ -1,0 +1,39 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { addressBlock } from './admission.ts'
+
+export interface ConnectionLimits {
+  /** Most open connections of the server. */
+  readonly connectionsMax: number
+  /** Most open connections of one address that have made no request with a valid credential; undefined behind a proxy. */
+  readonly unknownPerAddressMax: number | undefined
+}
+
+/** Records that a connection made a request with a valid credential. */
+export type Trust = (socket: Socket) => void
+
+/**
+ * Limits the connections of a server. Connections that only wait are bounded per address, so that one host which opens many and sends
+ * nothing leaves places for others. Connections of callers with a valid credential count only against the total.
+ */
+export function limitConnections(server: Server, { connectionsMax, unknownPerAddressMax }: ConnectionLimits): Trust {
+  server.maxConnections = connectionsMax
+  if (unknownPerAddressMax === undefined) return () => undefined
+  const unknown = new Map<string, number>()
+  const leavers = new WeakMap<Socket, () => void>()
+  server.on('connection', (socket: Socket) => {
+    const block = addressBlock(socket.remoteAddress ?? '')
+    const count = (unknown.get(block) ?? 0) + 1
+    if (count > unknownPerAddressMax) return void socket.destroy()
+    unknown.set(block, count)
+    const leave = (): void => {
+      if (!leavers.delete(socket)) return
+      const left = (unknown.get(block) ?? 1) - 1
+      if (left === 0) unknown.delete(block)
+      else unknown.set(block, left)
+    }
+    leavers.set(socket, leave)
+    socket.once('close', leave)
+  })
+  return (socket) => leavers.get(socket)?.()
+}

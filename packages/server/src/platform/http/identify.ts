@@ -1,0 +1,145 @@
+import { mayDo } from '../access.ts'
+import { type Caller, type Deps, type Environment, type Person, type Tenant, tenantOfAccount } from '../ctx.ts'
+import { failPlatform, Problem } from '../errors.ts'
+import { isId, type OrganisationId } from '../ids.ts'
+import type { GuestRequest, Operation } from '../operation.ts'
+import { unstorableTexts } from '../wire.ts'
+import { type Identity, unauthorized } from './authenticate.ts'
+import { callerOf } from './call.ts'
+
+/** Finds people by their session cookies. */
+export interface People {
+  /** The origin of the dashboard: the only one whose pages may change something with a cookie. */
+  readonly origin: string
+  /** The value of the session cookie among the cookies of a request, unchecked; undefined where there is none. */
+  cookieOf(cookies: string | undefined): string | undefined
+  /** The person behind a session cookie, with the role in the organisation that is named; undefined where the session is not good. */
+  find(cookie: string, organisationId: OrganisationId | undefined): Promise<Person | undefined>
+}
+
+export interface IdentifyOptions {
+  readonly deps: Deps
+  readonly authenticate: (authorization: string | undefined) => Promise<Identity>
+  /** Left out where nobody can sign in. */
+  readonly people?: People
+}
+
+/** Counts a request against the rate limit of whoever makes it, or of its address; throws when the limit is reached. */
+export interface Count {
+  caller(id: string, organisationId: OrganisationId): void
+  address(): void
+  /** Counts a look-up of a credential that is not known as valid; throws before the database is read if there were too many. */
+  lookup(credential: string): void
+  /** Records whether a credential was valid. */
+  found(credential: string, isValid: boolean): void
+}
+
+export interface IdentifyRequest extends GuestRequest {
+  readonly method: string
+}
+
+/**
+ * Who makes a call, and whether they may: a guest where the operation takes guests and the request shows one, the owner of an API key, or
+ * a person with a session cookie. A request with a key and a cookie is the key's. What fails counts against the address.
+ */
+export async function identify(
+  options: IdentifyOptions,
+  operation: Operation,
+  request: IdentifyRequest,
+  count: Count,
+): Promise<Caller> {
+  try {
+    const caller = await findCaller(options, operation, request, count)
+    const verdict = mayDo(caller, operation, options.deps.clock.now())
+    if (verdict !== 'yes') throw failPlatform(verdict)
+    return caller
+  } catch (error) {
+    if (!(error instanceof Problem) || !countedCodes.includes(error.code)) count.address()
+    throw error
+  }
+}
+
+/** Refusals of callers who were counted already. */
+const countedCodes = ['rate-limit-exceeded', 'role-not-allowed', 'fresh-authentication-required']
+
+async function findCaller(
+  options: IdentifyOptions,
+  operation: Operation,
+  request: IdentifyRequest,
+  count: Count,
+): Promise<Caller> {
+  const { people, deps } = options
+  const { headers, params, query } = request
+  const credential = headers.authorization ?? people?.cookieOf(headers.cookie)
+  if (credential !== undefined || operation.guests !== undefined) count.lookup(credential ?? '')
+  const isReadable = unstorableTexts([params, query]).length === 0
+  const guest = isReadable ? await operation.guests?.(deps, request) : undefined
+  if (guest !== undefined) {
+    count.address()
+    return guest
+  }
+  const cookie = headers.authorization === undefined ? people?.cookieOf(headers.cookie) : undefined
+  if (people !== undefined && cookie !== undefined) {
+    const caller = await known(count, cookie, () => findPerson(deps, people, { operation, request, cookie }))
+    count.caller(caller.person.accountId, caller.tenant.organisationId)
+    return caller
+  }
+  const identity = await known(count, headers.authorization, () => options.authenticate(headers.authorization))
+  count.caller(identity.apiKeyId, identity.organisationId)
+  if (operation.organisationInPath === true && params.orgId !== identity.organisationId)
+    throw unauthorized('wrong organisation')
+  return callerOf(identity)
+}
+
+/** Remembers a credential that was found, and forgets one that was refused. */
+async function known<T>(count: Count, credential: string | undefined, find: () => Promise<T>): Promise<T> {
+  try {
+    const found = await find()
+    if (credential !== undefined) count.found(credential, true)
+    return found
+  } catch (error) {
+    if (credential !== undefined && error instanceof Problem && error.code === 'unauthorized')
+      count.found(credential, false)
+    throw error
+  }
+}
+
+/**
+ * The person behind a session cookie. An organisation that does not exist, one that the person is no member of and none at all are
+ * answered alike.
+ */
+async function findPerson(
+  { environments }: Deps,
+  people: People,
+  {
+    operation,
+    request: { method, headers, params },
+    cookie,
+  }: { readonly operation: Operation; readonly request: IdentifyRequest; readonly cookie: string },
+): Promise<Caller & { readonly person: Person }> {
+  if (method !== 'GET') refuseOtherOrigin(people, headers.origin)
+  const named = headers['x-service-organisation']
+  const organisationId = named !== undefined && isId('org', named) ? named : undefined
+  const person = await people.find(cookie, organisationId)
+  if (person === undefined) throw unauthorized('the session has ended; sign in again')
+  const actor = { kind: 'person', accountId: person.accountId } as const
+  if (operation.needs.role === 'person') return { tenant: tenantOfAccount(person.accountId), actor, person }
+  const isElsewhere = operation.organisationInPath === true && params.orgId !== organisationId
+  if (organisationId === undefined || person.role === undefined || isElsewhere)
+    throw failPlatform('organisation-not-found')
+  const environment = environmentOf(headers['x-service-environment'], environments)
+  const tenant: Tenant = { organisationId, environment }
+  return { tenant, actor, person }
+}
+
+/** Test where the request does not say. */
+function environmentOf(named: string | undefined, served: readonly Environment[]): Environment {
+  const environment = served.find((known) => known === (named ?? 'test'))
+  if (environment === undefined) throw failPlatform('environment-not-served')
+  return environment
+}
+
+/** Browsers name the origin with every request that may change something, and pages cannot choose what they name. */
+export function refuseOtherOrigin({ origin }: Pick<People, 'origin'>, named: string | undefined): void {
+  if (named !== origin) throw failPlatform('origin-not-allowed')
+}

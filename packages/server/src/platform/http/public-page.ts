@@ -1,0 +1,25 @@
+import type { RawAnswer } from './call.ts'
+
+/** An address that needs no key: health, documents, problem pages, and deliveries with their own signature. */
+export interface PublicPage {
+  readonly path: string
+  /** Default GET. */
+  readonly method?: 'GET' | 'POST'
+  readonly answer: (params: Readonly<Record<string, string>>, request: PageRequest) => RawAnswer | Promise<RawAnswer>
+  /** Whether pages of any origin may read it. */
+  readonly crossOrigin?: true
+  /** A file in memory: not counted, since one page of the dashboard takes many of them at once. */
+  readonly isStatic?: true
+}
+
+/** A request to a page: nothing of it is validated. */
+export interface PageRequest {
+  readonly method: string
+  /** Path and query as sent. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** The bytes as received. */
+  readonly body: Uint8Array
+  /** The network address of the caller. */
+  readonly address: string
+}

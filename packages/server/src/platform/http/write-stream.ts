@@ -1,0 +1,40 @@
+import type { ServerResponse } from 'node:http'
+import type { ReusedBufferStream } from '../reused-buffer-stream.ts'
+
+/**
+ * Writes a content to a response whose head is written, as fast as the caller reads, and ends it. Never rejects: if the caller disconnects
+ * the rest is not read, and if the content fails the connection is cut, so that nobody takes a part for the whole, and `report` gets the
+ * error.
+ */
+export async function writeStream(
+  response: ServerResponse,
+  content: ReusedBufferStream,
+  report: (fault: unknown) => void,
+): Promise<void> {
+  let isGone = false
+  let release = (): void => undefined
+  const onClosed = (): void => {
+    isGone = true
+    release()
+  }
+  // A failed response is closed too; without a listener the failure would end the process.
+  response.on('error', onClosed).once('close', onClosed)
+  const take = async (bytes: Uint8Array): Promise<void> => {
+    if (isGone || response.destroyed) throw gone
+    await new Promise<void>((resolve) => {
+      // The library may not complete a write on a connection that was cut meanwhile: `close` then does.
+      release = resolve
+      response.write(bytes, () => resolve())
+    })
+    if (isGone) throw gone
+  }
+  try {
+    await content.writeTo(take)
+    response.end()
+  } catch (fault) {
+    if (fault !== gone) report(fault)
+    response.destroy()
+  }
+}
+
+const gone = new Error('the caller disconnected')

@@ -1,0 +1,56 @@
+import { type Ctx, callerId } from './ctx.ts'
+import type { ApiKeyId, Id, OrganisationId } from './ids.ts'
+
+/** By whose right an answer stays open: an API key, or a person's session in an organisation. */
+export type Reader = ApiKeyId | SessionReader
+
+type SessionReader = `${Id<'ssn'>}@${OrganisationId}`
+
+/** Which of these readers may not read any more: keys that were revoked, sessions that ended, members who were removed. */
+export type EndedReaders = (readers: readonly Reader[]) => Promise<readonly Reader[]>
+
+/** The reader that a call is of; undefined for a guest, whose right has an end of its own. */
+export function readerOf({ actor, person, tenant }: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader | undefined {
+  if (person !== undefined) return `${person.sessionId}@${tenant.organisationId}`
+  return actor.kind === 'api-key' ? actor.apiKeyId : undefined
+}
+
+/** For operations that take no guests. */
+export function requireReader(ctx: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader {
+  const reader = readerOf(ctx)
+  if (reader === undefined) throw new Error(`${callerId(ctx.actor)} reads nothing`)
+  return reader
+}
+
+/** Finds out who of them ended, keys and sessions each in one look. */
+export function endedReaders(looks: {
+  readonly keys: (apiKeyIds: readonly ApiKeyId[]) => Promise<readonly ApiKeyId[]>
+  readonly sessions: (sessions: readonly SessionInOrganisation[]) => Promise<readonly SessionInOrganisation[]>
+}): EndedReaders {
+  return async (readers) => {
+    const sessions = readers.filter(isSession)
+    const keys = readers.filter((reader) => !isSession(reader)) as ApiKeyId[]
+    const [endedKeys, endedSessions] = await Promise.all([
+      keys.length === 0 ? [] : looks.keys(keys),
+      sessions.length === 0 ? [] : looks.sessions(sessions.map(sessionOf)),
+    ])
+    return [
+      ...endedKeys,
+      ...endedSessions.map(({ sessionId, organisationId }) => `${sessionId}@${organisationId}` as const),
+    ]
+  }
+}
+
+export interface SessionInOrganisation {
+  readonly sessionId: Id<'ssn'>
+  readonly organisationId: OrganisationId
+}
+
+function isSession(reader: Reader): reader is SessionReader {
+  return reader.includes('@')
+}
+
+function sessionOf(reader: SessionReader): SessionInOrganisation {
+  const [sessionId, organisationId] = reader.split('@') as [Id<'ssn'>, OrganisationId]
+  return { sessionId, organisationId }
+}

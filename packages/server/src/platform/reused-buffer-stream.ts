@@ -1,0 +1,13 @@
+import { Readable } from 'node:stream'
+
+/** Takes bytes, and resolves when their buffer may be reused; rejects when nobody reads them any more. */
+export type TakeBytes = (bytes: Uint8Array) => Promise<void>
+
+/**
+ * A stream that can also write through one reused buffer, so that a content of any size leaves no garbage. A caller uses either this or the
+ * stream interface, not both.
+ */
+export abstract class ReusedBufferStream extends Readable {
+  /** Passes on all bytes of the stream, in order, and destroys the stream in any case. Rejects as `take` does. */
+  abstract writeTo(take: TakeBytes): Promise<void>
+}

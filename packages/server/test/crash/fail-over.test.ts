@@ -1,0 +1,53 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterEach, expect, test } from 'vitest'
+import { countSettling, expectBooksToAgree } from './books.ts'
+import { startLoad } from './load.ts'
+import { aReplicatedPostgres } from './replicated-postgres.ts'
+import { endEveryService } from './service.ts'
+import { aDeployment } from './stage.ts'
+
+const cleanUps: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  await endEveryService()
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+test.each(['killed', 'frozen'] as const)(
+  'primary %s under load, synchronous standby promoted: nothing acknowledged is lost, nothing is sold twice (O3, O5, O13)',
+  { timeout: 240_000 },
+  async (how) => {
+    const postgres = await aReplicatedPostgres()
+    cleanUps.push(postgres.remove)
+    const chain: DevChain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })
+    cleanUps.push(() => chain.stop())
+    const deployment = await aDeployment({ databaseUrl: postgres.url, chain, env: { SETTLE_WAIT_MS: '300' } })
+    const service = await deployment.start()
+    const load = startLoad({ deployment, where: async () => service.base, buyers: 12 })
+    const served = (more: number) => {
+      const enough = load.acknowledged() + more
+      return expect.poll(() => load.acknowledged(), { timeout: 60_000, interval: 20 }).toBeGreaterThanOrEqual(enough)
+    }
+    await served(40)
+
+    const lostAt = performance.now()
+    await postgres.losePrimary(how)
+    await expect.poll(() => readyStatus(service.base), { timeout: 30_000, interval: 50 }).toBe(503)
+    const noticedMs = performance.now() - lostAt
+    await postgres.promote()
+    const promotedAt = performance.now()
+    await served(20)
+    const servedMs = performance.now() - promotedAt
+    await load.stop()
+    await expect.poll(() => countSettling(postgres.standby), { timeout: 120_000, interval: 100 }).toBe(0n)
+
+    const totals = await expectBooksToAgree({ db: postgres.standby, chain, deployment }, load)
+    console.log(`${how}: ${JSON.stringify({ noticedMs, servedMs, totals, counts: load.counts })}`)
+    expect(noticedMs).toBeLessThan(5_000)
+    expect(await readyStatus(service.base)).toBe(200)
+    expect(await service.end('SIGTERM')).toBe(0)
+  },
+)
+
+async function readyStatus(base: string): Promise<number> {
+  return (await fetch(`${base}/readyz`)).status
+}

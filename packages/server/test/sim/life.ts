@@ -1,0 +1,95 @@
+import type { Network } from '@purser/protocol'
+import { type ChainsOptions, createChains } from '../../src/chain/chains.ts'
+import { NetworkDriver } from '../../src/chain/lanes/driver.ts'
+import type { createLanes } from '../../src/chain/lanes/lanes.ts'
+import { scopeOf, sharesOf } from '../../src/chain/lanes/shards.ts'
+import type { LaneHandler } from '../../src/chain/port.ts'
+import type { Deps } from '../../src/platform/ctx.ts'
+import type { Db } from '../../src/platform/db/db.ts'
+import { insertShares, type Lease, renewLeases, takeLeases } from '../../src/platform/leases/store.ts'
+import type { Log } from '../../src/platform/log.ts'
+import type { Chance } from './chance.ts'
+import { type Gate, gatedDb, type Life } from './gate.ts'
+import { outboundTo, type SimNode } from './nodes.ts'
+
+export const leaseMs = 20_000
+
+/** What all processes of a history share. */
+export interface Common {
+  readonly deps: Deps
+  readonly db: Db
+  readonly gate: Gate
+  readonly chance: Chance
+  readonly log: Log
+  nowMs(): number
+}
+
+/** A network and its nodes. */
+export interface Place {
+  readonly network: Network
+  readonly nodes: readonly SimNode[]
+}
+
+type SignerOf = Parameters<typeof createLanes>[0]['signerOf']
+
+/** A process as it has just started: its clock, its way to the database and to the nodes, of which each step is one of the gate. */
+export function born(
+  common: Common,
+  places: readonly Place[],
+  { name, clockAheadMs }: { readonly name: string; readonly clockAheadMs: number },
+) {
+  const { gate, chance, log } = common
+  const life: Life = { name, isDead: false }
+  const clock = { now: () => new Date(common.nowMs() + clockAheadMs) }
+  const nodes = places.flatMap((place) => place.nodes)
+  const rpcUrls = Object.fromEntries(places.map((place) => [place.network.name, place.nodes.map(({ url }) => url)]))
+  const options: ChainsOptions = {
+    outbound: outboundTo(nodes, (doing) => gate.step(life, doing)),
+    clock,
+    networks: places.map(({ network }) => network),
+    rpcUrls,
+    rpcTimeoutMs: 1_000,
+    log,
+  }
+  const own = { db: gatedDb(common.db, gate, life), clock, random: { bytes: chance.bytes }, log }
+  return { life, floor: { ...common.deps, ...own, chains: createChains(options) } }
+}
+
+/** What a process does for the lanes of one network, turn by turn. */
+export class LaneTurns {
+  readonly #db: Db
+  readonly #network: Network
+  readonly #driver: NetworkDriver
+  readonly #ownerToken: string
+  #leases: readonly Lease[] = []
+
+  constructor(
+    deps: Deps,
+    {
+      network,
+      signerOf,
+      ownerToken,
+    }: { readonly network: Network; readonly signerOf: SignerOf; readonly ownerToken: string },
+    handlers: readonly LaneHandler[],
+  ) {
+    this.#db = deps.db
+    this.#network = network
+    this.#ownerToken = ownerToken
+    const byPurpose = new Map(handlers.map((handler) => [handler.purpose, handler]))
+    this.#driver = new NetworkDriver({ deps, chains: deps.chains, network, signerOf, handlers: byPurpose })
+  }
+
+  async turn(): Promise<void> {
+    const holder = { ownerToken: this.#ownerToken, leaseMs }
+    const shares = sharesOf(this.#network.name)
+    const kept = this.#leases.length === 0 ? [] : await renewLeases(this.#db, this.#leases, holder)
+    const taken = kept.length === shares.length ? [] : await takeLeases(this.#db, shares, holder)
+    this.#leases = [...kept, ...taken]
+    await this.#driver.turn({ scope: scopeOf(this.#network.name), ...holder, leases: this.#leases })
+    await this.#driver.waitUntilIdle()
+  }
+}
+
+export async function makeShares(db: Db, network: Network): Promise<void> {
+  await insertShares(db, sharesOf(network.name))
+}

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { bytesToHex } from '@purser/protocol'
+import { z } from 'zod'
+import type { Signer } from '../../src/chain/port.ts'
+import { createSignatures } from '../../src/chain/recover.ts'
+import { createSigner } from '../../src/custody/signer.ts'
+import { buildDeps } from '../../src/deps.ts'
+import { foundOrganisation, upsertAccount } from '../../src/features/organisations/index.ts'
+import type { Ctx, Deps, Tenant } from '../../src/platform/ctx.ts'
+import { type Db, openDb, sql } from '../../src/platform/db/db.ts'
+import { newId } from '../../src/platform/ids.ts'
+import { createLog } from '../../src/platform/log.ts'
+import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import type { TestDatabase } from '../database.ts'
+import { oneNanoUsdPerGas, testConfig } from '../test-config.ts'
+import { chanceOf } from './chance.ts'
+
+/** A migrated database whose clock a test sets, the service's parts on it, and organizations. */
+export type Theater = Awaited<ReturnType<typeof openTheater>>
+
+/** On a database of its own, which goes with it. */
+export async function openTheater(database: TestDatabase, organizations: number) {
+  await setUpClock(database.db)
+  // Its connections know the clock, since it is on their search path.
+  const db = openDb({ url: database.url, connectionsMax: 24, log: createLog({ level: 'silent' }) })
+  const filesDirectory = mkdtempSync(path.join(tmpdir(), 'purser-sim-'))
+  const config = testConfig(database.url, { filesDirectory })
+  const log = createLog({ level: 'silent' })
+  // The same in every run, so that a seed is the same history again.
+  const built = await buildDeps(config, { log, gasPrices: oneNanoUsdPerGas, random: chanceOf(2) })
+  const chance = chanceOf(1)
+  const privateKey = chance.bytes(32)
+  const signer: Signer = await createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
+  const first: Deps = { ...built.deps, random: chance, clock: { now: () => new Date(Date.UTC(2026, 0, 1)) } }
+  const tenants = await organisationsIn(first, organizations)
+  return {
+    db,
+    deps: built.deps,
+    signer,
+    tenants,
+    /** As the operator, for what a history begins with. */
+    actingFor: (tenant: Tenant): Ctx => ({
+      ...forTenant(systemCtx(first), tenant),
+      actor: { kind: 'operator' },
+    }),
+    setNow: (ms: number) => db.run(sql`select setval('simulated.clock', ${Math.round(ms)}::bigint)`),
+    async countLocked() {
+      const row = await built.deps.db.one(
+        z.object({ count: z.bigint() }),
+        sql`select count(distinct pid) as count from pg_locks
+        where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`,
+      )
+      return Number(row.count)
+    },
+    /** Empties tables, in an order in which no row is deleted before those that name it. */
+    async empty(tables: readonly string[]) {
+      for (const table of tables) await db.run({ text: `delete from ${table}`, values: [] })
+    },
+    async stop() {
+      await built.close()
+      await db.close()
+      await database.drop()
+      rmSync(filesDirectory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The database's own time is what a sequence says: stores ask for it by these names alone. */
+async function setUpClock(db: Db): Promise<void> {
+  const statements = [
+    'create schema simulated',
+    'create sequence simulated.clock',
+    ...['now', 'clock_timestamp', 'statement_timestamp'].map(
+      (name) =>
+        `create function simulated.${name}() returns timestamptz language sql stable as 'select to_timestamp(last_value / 1000.0) from simulated.clock'`,
+    ),
+    // The schema of the service comes first, since it is the one whose sequences a restore moves.
+    `do $$ begin execute format('alter database %I set search_path = public, simulated, pg_catalog', current_database()); end $$`,
+  ]
+  for (const text of statements) await db.run({ text, values: [] })
+}
+
+async function organisationsIn(deps: Deps, count: number): Promise<readonly Tenant[]> {
+  const acting = { ...deps, actor: { kind: 'operator' } as const, requestId: newId('req', deps) }
+  const tenants: Tenant[] = []
+  for (let made = 0; made < count; made += 1) {
+    const id = await deps.db.tx(async (tx) => {
+      const now = deps.clock.now()
+      const email = `${bytesToHex(deps.random.bytes(6))}@example.com`
+      const owner = await upsertAccount(tx, {
+        id: newId('acc', deps),
+        email,
+        name: null,
+        acceptedAt: now,
+        createdAt: now,
+      })
+      const founding = {
+        name: 'Acme',
+        type: 'team' as const,
+        plan: 'enterprise' as const,
+        ownerId: owner.id,
+        environments: ['test' as const],
+      }
+      return (await foundOrganisation(acting, tx, founding)).organisation.id
+    })
+    tenants.push({ organisationId: id, environment: 'test' })
+  }
+  return tenants
+}

@@ -1,0 +1,54 @@
+import type { Network } from '@purser/protocol'
+import { z } from 'zod'
+import { readFunds } from '../../src/features/funds/index.ts'
+import type { Deps, Tenant } from '../../src/platform/ctx.ts'
+import { type Db, sql } from '../../src/platform/db/db.ts'
+import type { SimWallet } from './wallet-stage.ts'
+
+/** When something is to be done next, by the rows; null for never. */
+export async function nextWalletWork(db: Db): Promise<Date | null> {
+  const { at } = await db.one(
+    z.object({ at: z.date().nullable() }),
+    sql`select nullif(least((select min(check_at) from relays where check_at is not null), (select min(next_attempt_at) from relays where state = 'waiting'),
+      (select min(due_at) from relay_turns), (select min(look_at) from transfers where ended_at is null), (select min(next_look_at) from withdrawals),
+      (select min(aml_due_at) from wallet_transactions where aml_status = 'pending' and aml_due_at < 'infinity')), '-infinity') as at`,
+  )
+  return at
+}
+
+/** What is open still: nothing when all that happened up to a block has ended, is booked and is screened. */
+export async function openWalletWork(db: Db, lastBlock: number): Promise<readonly string[]> {
+  const rows = await db.many(
+    z.object({ what: z.string() }),
+    sql`select 'a transfer ' || id || coalesce(' ' || reason, '') as what from transfers where ended_at is null or (answered is not null and event_id is null)
+      union all select 'an approval of ' || id from transfers where revoke_at is not null
+      union all select 'a withdrawal ' || id from withdrawals
+        where status in ('pending_conversion', 'conversion_complete') and partner_state is distinct from 'in-review'
+      union all select 'a sweep ' || sweep_id from sweep_transfers where status not in ('swept', 'failed')
+      union all select 'a relay of ' || subject_id from relays where state in ('waiting', 'included')
+      union all select 'a transaction ' || sender || ' ' || nonce || ' ' || status from chain_transactions where status <> 'final'
+      union all select 'a booking ' || id || ' ' || status || ' ' || aml_status from wallet_transactions
+        where status = 'pending' or (direction = 'in' and aml_status = 'pending' and status <> 'withdrawn' and kind = 'transfer')
+      union all select 'the second reading of block ' || ${lastBlock}::integer where coalesce((select min(checked) from deposit_cursors), -1) < ${lastBlock}`,
+  )
+  return rows.map(({ what }) => what)
+}
+
+/** What the service says of the token at each wallet: what may be spent and is on hold, together, and what is reserved. */
+export async function fundsNow(
+  deps: Deps,
+  {
+    tenant,
+    network,
+    wallets,
+  }: { readonly tenant: Tenant; readonly network: Network; readonly wallets: readonly SimWallet[] },
+): Promise<readonly { readonly rawAmount: bigint; readonly reserved: bigint }[]> {
+  const [token] = network.tokens
+  if (token === undefined) throw new Error('a network has a token')
+  const places = wallets.map(({ id, address }) => ({ tenant, network, walletId: id, owner: address, coin: token }))
+  const { spendable } = await readFunds(deps, network, places)
+  return spendable.map(({ available, frozen, unscreened, reserved }) => ({
+    rawAmount: available + frozen + unscreened,
+    reserved,
+  }))
+}

@@ -1,0 +1,52 @@
+import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import { createTestClient, http } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Answer, aPayer, aWorld, type Org, type Payer, type World } from '../world.ts'
+
+let chain: DevChain
+let world: World
+let org: Org
+let wallet: { readonly id: string; readonly address: `0x${string}` }
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({ chains: [chain], config: { settleWaitMs: 20_000 } })
+  org = await world.organisation()
+  wallet = await world.wallet(org)
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const requested = () => ({ walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' })
+
+async function verified(payer: Payer): Promise<Answer> {
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', requested())
+  const credential = await payer.credential(challenge)
+  return world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...requested() })
+}
+
+function settle({ body: { paymentId, settlementToken } }: Answer): Promise<Answer> {
+  return world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
+}
+
+/** Code that returns nothing and burns all of its gas: an endless loop. */
+const burning = '0x5b600056'
+
+test('a payer who adds code to its account after its payment was verified burns nobody else’s gas', async () => {
+  const payers = await Promise.all(Array.from({ length: 20 }, () => aPayer(chain)))
+  const payments = await Promise.all(payers.map(verified))
+  expect(payments.map(({ status }) => status)).toEqual(payers.map(() => 200))
+  const [turned] = payers
+  if (turned === undefined) throw new Error('no payer')
+  const anvil = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) })
+  await anvil.setCode({ address: turned.account.address, bytecode: burning })
+
+  const [bad, ...good] = await Promise.all(payments.map(settle))
+  expect(good.map(({ status }) => status)).toEqual(good.map(() => 200))
+  expect(bad?.status).not.toBe(200)
+  expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(BigInt(good.length) * 10_000n)
+  // The nineteen shared few transactions; with the twentieth among them, each would have been sent alone.
+  expect(new Set(good.map(({ body }) => body.txHash)).size).toBeLessThan(5)
+})

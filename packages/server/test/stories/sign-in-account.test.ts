@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aBrowser, ageSessions, type Browser, browserOf, invite, ownerOf } from '../people.ts'
+import { aWorld, codeOf, type Org, type World } from '../world.ts'
+
+let world: World
+let org: Org
+let owner: Browser
+
+beforeAll(async () => {
+  world = await aWorld()
+  org = await world.organisation()
+  owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+})
+afterAll(() => world?.stop())
+
+const members = '/organisations/current/members'
+
+test('a person sees their sessions without tokens, and ends one, which holds everywhere at once', async () => {
+  const other = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+  const { list } = await owner.call('GET', '/account/sessions')
+  expect(list).toHaveLength(2)
+  expect(list.filter(({ isCurrent }) => isCurrent)).toHaveLength(1)
+  expect(Object.keys(list[0] ?? {}).sort()).toEqual([
+    'createdAt',
+    'expiresAt',
+    'id',
+    'ipAddress',
+    'isCurrent',
+    'userAgent',
+  ])
+  expect(list[0]?.ipAddress).toBe('127.0.0.1')
+  const others = list.find(({ isCurrent }) => !isCurrent)
+  expect((await owner.call('DELETE', `/account/sessions/${others?.id}`)).status).toBe(204)
+  expect((await other.call('GET', '/account')).status).toBe(401)
+  expect(codeOf(await owner.call('DELETE', `/account/sessions/${others?.id}`))).toBe('session-not-found')
+})
+
+test('nobody ends a session of somebody else, and a key has none', async () => {
+  const stranger = await invite(world, { owner, organisationId: org.id, email: 'stranger@example.com', role: 'viewer' })
+  const [mine] = (await owner.call('GET', '/account/sessions')).list
+  expect(codeOf(await stranger.call('DELETE', `/account/sessions/${mine?.id}`))).toBe('session-not-found')
+  expect(codeOf(await world.call(org.testKey, 'GET', '/account/sessions'))).toBe('person-required')
+  expect((await owner.call('GET', '/account')).status).toBe(200)
+})
+
+test('an invitation opens nothing until it is accepted, and is accepted once', async () => {
+  const email = 'invited@example.com'
+  const invited = await owner.call('POST', members, { email, role: 'member' })
+  expect(invited.body).toMatchObject({ email, role: 'member', status: 'invited' })
+  const browser = await aBrowser(world, { email, organisationId: org.id })
+  expect(codeOf(await browser.call('GET', '/organisations/current'))).toBe('organisation-not-found')
+  const { body } = await browser.call('GET', '/account', undefined, { 'x-service-organisation': undefined })
+  expect(body).toMatchObject({ organisations: [], invitations: [{ id: org.id, name: 'Acme', role: 'member' }] })
+  const accept = (): ReturnType<Browser['call']> =>
+    browser.call('POST', `/account/invitations/${org.id}/accept`, undefined, { 'x-service-organisation': undefined })
+  const answers = await Promise.all([accept(), accept(), accept()])
+  expect(answers.map(({ status }) => status).sort()).toEqual([204, 404, 404])
+  expect((await browser.call('GET', '/organisations/current')).status).toBe(200)
+  const listed = (await owner.call('GET', members)).list.find((member) => member.email === email)
+  expect(listed).toMatchObject({ status: 'active' })
+})
+
+test('an invitation by account answers alike whether or not there is one, and shows no address', async () => {
+  const other = await world.organisation()
+  const known = (await world.call(other.testKey, 'GET', '/account')).body.id
+  const answers = []
+  for (const accountId of [known, 'acc_01h455vb4pex5vsknk084sn02q'])
+    for (const _ of [1, 2]) {
+      const { status, body } = await owner.call('POST', members, { accountId })
+      answers.push({ status, role: body.role, email: body.email, shown: body.status, title: body.title })
+    }
+  expect(answers.slice(0, 2)).toEqual(answers.slice(2))
+  expect(answers[0]).toMatchObject({ status: 201, role: 'member', email: null, shown: 'invited' })
+  const accepted = await world.call(other.testKey, 'POST', `/account/invitations/${org.id}/accept`)
+  expect(accepted.status).toBe(204)
+  const { organisations } = (await world.call(other.testKey, 'GET', '/account')).body
+  expect(organisations).toEqual(expect.arrayContaining([expect.objectContaining({ id: org.id, role: 'member' })]))
+})
+
+test('an API key neither grants nor takes owner and admin; an admin does not touch owners', async () => {
+  const admin = await invite(world, { owner, organisationId: org.id, email: 'admin@example.com', role: 'admin' })
+  const { accountId: ownersId } = (await owner.call('GET', members)).list.find(({ role }) => role === 'owner') ?? {}
+  const { id: adminsId } = (await admin.call('GET', '/account')).body
+  const refusals = [
+    await world.call(org.testKey, 'POST', members, { email: 'a1@example.com', role: 'admin' }),
+    await world.call(org.testKey, 'POST', members, { email: 'a2@example.com', role: 'owner' }),
+    await world.call(org.testKey, 'PATCH', `${members}/${adminsId}`, { role: 'viewer' }),
+    await world.call(org.testKey, 'DELETE', `${members}/${adminsId}`),
+    await world.call(org.testKey, 'DELETE', `${members}/${ownersId}`),
+    await admin.call('POST', members, { email: 'a3@example.com', role: 'owner' }),
+    await admin.call('PATCH', `${members}/${adminsId}`, { role: 'owner' }),
+    await admin.call('DELETE', `${members}/${ownersId}`),
+  ]
+  expect(refusals.map(codeOf)).toEqual(refusals.map(() => 'role-not-allowed'))
+  expect((await admin.call('POST', members, { email: 'a4@example.com', role: 'admin' })).status).toBe(201)
+})
+
+test('the first live key is made by an owner who signed in within ten minutes, from the test environment', async () => {
+  const email = await ownerOf(world, org.id)
+  const browser = await aBrowser(world, { email, organisationId: org.id })
+  const request = { name: 'Live', environment: 'live' }
+  const made = await browser.call('POST', '/organisations/current/api-keys', request)
+  expect([made.status, made.body.environment]).toEqual([201, 'live'])
+  await ageSessions(world, 10)
+  const late = await browser.call('POST', '/organisations/current/api-keys', request)
+  expect([late.status, codeOf(late)]).toEqual([403, 'fresh-authentication-required'])
+  const test = await browser.call('POST', '/organisations/current/api-keys', { name: 'Test', environment: 'test' })
+  expect(test.status).toBe(201)
+  const again = await aBrowser(world, { email, organisationId: org.id })
+  expect((await again.call('POST', '/organisations/current/api-keys', request)).status).toBe(201)
+  owner = again
+})
+
+test('a policy is tightened at any time and loosened by a person with a fresh sign-in alone', async () => {
+  const wallet = await owner.call('POST', '/wallet-infra/master-wallets', {
+    name: 'Treasury',
+    chain: 'base',
+    supportedTokens: ['USDC'],
+  })
+  const path = `/wallet-infra/master-wallets/${wallet.body.id}/policy`
+  const policy = (perDay: string) => ({ operations: {}, tokens: { USDC: { perDay } } })
+  expect((await owner.call('PUT', path, policy('10'))).status).toBe(200)
+  expect((await owner.call('PUT', path, policy('20'))).status).toBe(200)
+  expect(codeOf(await world.call(org.testKey, 'PUT', path, policy('30')))).toBe('policy-loosening-denied')
+  await ageSessions(world, 10)
+  expect(codeOf(await owner.call('PUT', path, policy('30')))).toBe('fresh-authentication-required')
+  expect((await owner.call('PUT', path, policy('5'))).status).toBe(200)
+})
+
+test('a person without an organisation founds one, once for each Idempotency-Key', async () => {
+  await owner.call('POST', members, { email: 'founder@example.com', role: 'viewer' })
+  const browser = await aBrowser(world, { email: 'founder@example.com' })
+  const found = (key: string): ReturnType<Browser['call']> =>
+    browser.call('POST', '/organisations', { name: 'Own' }, { 'idempotency-key': key })
+  const [first, again] = [await found('one'), await found('one')]
+  expect([first.status, again.body.id]).toEqual([201, first.body.id])
+  const inside = browserOf(world, { cookie: browser.cookie, organisationId: first.body.id as `org_${string}` })
+  expect((await inside.call('GET', '/organisations/current')).body.name).toBe('Own')
+})
+
+test('an environment that is not served is 403, and none at all is test', async () => {
+  const named = (environment: string | undefined): ReturnType<Browser['call']> =>
+    owner.call('GET', '/payments/logs', undefined, { 'x-service-environment': environment })
+  expect((await named(undefined)).status).toBe(200)
+  expect((await named('live')).status).toBe(200)
+  expect(codeOf(await named('production'))).toBe('environment-not-served')
+})

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aBrowser, type Browser, ownerOf } from '../people.ts'
+import { aWorld, codeOf, type Org, type World } from '../world.ts'
+
+let world: World
+let org: Org
+let browser: Browser
+
+beforeAll(async () => {
+  world = await aWorld()
+  org = await world.organisation()
+  browser = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+})
+afterAll(() => world?.stop())
+
+const foreign = [
+  undefined,
+  'null',
+  '',
+  'https://dashboard.test',
+  'http://dashboard.test:81',
+  'http://dashboard.test.evil.example',
+  'http://evil.example',
+  'http://purser.test',
+]
+
+test.each(foreign)('a write with a cookie from the origin %s is 403 and changes nothing', async (origin) => {
+  const changes = [
+    ['PATCH', '/organisations/current', { name: 'Taken over' }],
+    ['POST', '/organisations/current/api-keys', { name: 'Stolen', environment: 'test' }],
+    ['DELETE', `/organisations/current/api-keys/key_01h455vb4pex5vsknk084sn02q`, undefined],
+  ] as const
+  for (const [method, path, body] of changes) {
+    const answer = await browser.call(method, path, body, { origin })
+    expect([answer.status, codeOf(answer)]).toEqual([403, 'origin-not-allowed'])
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+  }
+  expect((await browser.call('GET', '/organisations/current')).body.name).toBe('Acme')
+})
+
+test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', undefined])(
+  'a body of the type %s, as forms of pages can send it, is not taken with a cookie',
+  async (type) => {
+    const response = await fetch(`${world.base}/organisations/current`, {
+      method: 'PATCH',
+      headers: {
+        cookie: browser.cookie,
+        origin: 'http://dashboard.test',
+        'x-service-organisation': org.id,
+        ...(type === undefined ? {} : { 'content-type': type }),
+      },
+      body: '{"name":"Taken over"}',
+    })
+    expect(response.status).toBe(415)
+  },
+)
+
+test('a form of another page can neither sign its visitor in nor out', async () => {
+  for (const [path, type] of [
+    ['/auth/sign-out', 'application/json'],
+    ['/auth/sign-in/email', 'application/json'],
+    ['/auth/sign-in/email', 'text/plain'],
+  ]) {
+    const response = await fetch(world.base + path, {
+      method: 'POST',
+      headers: { cookie: browser.cookie, origin: 'http://evil.example', 'content-type': type ?? '' },
+      body: '{"email":"a@example.com","password":"long enough to be one"}',
+    })
+    expect(response.status).toBe(403)
+    expect(response.headers.getSetCookie()).toEqual([])
+  }
+  expect((await browser.call('GET', '/account')).status).toBe(200)
+})
+
+test('the dashboard of another host of the site may call with its cookie, and no other origin may', async () => {
+  const preflight = (origin: string): Promise<Response> =>
+    fetch(`${world.base}/organisations/current`, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'PATCH',
+        'access-control-request-headers': 'content-type,x-service-organisation',
+      },
+    })
+  const allowed = await preflight('http://dashboard.test')
+  expect([allowed.status, allowed.headers.get('access-control-allow-origin')]).toEqual([204, 'http://dashboard.test'])
+  expect(allowed.headers.get('access-control-allow-credentials')).toBe('true')
+  expect(allowed.headers.get('access-control-allow-headers')).toMatch(/X-Service-Organisation/)
+  const refused = await preflight('http://evil.example')
+  expect(refused.headers.get('access-control-allow-origin')).toBeNull()
+  const read = await browser.call('GET', '/organisations/current')
+  expect(read.headers.get('access-control-allow-origin')).toBe('http://dashboard.test')
+  const foreignRead = await browser.call('GET', '/organisations/current', undefined, { origin: 'http://evil.example' })
+  expect(foreignRead.headers.get('access-control-allow-credentials')).toBeNull()
+})
+
+test('what anybody may read with a token names the dashboard where the dashboard asks', async () => {
+  const own = await fetch(`${world.base}/openapi.json`, { headers: { origin: 'http://dashboard.test' } })
+  expect(own.headers.get('access-control-allow-origin')).toBe('http://dashboard.test')
+  const other = await fetch(`${world.base}/openapi.json`, { headers: { origin: 'http://evil.example' } })
+  expect(other.headers.get('access-control-allow-origin')).toBe('*')
+  expect(other.headers.get('access-control-allow-credentials')).toBeNull()
+})
+
+test('what better-auth offers beyond what the dashboard needs is not there', async () => {
+  for (const path of ['/get-session', '/list-sessions', '/ok', '/error', '/callback/', '/link/x'])
+    expect((await browser.call('GET', `/auth${path}`)).status).toBe(404)
+  for (const path of ['/sign-up/email', '/delete-user', '/get-access-token', '/revoke-sessions', '/sign-in/magic-link'])
+    expect((await browser.call('POST', `/auth${path}`, {})).status).toBe(404)
+})

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aMailbox, type Mailbox } from '../mailbox.ts'
+import { aBrowser, browserOf, ownerOf, sessionCookie } from '../people.ts'
+import { aWorld, type Org, type World } from '../world.ts'
+
+let world: World
+let org: Org
+let email: string
+let mailbox: Mailbox
+
+beforeAll(async () => {
+  mailbox = await aMailbox()
+  const smtp = { url: mailbox.url, from: 'purser@example.com' }
+  world = await aWorld({ config: { signIn: { isSignUpOpen: true, issuers: [], smtp } } })
+  org = await world.organisation()
+  email = await ownerOf(world, org.id)
+})
+afterAll(async () => {
+  await world?.stop()
+  await mailbox?.stop()
+})
+
+function post(path: string, body: unknown): Promise<Response> {
+  const headers = { 'content-type': 'application/json', origin: 'http://dashboard.test' }
+  return fetch(world.base + path, { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual' })
+}
+
+/** The link of the newest mail to an address, at the address of the test's server. */
+async function linkTo(address: string): Promise<string> {
+  const text = await mailbox.newest(address)
+  const url = new URL(/https?:\/\/\S+/.exec(text)?.[0] ?? '')
+  return `${world.base}${url.pathname}${url.search}`
+}
+
+test('a link by e-mail signs in, and an address without an account is answered alike', async () => {
+  const answer = await post('/auth/sign-in/link', { email })
+  expect([answer.status, await answer.json()]).toEqual([200, { status: true }])
+  const opened = await fetch(await linkTo(email), { redirect: 'manual' })
+  const browser = browserOf(world, { cookie: sessionCookie(world, opened) ?? '', organisationId: org.id })
+  expect((await browser.call('GET', '/account')).body.email).toBe(email)
+})
+
+test('with open sign-up a new address gets an account by its link, without any organisation', async () => {
+  await post('/auth/sign-in/link', { email: 'New@example.com' })
+  const opened = await fetch(await linkTo('New@example.com'), { redirect: 'manual' })
+  const browser = browserOf(world, { cookie: sessionCookie(world, opened) ?? '' })
+  expect((await browser.call('GET', '/account')).body).toMatchObject({ email: 'new@example.com', organisations: [] })
+})
+
+test('a password is chosen through a link by e-mail and signs in; a wrong one does not', async () => {
+  const before = await aBrowser(world, { email, organisationId: org.id })
+  await post('/auth/request-password-reset', { email, redirectTo: 'http://dashboard.test/new-password' })
+  const led = await fetch(await linkTo(email), { redirect: 'manual' })
+  const place = new URL(led.headers.get('location') ?? '')
+  expect(place.origin).toBe('http://dashboard.test')
+  const token = place.searchParams.get('token')
+  const newPassword = 'correct horse battery'
+  expect((await post('/auth/reset-password', { token, newPassword: 'short' })).status).toBe(400)
+  expect((await post('/auth/reset-password', { token, newPassword })).status).toBe(200)
+  expect((await before.call('GET', '/account')).status).toBe(401)
+  const signedIn = await post('/auth/sign-in/email', { email, password: newPassword })
+  expect(signedIn.status).toBe(200)
+  expect(await signedIn.text()).not.toMatch(/"token"/)
+  const cookie = sessionCookie(world, signedIn) ?? ''
+  expect((await browserOf(world, { cookie, organisationId: org.id }).call('GET', '/account')).status).toBe(200)
+  const wrong = await post('/auth/sign-in/email', { email, password: 'another one entirely' })
+  expect([wrong.status, sessionCookie(world, wrong)]).toEqual([401, undefined])
+})
+
+test('a reset that leads elsewhere than to the dashboard is refused', async () => {
+  const answer = await post('/auth/request-password-reset', { email, redirectTo: 'http://evil.example/' })
+  expect(answer.status).toBe(403)
+})
+
+test('guesses of a password are limited for the e-mail address', async () => {
+  const statuses: number[] = []
+  for (let guess = 0; guess < 12; guess++)
+    statuses.push(
+      (await post('/auth/sign-in/email', { email: 'guessed@example.com', password: `guess number ${guess}` })).status,
+    )
+  expect(statuses.slice(0, 10)).toEqual(Array(10).fill(401))
+  expect(statuses.slice(10)).toEqual([429, 429])
+})
+
+test('the sign-in page can read which ways to sign in there are', async () => {
+  const methods = await (await fetch(`${world.base}/auth/methods`)).json()
+  expect(methods).toEqual({ password: true, passkey: true, emailLink: true, oidc: [], signUp: 'open' })
+})

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operations } from '../../src/operations.ts'
+import { type Needs, roles } from '../../src/platform/access.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import type { Operation } from '../../src/platform/operation.ts'
+import { askRaw, asSent } from '../ask.ts'
+import { aBrowser, type Browser, invite, ownerOf } from '../people.ts'
+import { makeResources, type Resources, samplesOf } from '../samples.ts'
+import { aWorld, type Org, type World } from '../world.ts'
+
+let world: World
+let org: Org
+let ids: Resources
+const browsers = new Map<string, Browser>()
+
+beforeAll(async () => {
+  world = await aWorld({ config: { testFaucetKey: `0x${'11'.repeat(32)}` } })
+  org = await world.organisation()
+  ids = await makeResources(world, org)
+  const owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+  browsers.set('owner', owner)
+  for (const role of ['admin', 'member', 'viewer'])
+    browsers.set(role, await invite(world, { owner, organisationId: org.id, email: `${role}@example.com`, role }))
+})
+afterAll(() => world?.stop())
+
+const callers = [...roles, 'api-key'] as const
+type Caller = (typeof callers)[number]
+
+/** From the words of decisions.md, section 13, and not from `mayDo`. */
+const allowed: Readonly<Record<Needs['role'], readonly Caller[]>> = {
+  person: ['owner', 'admin', 'member', 'viewer', 'api-key'],
+  viewer: ['owner', 'admin', 'member', 'viewer', 'api-key'],
+  member: ['owner', 'admin', 'member', 'api-key'],
+  admin: ['owner', 'admin', 'api-key'],
+  owner: ['owner', 'api-key'],
+}
+
+/** Those that take away what others need come last. */
+const inOrder = [...operations].sort(
+  (left, right) => Number(left.method === 'DELETE') - Number(right.method === 'DELETE'),
+)
+
+async function callAs(caller: Caller, operation: Operation): Promise<{ status: number; code: string }> {
+  const sample = samplesOf(ids)[operation.id]?.() ?? {}
+  const sent = asSent(operation, org.testKey, sample)
+  const { authorization: _, ...headers } = sent.headers ?? {}
+  const cookie = browsers.get(caller)?.cookie ?? ''
+  const asPerson = {
+    ...headers,
+    cookie,
+    origin: 'http://dashboard.test',
+    'x-service-organisation': org.id,
+    'x-service-environment': 'test',
+  }
+  const answer = await askRaw(world.base, operation, caller === 'api-key' ? sent : { ...sent, headers: asPerson })
+  return { status: answer.status, code: /\/problems\/([\w-]+)"/.exec(answer.text)?.[1] ?? '' }
+}
+
+test('every operation says what it needs, and what only reads is open to viewers', () => {
+  for (const { id, method, needs } of operations) {
+    expect(needs, id).toBeDefined()
+    if (method === 'GET')
+      expect([id, ['viewer', 'person'].includes(needs.role), needs.scope]).toEqual([id, true, 'read'])
+    else expect([id, needs.scope]).not.toEqual([id, 'read'])
+  }
+})
+
+test('every operation is refused to each role that is too low and to no other, and never to a key', async () => {
+  let count = 0
+  for (const operation of inOrder)
+    for (const caller of [...callers].reverse()) {
+      const { status, code } = await callAs(caller, operation)
+      const isAllowed = allowed[operation.needs.role].includes(caller)
+      // A key is refused for a role where it would change an owner or an admin, which is a rule of its own.
+      if (caller !== 'api-key')
+        expect([operation.id, caller, code === 'role-not-allowed']).toEqual([operation.id, caller, !isAllowed])
+      expect([operation.id, caller, status >= 500 && status !== 503]).toEqual([operation.id, caller, false])
+      expect([operation.id, caller, status]).not.toEqual([operation.id, caller, 401])
+      count++
+    }
+  expect(count).toBe(operations.length * callers.length)
+  console.log(`${operations.length} operations × ${callers.length} callers: ${count} calls`)
+})
+
+test('what moves money out needs a sign-in within ten minutes, of a person and not of a key', async () => {
+  const fresh = operations.filter(({ needs }) => needs.fresh === true)
+  expect(fresh.map(({ id }) => id).sort()).toEqual([
+    'approvals.approve',
+    'payments.refund',
+    'transfers.create',
+    'wallets.legacy.withdraw',
+    'withdrawals.create',
+  ])
+  await world.database.db.run(sql`update auth."session" set "createdAt" = now() - interval '10 minutes'`)
+  for (const operation of fresh) {
+    expect(await callAs('owner', operation)).toEqual({ status: 403, code: 'fresh-authentication-required' })
+    expect((await callAs('viewer', operation)).code).toBe('role-not-allowed')
+    expect((await callAs('api-key', operation)).code).not.toBe('fresh-authentication-required')
+  }
+})

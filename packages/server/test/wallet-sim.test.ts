@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freshDatabase } from './database.ts'
+import { expectFound } from './sim/find-faults.ts'
+import { runSeeds } from './sim/seeds.ts'
+import { walletFaults } from './sim/wallet-faults.ts'
+import { WalletSimulation } from './sim/wallet-simulation.ts'
+import { aWalletStage, type WalletStage } from './sim/wallet-stage.ts'
+
+let stage: WalletStage
+
+beforeAll(async () => {
+  stage = await aWalletStage(await freshDatabase())
+})
+afterAll(async () => {
+  await stage?.stop()
+})
+
+test('wallets keep their guarantees with hostile partners, lying nodes, reorganizations, restores and processes that die', async () => {
+  const sum = await runSeeds({ count: 60, msMax: 20_000 }, (seed) => new WalletSimulation(stage, seed).run())
+  expect(sum.intents).toBeGreaterThan(0)
+  expect(sum.moved).toBeGreaterThan(0)
+}, 7_200_000)
+
+test('the simulator finds each planted fault of wallets, within the seeds that it states', async () => {
+  await expectFound('wallets', walletFaults)
+}, 7_200_000)

@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = path.resolve(import.meta.dirname, '../../..')
+
+/** Words that docs/GLOSSARY.md replaces. They are not used anywhere, not even in a name. */
+const banned = /\b(?:told|asked|lapsed|weigh(?:ed|s|ing)?|nudged?|gathered|overtaken|displaced|room|he|his|him)\b/gi
+
+/** `held` is a status of the API and may be a name. In prose it has too many meanings. */
+const bannedInProse = /\bheld\b/gi
+
+/** A docstring that explains itself by the one before it. */
+const riddle = /\/\*\*[\s*]+The same\b/g
+
+/** Where the words may occur, and why. */
+const allowed: readonly (readonly [place: RegExp, words: RegExp, reason: string])[] = [
+  [/^packages\/server\/test\/words\.test\.ts$/, /./, 'This test lists the words.'],
+  [/^docs\/GLOSSARY\.md$/, /./, 'The glossary lists the words.'],
+  [/^docs\/decisions\//, /./, 'A decision is a record of its time and is not rewritten.'],
+  [/^docs\/errors\.md$/, /^held$/, 'The name of a member of an error.'],
+  [/^packages\/server\/src\/features\/payments\/caller-store\.ts$/, /^asked$/i, 'A column of a released migration.'],
+]
+
+/** Names on the wire, which stay. */
+const wireNames = /payout-lapsed/g
+
+interface SourceFile {
+  readonly name: string
+  readonly text: string
+}
+
+/** All TypeScript and Markdown files of the project, without generated code. */
+const files: readonly SourceFile[] = [
+  ...readdirSync(root).filter((name) => !name.startsWith('.') && statSync(path.join(root, name)).isFile()),
+  ...['bench', 'docs', ...folders()].flatMap((folder) => filesIn(folder)),
+]
+  .filter((name) => /\.(?:ts|tsx|md)$/.test(name) && !/(?:^|\/)(?:generated|node_modules|dist)\//.test(name))
+  .map((name) => ({ name, text: readFileSync(path.join(root, name), 'utf8') }))
+
+function folders(): readonly string[] {
+  return readdirSync(path.join(root, 'packages')).flatMap((name) => [`packages/${name}/src`, `packages/${name}/test`])
+}
+
+function filesIn(folder: string): readonly string[] {
+  const names = readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+  return names.map((name) => `${folder}/${name.split(path.sep).join('/')}`)
+}
+
+/** Comments and test titles of code; of Markdown everything outside backquotes. */
+function proseOf({ name, text }: SourceFile): string {
+  if (name.endsWith('.md')) return text.replace(/```[\s\S]*?```|`[^`\n]*`/g, '')
+  const comments = text.match(/\/\*\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm) ?? []
+  const titles = text.match(/\b(?:test|describe)\((['"`]).*?\1/g) ?? []
+  return [...comments, ...titles].join('\n').replace(/`[^`\n]*`/g, '')
+}
+
+function hitsIn(file: SourceFile): readonly string[] {
+  const words = [
+    ...(file.text.replace(wireNames, '').match(banned) ?? []),
+    ...(proseOf(file).match(bannedInProse) ?? []),
+    ...(file.text.match(riddle) ?? []).map(() => 'The same'),
+  ]
+  const refused = words.filter((word) => !allowed.some(([place, may]) => place.test(file.name) && may.test(word)))
+  return refused.map((word) => `${file.name}: ${word}`)
+}
+
+test('code and documentation use the words of the glossary', () => {
+  expect(files.length).toBeGreaterThan(1_000)
+  expect(files.flatMap(hitsIn)).toEqual([])
+})
+
+test.each([
+  ['// The node is asked once.', 'asked'],
+  ['/** Rows held by a transaction. */', 'held'],
+  ['/**\n * The same for Fastify.\n */', 'The same'],
+])('%j is found', (text, word) => {
+  expect(hitsIn({ name: 'packages/server/src/example.ts', text })).toEqual([`packages/server/src/example.ts: ${word}`])
+})
+
+test.each(["status: 'held'", '/** `held` is on hold. */', "reason: 'payout-lapsed'", 'the'])(
+  '%j is allowed',
+  (text) => {
+    expect(hitsIn({ name: 'packages/server/src/example.ts', text })).toEqual([])
+  },
+)
