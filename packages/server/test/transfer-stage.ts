@@ -84,26 +84,31 @@ function nodeOf({ rpcUrl }: Pick<DevChain, 'rpcUrl'>) {
   return createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
 }
 
-/** Mines the confirmations of deposits on the network, and waits until the watcher has booked and confirmed everything. */
+/**
+ * Mines the confirmations of deposits on the network until the watcher has booked and confirmed everything. A transaction
+ * that reaches a block only while this waits gets its confirmations too.
+ */
 export async function untilBooked({ database }: Pick<World, 'database'>, dev: DevChain): Promise<void> {
   const depth = networkByName(dev.network)?.confirmationDepth ?? 1
   const node = nodeOf(dev)
-  // Fixes the base fee, so that the cost of a transfer is constant.
-  for (let mined = 0; mined < depth; mined++) {
+  const mine = async () => {
+    // Fixes the base fee, so that the cost of a transfer is constant.
     const { baseFeePerGas } = await node.getBlock()
     if (baseFeePerGas !== null) await node.setNextBlockBaseFeePerGas({ baseFeePerGas })
     await node.mine({ blocks: 1 })
   }
-  const head = await node.getBlockNumber()
-  const isBooked = async () =>
-    (
-      await database.db.one(
-        z.object({ is: z.boolean() }),
-        sql`
-        select exists (select from deposit_cursors where network = ${dev.network} and scanned >= ${head}) and not exists (
-          select from wallet_transactions where network = ${dev.network} and status = 'pending') as is`,
-      )
-    ).is
+  for (let mined = 0; mined < depth; mined++) await mine()
+  const isBooked = async () => {
+    const head = await node.getBlockNumber()
+    const { isScanned, isPending } = await database.db.one(
+      z.object({ isScanned: z.boolean(), isPending: z.boolean() }),
+      sql`
+        select exists (select from deposit_cursors where network = ${dev.network} and scanned >= ${head}) as is_scanned,
+          exists (select from wallet_transactions where network = ${dev.network} and status = 'pending') as is_pending`,
+    )
+    if (isScanned && isPending) await mine()
+    return isScanned && !isPending
+  }
   await expect.poll(isBooked, patient).toBe(true)
 }
 

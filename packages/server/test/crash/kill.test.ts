@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { request } from '../world.ts'
 import { countSettling, countTransactions, expectBooksToAgree } from './books.ts'
@@ -71,8 +73,24 @@ async function someMoment(random: () => number, load: Load): Promise<void> {
   const moment = moments[Math.floor(random() * moments.length)]
   if (moment === undefined) throw new Error('no such moment')
   const enough = (await moment.count()) + moment.grown
-  await expect.poll(moment.count, { timeout: 90_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
+  await expect
+    .poll(moment.count, { timeout: 90_000, interval: 10 })
+    .toBeGreaterThanOrEqual(enough)
+    .catch(async (error: unknown) => {
+      throw new Error(`nothing happened: ${await stateOf(load)}`, { cause: error })
+    })
   await delay(random() * 100)
+}
+
+/** What explains a load that stands still: its answers, the transactions by state, and the end of the service's log. */
+async function stateOf(load: Load): Promise<string> {
+  const transactions = await database.db.many(
+    z.object({ status: z.string(), count: z.bigint() }),
+    sql`select status, count(*) as count from chain_transactions group by status`,
+  )
+  const counted = Object.fromEntries(transactions.map(({ status, count }) => [status, Number(count)]))
+  const log = keeper.service().stdout().split('\n').slice(-60).join('\n')
+  return `${JSON.stringify({ answers: load.counts, faults: load.faults, transactions: counted })}\n${log}`
 }
 
 /** Answers acknowledged before a crash are the same after it, and settling again moves nothing. */

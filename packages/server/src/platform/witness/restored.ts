@@ -21,12 +21,12 @@ export type RestoreOutcome =
 
 /**
  * Puts a restored database into service: moves everything that it would assign a second time, and begins a generation, in which every lane
- * is compared with the chain before it plans. Idempotent: the second time the database is current. If it is killed after its commit, it is
- * complete; the service then makes the generation's first mark.
+ * is compared with the chain before it plans. Idempotent: the second time the database is current. The generation's mark is made before the
+ * commit: killed in between, the database is behind that mark, and the operator runs it again.
  */
 export async function takeIntoService(options: RestoreOptions): Promise<RestoreOutcome> {
   const { db, marks, clock, isForced, sequenceGap, move } = options
-  const outcome = await db.tx(async (tx): Promise<RestoreOutcome & { readonly made?: WitnessState }> => {
+  return db.tx(async (tx): Promise<RestoreOutcome> => {
     const state = await lockState(tx)
     if (state === undefined) return { outcome: 'unserved' }
     const newest = await findNewestMark(marks, state.deployment)
@@ -36,10 +36,9 @@ export async function takeIntoService(options: RestoreOptions): Promise<RestoreO
     const sequences = await moveSequences(tx, sequenceGap)
     const details = { generation: made.generation, sequences, ...(await move(tx)) }
     await auditOperator(options, tx, { action: 'database.restored', target: state.deployment, details })
-    return { outcome: 'restored', generation: made.generation, details, made }
+    await marks.create(made.deployment, nameOf(made))
+    return { outcome: 'restored', generation: made.generation, details }
   })
-  if ('made' in outcome && outcome.made !== undefined) await marks.create(outcome.made.deployment, nameOf(outcome.made))
-  return outcome
 }
 
 function isLost(state: WitnessState, newest: Mark | undefined): boolean {

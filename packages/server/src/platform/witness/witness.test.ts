@@ -44,10 +44,10 @@ async function goBackTo(counter: bigint): Promise<void> {
   await database.db.run(sql`update witness_state set counter = ${counter}`)
 }
 
-function restored(isForced = false) {
+function restored(isForced = false, own = marks) {
   const acting = { ...database, clock: systemClock, random: systemRandom, actor: { kind: 'operator' } as const }
   return takeIntoService({
-    ...{ ...acting, marks, isForced, sequenceGap: 10, requestId: newId('req', acting) },
+    ...{ ...acting, marks: own, isForced, sequenceGap: 10, requestId: newId('req', acting) },
     move: async () => ({}),
   })
 }
@@ -101,6 +101,7 @@ test('the process of an old primary covers nothing once another copy was put int
 
 test('a thousand concurrent calls of two processes make far fewer marks, none twice, and leave one or two', async () => {
   const processes = [await aProcess(), await aProcess()]
+  await processes[0]?.cover()
   const made: string[] = []
   const counting = {
     ...marks,
@@ -120,6 +121,7 @@ test('a thousand concurrent calls of two processes make far fewer marks, none tw
 
 test('everything committed before a call is in every copy that is not behind the mark of the call', async () => {
   const witness = await aProcess()
+  await witness.cover()
   await database.db.run(sql`create table covered (id integer)`)
   const states: bigint[] = []
   const watching = {
@@ -171,6 +173,44 @@ test('a mark that cannot be made covers nothing, and the next one does', async (
   await expect(witness.cover()).rejects.toThrow(refused)
   isBroken = false
   await witness.cover()
+  expect(await (await aProcess()).status()).toBe('current')
+})
+
+test.each([0, 1, 2])(
+  'a process that is killed before its mark, after %i marks, leaves the database current',
+  async (made) => {
+    const witness = await aProcess()
+    for (let count = 0; count < made; count++) await witness.cover()
+    const dying = await aProcess({
+      ...marks,
+      async create(deployment, name) {
+        const { counter } = await findStateOrFail()
+        if (counter > BigInt(made)) throw new Error('killed')
+        return marks.create(deployment, name)
+      },
+    })
+    await expect(dying.cover()).rejects.toThrow(refused)
+    expect((await findStateOrFail()).counter).toBe(BigInt(made) + 1n)
+    const next = await aProcess()
+    expect(await next.status()).toBe('current')
+    await next.cover()
+    expect(await (await aProcess()).status()).toBe('current')
+  },
+)
+
+async function findStateOrFail() {
+  const state = await findState(database.db)
+  if (state === undefined) throw new Error('the deployment has no name')
+  return state
+}
+
+test('a generation without its mark is not begun, even if all marks were lost', async () => {
+  await (await aProcess()).cover()
+  rmSync(path.join(directory, 'witness'), { recursive: true })
+  const failing = { ...marks, create: () => Promise.reject(new Error('full')) }
+  await expect(restored(false, failing)).rejects.toThrow('full')
+  expect((await findStateOrFail()).generation).toBe(0)
+  expect(await restored()).toMatchObject({ outcome: 'restored', generation: 1 })
   expect(await (await aProcess()).status()).toBe('current')
 })
 

@@ -80,12 +80,17 @@ export async function findNewestMark(marks: Marks, deployment: string): Promise<
   return markOf(names.at(-1) ?? '')
 }
 
+const rejectUnavailable = (error: unknown): never => {
+  throw failPlatform('service-unavailable', {}, error)
+}
+
 /** A witness that compares nothing until `open` gives it the database: the pool needs it before there is a connection. */
 export function createWitness(options: WitnessOptions): Witness & { open(db: Db): void } {
   const { marks, clock, log } = options
   let db: Db | undefined
   let status: WitnessStatus = 'unknown'
   let comparedAt = instantOf(0)
+  let isFirstMarked = false
   let running: Promise<void> = Promise.resolve()
   let next: Promise<void> | undefined
 
@@ -122,10 +127,10 @@ export function createWitness(options: WitnessOptions): Witness & { open(db: Db)
     await compareAgain()
     requireCurrent()
     if (db === undefined) throw new Error('the witness has no database')
+    if (!isFirstMarked) await markFirst(marks, db).catch(rejectUnavailable)
+    isFirstMarked = true
     const state = await advanceState(db)
-    const found = await mark(marks, db, state).catch((error: unknown) => {
-      throw failPlatform('service-unavailable', {}, error)
-    })
+    const found = await mark(marks, db, state).catch(rejectUnavailable)
     if (found !== 'behind') return
     conclude('behind', { generation: state.generation, counter: state.counter.toString() })
     requireCurrent()
@@ -167,11 +172,19 @@ async function compareWith(marks: Marks, connection: Queryable): Promise<[Witnes
   if (state === undefined) return ['current', {}]
   const newest = await findNewestMark(marks, state.deployment)
   const facts = { database: nameOf(state), mark: newest === undefined ? 'none' : nameOf(newest) }
-  if (newest === undefined)
-    return [nameOf(state) === nameOf({ generation: 0, counter: 0n }) ? 'current' : 'behind', facts]
+  if (newest === undefined) return [state.generation === 0 && state.counter === 0n ? 'current' : 'behind', facts]
   if (!isBefore(state, newest)) return ['current', facts]
   const again = (await findState(connection)) ?? state
   return [isBefore(again, newest) ? 'behind' : 'current', facts]
+}
+
+/**
+ * Marks a deployment that has never advanced its counter. A process that is killed between its first advance and its first mark then leaves a
+ * mark behind: no mark at all means that the marks were lost.
+ */
+async function markFirst(marks: Marks, db: Queryable): Promise<void> {
+  const state = await findState(db)
+  if (state?.counter === 0n) await marks.create(state.deployment, nameOf(state))
 }
 
 /**
