@@ -133,6 +133,25 @@ export { proofDigest, proofTypedData } from './mpp/proof.ts'
 export type { MppReceipt } from './mpp/receipt.ts'
 export { formatReceipt, parseReceipt } from './mpp/receipt.ts'
 export { formatPayerSource, parsePayerSource } from './mpp/source.ts'
+export { formatUsd, parseUsd, usdDecimals, usdOf } from './paying/dollars.ts'
+export type { CredentialDraft, PaymentHeader } from './paying/draft.ts'
+export { authorizationSecondsMax, signedHeader } from './paying/draft.ts'
+export { mppAuthenticateLengthMax, mppEndSeconds, mppHeaderOf, offersOfMpp } from './paying/mpp-offers.ts'
+export type {
+  AuthorizationDraft,
+  AuthorizationOffer,
+  Offer402,
+  OfferReading,
+  OfferRefusal,
+  OfferRefusalReason,
+  OfferRules,
+  PayingMethod,
+  PayingProtocol,
+  Price,
+  TempoOffer,
+} from './paying/offer.ts'
+export { byPrice, offerOrder } from './paying/offer.ts'
+export { offersOfV1, offersOfV2 } from './paying/x402-offers.ts'
 export type { RedemptionClaim } from './redemption.ts'
 export { redemptionHash, redemptionMessage } from './redemption.ts'
 export { routePatternOf } from './route-pattern.ts'

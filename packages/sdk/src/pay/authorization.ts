@@ -1,10 +1,6 @@
-import { type ExactEvmPayload, type Hex, isHex } from '@purser/protocol'
-import type { RefusalReason } from './errors.ts'
-import type { Price } from './offers.ts'
+import { type AuthorizationDraft, type Hex, isHex, signedHeader } from '@purser/protocol'
 import type { Payer } from './payer.ts'
-
-/** The longest validity of an authorization in seconds, whatever a seller requests. */
-export const authorizationSecondsMax = 3_600
+import type { Credential } from './payment.ts'
 
 const signatureTextMax = 32_768
 
@@ -19,32 +15,21 @@ const authorizationTypes = {
   ],
 }
 
-/** Why a price cannot be paid with an EIP-3009 signature, or `undefined` if it can. */
-export function whyNotAuthorizable({ token }: Price): RefusalReason | undefined {
-  return token.eip3009 && token.eip712 !== null ? undefined : 'token-without-signatures'
-}
-
-/**
- * Signs an EIP-3009 authorization of exactly this price to exactly this receiver, valid from now until
- * `validBeforeSeconds`. The EIP-712 domain comes from the token registry, never from the seller.
- */
-export async function signAuthorization(
-  payer: Payer,
-  { network, token, rawAmount, payTo }: Price,
-  { nonce, validBeforeSeconds }: { readonly nonce: Hex; readonly validBeforeSeconds: number },
-): Promise<ExactEvmPayload> {
-  if (token.eip712 === null) throw new RangeError(`${token.symbol} cannot be paid by a signature`)
-  const { name, version } = token.eip712
-  const common = { from: payer.address, to: payTo, nonce }
-  const validBefore = BigInt(validBeforeSeconds)
-  const signature = await payer.signer.signTypedData({
-    domain: { name, version, chainId: network.chainId, verifyingContract: token.address },
+/** Signs an EIP-3009 authorization, and returns the credential that it completes. */
+export async function signDraft(
+  { signer }: Payer,
+  { domain, authorization, credential }: AuthorizationDraft,
+): Promise<Credential> {
+  const signature = await signer.signTypedData({
+    domain,
     types: authorizationTypes,
     primaryType: 'TransferWithAuthorization',
-    message: { ...common, value: rawAmount, validAfter: 0n, validBefore },
+    message: authorization,
   })
-  const authorization = { value: rawAmount.toString(), validAfter: '0', validBefore: validBefore.toString() }
-  return { signature: hexOf(signature), authorization: { ...common, ...authorization } }
+  return {
+    ...signedHeader(credential, hexOf(signature)),
+    validBeforeSeconds: Number(authorization.validBefore),
+  }
 }
 
 /**

@@ -1,9 +1,7 @@
-import { x402Headers } from '@purser/protocol'
+import { type OfferRules, offersOfMpp, offersOfV1, offersOfV2, x402Headers } from '@purser/protocol'
 import { readBytes } from './bounded.ts'
-import { offersOfMpp } from './mpp-offers.ts'
-import type { Reading } from './offers.ts'
 import type { Payer } from './payer.ts'
-import { offersOfV1, offersOfV2 } from './x402-offers.ts'
+import { quoteOf, type Reading } from './quotes.ts'
 
 /** The maximum number of bytes read of a 402 body. */
 export const challengeBytesMax = 262_144
@@ -15,11 +13,17 @@ export const challengeBytesMax = 262_144
 export async function offersOf(payer: Payer, response: Response, sent: Headers): Promise<readonly Reading[]> {
   const required = response.headers.get(x402Headers.paymentRequired)
   const authenticate = response.headers.get('www-authenticate')
-  const v2 = required === null ? [] : offersOfV2(payer, required)
-  const mpp = authenticate === null ? [] : offersOfMpp(payer, authenticate, sent)
-  const isPayable = [...v2, ...mpp].some((reading) => 'quote' in reading)
-  const v1 = isPayable ? [] : offersOfV1(payer, await jsonOf(response))
-  return [...v2, ...mpp, ...v1]
+  const rules = rulesOf(payer)
+  const v2 = required === null ? [] : offersOfV2(rules, required)
+  const mpp = authenticate === null ? [] : offersOfMpp(rules, authenticate, (header) => sent.has(header))
+  const inHeaders = [...v2, ...mpp].map((reading) => quoteOf(payer, reading))
+  if (inHeaders.some((reading) => 'quote' in reading)) return inHeaders
+  const v1 = offersOfV1(rules, await jsonOf(response))
+  return [...inHeaders, ...v1.map((reading) => quoteOf(payer, reading))]
+}
+
+function rulesOf({ now, limits, tokenAt }: Payer): OfferRules {
+  return { nowMs: now(), isAllowed: ({ name }) => limits.networks?.has(name) !== false, tokenAt }
 }
 
 /** The JSON of a response body, which stays readable. `undefined` if it is not JSON or exceeds the limit. */

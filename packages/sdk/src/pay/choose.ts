@@ -1,9 +1,8 @@
-import { formatUsd } from './dollars.ts'
+import { byPrice, formatUsd, offerOrder } from '@purser/protocol'
 import { LimitExceededError, type Refusal, UnsupportedPaymentError } from './errors.ts'
-import type { Reading } from './offers.ts'
-import type { Preference } from './options.ts'
 import type { Payer } from './payer.ts'
 import type { Quote } from './payment.ts'
+import type { Reading } from './quotes.ts'
 
 /**
  * The payable offers in order: by preference, then the cheapest, then x402 before MPP, then in the seller's order.
@@ -17,7 +16,7 @@ export function choose(payer: Payer, readings: readonly Reading[]): readonly [Qu
   const { perCall } = payer.limits
   const [first, ...others] = quotes
     .filter(({ usd }) => perCall !== undefined && usd <= perCall)
-    .sort(order(payer.prefer))
+    .sort(offerOrder(payer.prefer))
   if (first !== undefined) return [first, ...others]
   throw new LimitExceededError({
     limit: 'perCall',
@@ -38,23 +37,4 @@ export function whyNotThere(payer: Payer, url: URL): Refusal['reason'] | undefin
 
 function isLoopback(hostname: string): boolean {
   return /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
-}
-
-function order(prefer: readonly Preference[]): (left: Quote, right: Quote) => number {
-  return (left, right) =>
-    rank(prefer, left) - rank(prefer, right) || byPrice(left, right) || family(left) - family(right)
-}
-
-function rank(prefer: readonly Preference[], { protocol, network: { name } }: Quote): number {
-  const names: readonly string[] = [protocol, name, `${protocol}/${name}`]
-  const found = prefer.findIndex((preference) => names.includes(preference))
-  return found === -1 ? prefer.length : found
-}
-
-function byPrice(left: Quote, right: Quote): number {
-  return left.usd < right.usd ? -1 : left.usd > right.usd ? 1 : 0
-}
-
-function family({ protocol }: Quote): number {
-  return protocol === 'x402' ? 0 : 1
 }

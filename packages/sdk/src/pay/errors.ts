@@ -1,21 +1,8 @@
+import type { OfferRefusalReason } from '@purser/protocol'
 import type { PaymentRecord, ProposedPayment } from './payment.ts'
 
 /** Why an offer is refused. */
-export type RefusalReason =
-  | 'unreadable'
-  | 'unsupported-scheme'
-  | 'unknown-network'
-  | 'network-not-allowed'
-  | 'unknown-token'
-  | 'token-without-signatures'
-  | 'wrong-token-domain'
-  | 'malformed'
-  | 'expired'
-  | 'signer-cannot'
-  | 'header-taken'
-  | 'host-not-allowed'
-  | 'insecure'
-  | 'redirected'
+export type RefusalReason = OfferRefusalReason | 'signer-cannot' | 'host-not-allowed' | 'insecure' | 'redirected'
 
 /** A refused offer, or all of them (`*`), with the reason. */
 export interface Refusal {

@@ -1,4 +1,4 @@
-import { formatUsd, parseUsd } from './dollars.ts'
+import { formatUsd, parseUsd } from '@purser/protocol'
 
 /** The limits that accumulate over time. */
 export type CountedLimit = 'perHostPerDay' | 'perDay'

@@ -5,10 +5,11 @@ import {
   type Network,
   networkByName,
   parseAddress,
+  parseUsd,
   type TokenInfo,
   tokenByAddress,
+  usdDecimals,
 } from '@purser/protocol'
-import { parseUsd, usdDecimals } from './dollars.ts'
 import { type Ledger, memoryLedger } from './ledger.ts'
 import type { AddedToken, PayingFetchOptions, PayLimits, Preference } from './options.ts'
 import type { PaymentRecord, ProposedPayment } from './payment.ts'

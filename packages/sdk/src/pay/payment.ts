@@ -1,11 +1,16 @@
-import type { Address, MppReceipt, Network, NetworkName, SettleResponse, TokenInfo } from '@purser/protocol'
-import { formatUsd } from './dollars.ts'
+import {
+  type Address,
+  formatUsd,
+  type MppReceipt,
+  type NetworkName,
+  type PayingMethod,
+  type PayingProtocol,
+  type Price,
+  type SettleResponse,
+} from '@purser/protocol'
 
-/** The supported payment protocols. */
-export type Protocol = 'x402' | 'mpp'
-
-/** The payment method: x402 `exact` in version 2 or 1, or an MPP method. */
-export type Method = 'x402/v2' | 'x402/v1' | 'mpp/evm-charge' | 'mpp/tempo-charge'
+export type Protocol = PayingProtocol
+export type Method = PayingMethod
 
 /** A payment before it is signed, as passed to `confirm`. */
 export interface ProposedPayment {
@@ -65,15 +70,9 @@ export function attachPayment(response: Response, record: PaymentRecord): void {
 }
 
 /** A payable offer: a known token on an allowed network. */
-export interface Quote {
+export interface Quote extends Price {
   readonly protocol: Protocol
   readonly method: Method
-  readonly network: Network
-  readonly token: TokenInfo
-  readonly rawAmount: bigint
-  /** In units of 10^-18 dollars. */
-  readonly usd: bigint
-  readonly payTo: Address
   /** When the offer expires. `undefined` if it does not. */
   readonly expiresAtMs: number | undefined
   /** Whether `sign` itself moves the money. If so, its failure leaves the outcome unknown. */

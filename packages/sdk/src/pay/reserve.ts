@@ -1,4 +1,4 @@
-import { formatUsd } from './dollars.ts'
+import { formatUsd } from '@purser/protocol'
 import { ConfirmationDeclinedError, LimitExceededError, SigningError, UnsupportedPaymentError } from './errors.ts'
 import type { ReservationVerdict } from './ledger.ts'
 import type { Payer } from './payer.ts'

@@ -2,8 +2,8 @@ import type { Address } from '@purser/protocol'
 import { discard } from './bounded.ts'
 import { offersOf } from './challenge.ts'
 import { whyNotThere } from './choose.ts'
-import type { Reading } from './offers.ts'
 import type { Payer } from './payer.ts'
+import type { Reading } from './quotes.ts'
 import { type Call, carriesCredential } from './request.ts'
 
 /** The header with a session. Its value is a secret that grants access. */

@@ -4,11 +4,11 @@ import {
   type Hex,
   type JsonObject,
   type MppChallenge,
+  type Price,
   proofTypedData,
   type TempoChargeMode,
 } from '@purser/protocol'
 import { hexOf } from './authorization.ts'
-import type { Price } from './offers.ts'
 import type { Payer } from './payer.ts'
 
 /** The validity of a pull transaction. Chains accept an expiring nonce at most 30 seconds ahead (TIP-1009). */

@@ -1,4 +1,5 @@
-import { formatAmount, parseAmount, type TokenInfo } from '@purser/protocol'
+import type { TokenInfo } from '../chains.ts'
+import { formatAmount, parseAmount } from '../money.ts'
 
 /** Dollars are counted in units of 10^-18, so that every amount of a supported token is a whole number of units. */
 export const usdDecimals = 18

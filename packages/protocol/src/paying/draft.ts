@@ -1,0 +1,62 @@
+import { encodeJsonBase64 } from '../base64.ts'
+import type { Hex } from '../bytes.ts'
+import { formatMppCredential, type MppCredential } from '../mpp/credential.ts'
+import type { JsonObject, WireAuthorization } from '../x402/messages.ts'
+import type { AuthorizationDraft, DraftTerms, OfferRefusalReason, Price } from './offer.ts'
+
+/** The longest validity of an authorization in seconds, whatever a seller requests. */
+export const authorizationSecondsMax = 3_600
+
+/** A credential without its signature, as JSON. */
+export type CredentialDraft =
+  | {
+      readonly kind: 'x402'
+      readonly header: string
+      readonly message: JsonObject
+      readonly authorization: WireAuthorization
+    }
+  | {
+      readonly kind: 'mpp'
+      readonly header: string
+      readonly credential: Omit<MppCredential, 'payload'>
+      readonly authorization: WireAuthorization
+    }
+
+/** The header field that pays. */
+export interface PaymentHeader {
+  readonly header: string
+  readonly value: string
+}
+
+/** Completes a credential with the signature of its authorization. */
+export function signedHeader(draft: CredentialDraft, signature: Hex): PaymentHeader {
+  const { header, authorization } = draft
+  if (draft.kind === 'x402')
+    return { header, value: encodeJsonBase64({ ...draft.message, payload: { signature, authorization } }) }
+  const payload = { type: 'authorization', ...authorization, signature }
+  return { header, value: formatMppCredential({ ...draft.credential, payload }) }
+}
+
+/** Why a price cannot be paid with an EIP-3009 signature, or `undefined` if it can. */
+export function whyNotAuthorizable({ token }: Price): OfferRefusalReason | undefined {
+  return token.eip3009 && token.eip712 !== null ? undefined : 'token-without-signatures'
+}
+
+/**
+ * An authorization of exactly this price to exactly this receiver, valid from now until `validBeforeSeconds`. The
+ * EIP-712 domain comes from the token registry, never from the seller.
+ */
+export function authorizationDraft(
+  { network, token, rawAmount, payTo }: Price,
+  { from, nonce }: Pick<DraftTerms, 'from' | 'nonce'>,
+  validBeforeSeconds: number,
+): Omit<AuthorizationDraft, 'credential'> & { readonly wire: WireAuthorization } {
+  if (token.eip712 === null) throw new RangeError(`${token.symbol} cannot be paid by a signature`)
+  const { name, version } = token.eip712
+  const validBefore = BigInt(validBeforeSeconds)
+  return {
+    domain: { name, version, chainId: network.chainId, verifyingContract: token.address },
+    authorization: { from, to: payTo, value: rawAmount, validAfter: 0n, validBefore, nonce },
+    wire: { from, to: payTo, value: rawAmount.toString(), validAfter: '0', validBefore: validBefore.toString(), nonce },
+  }
+}
