@@ -194,8 +194,15 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-used-nonce-is-a-payment',
     file: 'features/relayer/forms/authorization.ts',
-    find: "seen.has(fact('used', token, from, nonce)) && seen.has(fact('moved', token, from, to, BigInt(value)))",
-    replace: "seen.has(fact('used', token, from, nonce))",
+    find: 'seen.has(fact(token, from, nonce, to, BigInt(value)))',
+    replace: 'seen.size >= 0 && logs.some((log) => decodeAuthorizationUsedLog(log)?.nonce === nonce.toLowerCase())',
+    within: 30,
+  },
+  {
+    name: 'one-transfer-pays-twice',
+    file: 'features/relayer/forms/authorization.ts',
+    find: 'logs.flatMap((log, index) => factOf(log, logs[index + 1]) ?? [])',
+    replace: 'logs.flatMap((log) => logs.flatMap((next) => factOf(log, next) ?? []))',
     within: 30,
   },
   {

@@ -32,7 +32,7 @@ function strikeAuthorization(
   kind: PayerKind,
   { authorization, ...signed }: Extract<Signed, { form: 'eip3009' }>,
 ): void {
-  const { from, nonce, value } = authorization
+  const { from, to, nonce, value } = authorization
   if (kind === 'poor' || kind === 'pays-after-all') chain.addStranger({ kind: 'pay', from, to: elsewhere, value })
   if (kind === 'cancels') chain.addStranger({ kind: 'cancel', from, nonce })
   if (kind === 'takes-on-code') chain.addStranger({ kind: 'take-on-code', from })
@@ -41,7 +41,11 @@ function strikeAuthorization(
   if (kind !== 'signs-twice') return
   const other = { ...authorization, to: from, value: 0n }
   const text = textOf({ form: 'eip3009', authorization: other })
-  chain.addStranger({ kind: 'transfer', authorization: other, signature: signatureOf(text) })
+  // The transaction also has a transfer of the amount between the accounts, which pays for something else.
+  chain.addStranger([
+    { kind: 'transfer', authorization: other, signature: signatureOf(text) },
+    { kind: 'pay', from, to, value },
+  ])
 }
 
 function strikePermit(chain: SimChain, kind: PayerKind, signed: Extract<Signed, { form: 'permit2' }>): void {

@@ -1,5 +1,6 @@
 import { type DevChain, sendFromDevAccount, startChain, tokenBalance } from '@purser/devnet'
-import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { multicall3Address } from '@purser/protocol'
+import { type Address, encodeFunctionData, type Hex, multicall3Abi, parseAbi } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
@@ -29,6 +30,16 @@ const token = parseAbi([
   'function cancelAuthorization(address,bytes32,bytes)',
   'function blacklist(address)',
 ])
+const authorizationTypes = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+}
 const Hexadecimal = z.templateLiteral(['0x', z.string()])
 const Signed = z.object({
   signature: Hexadecimal,
@@ -73,16 +84,21 @@ async function eventsOf({ body }: Answer): Promise<string[]> {
   return rows.map(({ type }) => type)
 }
 
+/** The call that executes a signed authorization. */
+function transferOf({ authorization, signature }: z.output<typeof Signed>): Hex {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature] as const
+  return encodeFunctionData({ abi: token, functionName: 'transferWithAuthorization', args })
+}
+
 function send(data: Hex): Promise<Hex> {
   return sendFromDevAccount(chain, usdc, data)
 }
 
 test('a payment that somebody else broadcasts after it was verified is settled, by their transaction', async () => {
   const { answer, signed } = await verified(await aPayer(chain))
-  const { from, to, value, validAfter, validBefore, nonce } = signed.authorization
-  const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signed.signature] as const
   const before = await tokenBalance(chain, 'USDC', wallet.address)
-  const hash = await send(encodeFunctionData({ abi: token, functionName: 'transferWithAuthorization', args }))
+  const hash = await send(transferOf(signed))
 
   const settled = await settle(answer)
   expect([settled.status, settled.body.txHash]).toEqual([200, hash])
@@ -107,6 +123,30 @@ test('a payment that its payer cancels after verify fails with that reason, and 
   })
   await send(encodeFunctionData({ abi: token, functionName: 'cancelAuthorization', args: [from, nonce, signature] }))
   await expectFailed(answer, 'invalid_exact_evm_nonce_already_used')
+})
+
+test('one transfer pays for one payment: a nonce that another authorization used beside it moved nothing', async () => {
+  const payer = await aPayer(chain)
+  const [unpaid, paid] = [await verified(payer), await verified(payer)]
+  const { from, nonce, validAfter, validBefore } = unpaid.signed.authorization
+  const empty = { from, to: from, value: '0', validAfter, validBefore, nonce }
+  const signature = await payer.account.signTypedData({
+    domain: { name: 'USDC', version: '2', chainId: chain.chainId, verifyingContract: usdc },
+    types: authorizationTypes,
+    primaryType: 'TransferWithAuthorization',
+    message: { ...empty, value: 0n, validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) },
+  })
+  const calls = [{ authorization: empty, signature }, paid.signed].map((one) => {
+    return { target: usdc, allowFailure: false, callData: transferOf(one) }
+  })
+  const data = encodeFunctionData({ abi: multicall3Abi, functionName: 'aggregate3', args: [calls] })
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  const hash = await sendFromDevAccount(chain, multicall3Address, data)
+
+  await expectFailed(unpaid.answer, 'invalid_exact_evm_nonce_already_used')
+  const settled = await settle(paid.answer)
+  expect([settled.status, settled.body.txHash]).toEqual([200, hash])
+  expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
 })
 
 test('a payment whose payer is blacklisted after it was verified fails, and no money moves', async () => {

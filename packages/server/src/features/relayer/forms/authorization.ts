@@ -5,6 +5,7 @@ import {
   encodeTransferWithAuthorization,
   type Reason,
   reasonOfRevert,
+  sameAddress,
   type TransferAuthorization,
 } from '@purser/protocol'
 import type { Chain, Log } from '../../../chain/port.ts'
@@ -71,19 +72,21 @@ function callsOf(payload: AuthorizationPayload): Call3[] {
 
 /**
  * Returns whether the token used the authorization and moved its value from its signer to its receiver. A success status alone
- * proves nothing, since calls in a batch may fail one by one. Every log is read once, however many payloads there are.
+ * proves nothing, since calls in a batch may fail one by one. Neither do the two logs alone: the nonce may have been used by an
+ * authorization of another value beside a transfer that pays for something else. FiatToken logs each use directly before its
+ * own transfer. Every log is read once, however many payloads there are.
  */
 function proofIn(logs: readonly Log[]): (payload: AuthorizationPayload) => boolean {
-  const seen = new Set(logs.flatMap((log) => factOf(log) ?? []))
-  return ({ token, from, to, value, nonce }) =>
-    seen.has(fact('used', token, from, nonce)) && seen.has(fact('moved', token, from, to, BigInt(value)))
+  const seen = new Set(logs.flatMap((log, index) => factOf(log, logs[index + 1]) ?? []))
+  return ({ token, from, to, value, nonce }) => seen.has(fact(token, from, nonce, to, BigInt(value)))
 }
 
-function factOf(log: Log): string | undefined {
+function factOf(log: Log, next: Log | undefined): string | undefined {
   const used = decodeAuthorizationUsedLog(log)
-  if (used !== undefined) return fact('used', log.address, used.authorizer, used.nonce)
-  const moved = decodeTransferLog(log)
-  return moved === undefined ? undefined : fact('moved', log.address, moved.from, moved.to, moved.value)
+  const moved = next === undefined ? undefined : decodeTransferLog(next)
+  if (used === undefined || moved === undefined || next === undefined) return undefined
+  if (!sameAddress(log.address, next.address) || !sameAddress(used.authorizer, moved.from)) return undefined
+  return fact(log.address, used.authorizer, used.nonce, moved.to, moved.value)
 }
 
 function fact(...words: readonly (string | bigint)[]): string {
