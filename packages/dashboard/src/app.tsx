@@ -1,13 +1,14 @@
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { Tooltip } from '@base-ui/react/tooltip'
-import { AuthenticationError, type Environment } from '@purser/sdk'
+import { type Account, AuthenticationError, type Environment } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { Building2 } from 'lucide-react'
 import { useEffect, useMemo } from 'react'
 import { sessionClient, type Workspace, WorkspaceContext } from './api/context.ts'
-import { base, lastOrganisation, rememberOrganisation } from './api/scope.ts'
+import { lastOrganisation, rememberOrganisation, signInAgain } from './api/scope.ts'
 import { LiveEvents } from './live/live-events.ts'
+import { Invitations } from './pages/account/invitations.tsx'
 import { createDashboardRouter } from './router.ts'
 import { ErrorBlock } from './ui/error-block.tsx'
 import { Empty, Skeleton } from './ui/page.tsx'
@@ -22,7 +23,7 @@ export function App({ environment }: { environment: Environment }) {
   })
   const isSignedOut = account.error instanceof AuthenticationError && account.error.status === 401
   useEffect(() => {
-    if (isSignedOut) location.replace(`${base}/sign-in?to=${encodeURIComponent(location.pathname + location.search)}`)
+    if (isSignedOut) location.replace(signInAgain())
   }, [isSignedOut])
   const organisation =
     account.data?.organisations.find(({ id }) => id === lastOrganisation()) ?? account.data?.organisations[0]
@@ -41,7 +42,7 @@ export function App({ environment }: { environment: Environment }) {
       </main>
     )
   if (account.data === undefined || isSignedOut) return <Skeleton lines={6} className="mx-auto max-w-[560px] p-10" />
-  if (organisation === undefined || live === undefined) return <NoOrganisation />
+  if (organisation === undefined || live === undefined) return <NoOrganisation account={account.data} />
   const workspace: Workspace = { ...live, account: account.data, organisation, environment }
   return (
     <CSPProvider disableStyleElements>
@@ -56,12 +57,22 @@ export function App({ environment }: { environment: Environment }) {
   )
 }
 
-function NoOrganisation() {
+/** Whoever belongs to no organization joins one here. */
+function NoOrganisation({ account: { email, invitations } }: { account: Account }) {
   return (
-    <main>
-      <Empty icon={<Building2 />} title="You belong to no organization">
-        Ask an owner to invite you. The invitation appears here as soon as it is sent.
-      </Empty>
-    </main>
+    <CSPProvider disableStyleElements>
+      <Tooltip.Provider>
+        <Toasts>
+          <main className="mx-auto max-w-[620px] p-4 pt-16">
+            <Empty icon={<Building2 />} title="You belong to no organization">
+              {invitations.length > 0
+                ? `Join one that invited ${email}.`
+                : `Ask an owner to invite ${email}. The invitation appears here.`}
+            </Empty>
+            <Invitations invitations={invitations} />
+          </main>
+        </Toasts>
+      </Tooltip.Provider>
+    </CSPProvider>
   )
 }

@@ -16,6 +16,15 @@ if (location.pathname === `${base}/sign-in`) {
       <SignInPage />
     </StrictMode>,
   )
+} else if (location.pathname === `${base}/choose-password`) {
+  const { ChoosePasswordPage } = await import('./sign-in/choose-password-page.tsx')
+  const token = new URLSearchParams(location.search).get('token') ?? undefined
+  history.replaceState(null, '', location.pathname)
+  root.render(
+    <StrictMode>
+      <ChoosePasswordPage token={token} />
+    </StrictMode>,
+  )
 } else {
   const environment = environmentOf(location.pathname) ?? lastEnvironment()
   if (environmentOf(location.pathname) === undefined)

@@ -9,6 +9,7 @@ import { launchBrowser, type Watched, watch } from './browser.ts'
 import { buildIfNeeded } from './build-if-needed.ts'
 import { makeDemoData } from './demo-data.ts'
 import { pages } from './pages.ts'
+import { peopleScenarios } from './people-scenarios.ts'
 import { pathOf, signIn } from './stage.ts'
 
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
@@ -119,6 +120,8 @@ test('the keyboard alone finds a page, a pasted id, a row, and the way back', as
     await page.waitForURL(new RegExp(`/payments/${paymentId}$`))
   })
 })
+
+peopleScenarios({ dev: () => dev, browser: () => browser, open })
 
 const AxeResult = z.array(z.object({ id: z.string(), impact: z.string().nullable(), nodes: z.array(z.string()) }))
 

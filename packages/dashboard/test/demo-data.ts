@@ -29,6 +29,7 @@ export async function makeDemoData(dev: DevRecord): Promise<DemoData> {
   await payOnChain(dev)
   const [newest] = await purser.payments.logs.list({ limit: 1 }).toArray({ limit: 1 })
   const paymentId = newest?.paymentId ?? ''
+  await inviteTeam(purser)
   await reportRoutes(purser, paymentId)
   await moveMoneyOut(purser, walletId)
   return { walletId, paymentId, ...(await makeVaults(purser)) }
@@ -70,4 +71,10 @@ async function payOnChain(dev: DevRecord): Promise<void> {
   } finally {
     await provider.stop()
   }
+}
+
+async function inviteTeam(purser: Purser): Promise<void> {
+  await purser.organisations.members.add({ email: 'ann.lee@example.com', role: 'member' })
+  const email = 'an.accountant.with.a.name.that.is.longer.than.most@accounting-and-audit.example.com'
+  await purser.organisations.members.add({ email, role: 'viewer' })
 }

@@ -14,4 +14,6 @@ export const pages: readonly { readonly name: string; readonly path: string }[] 
   { name: 'transfers', path: '/transfers' },
   { name: 'withdrawals', path: '/withdrawals' },
   { name: 'bank-accounts', path: '/bank-accounts' },
+  { name: 'team', path: '/team' },
+  { name: 'account', path: '/account' },
 ]

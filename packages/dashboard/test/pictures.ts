@@ -6,9 +6,10 @@ import { makeDemoData } from './demo-data.ts'
 import { pages } from './pages.ts'
 import { pathOf, signIn } from './stage.ts'
 
-const [folder] = process.argv.slice(2)
+/** Names of pages narrow the pictures to those. */
+const [folder, ...only] = process.argv.slice(2)
 if (folder === undefined) {
-  console.error('Usage: npm run dashboard:pictures -- <folder>')
+  console.error('Usage: npm run dashboard:pictures -- <folder> [page ...]')
   process.exit(1)
 }
 mkdirSync(folder, { recursive: true })
@@ -26,7 +27,7 @@ try {
       await page.goto(`${dev.dashboardUrl}/sign-in`)
       await page.getByRole('heading', { level: 1 }).waitFor()
       await page.screenshot({ path: path.join(folder, `sign-in-${theme}-${width}.png`) })
-      for (const { name, path: place } of pages) {
+      for (const { name, path: place } of pages.filter(({ name }) => only.length === 0 || only.includes(name))) {
         await page.goto(`${dev.dashboardUrl}/test${pathOf(place, demo)}`)
         await page.getByRole('heading', { level: 1 }).waitFor()
         await page.waitForFunction(() => document.querySelector('.skeleton') === null)

@@ -2,8 +2,11 @@ import type { Browser } from 'playwright-core'
 import type { DevRecord } from '../../devnet/src/dev-file.ts'
 import type { DemoData } from './demo-data.ts'
 
-/** Opens the one-time link of `npm start`, and returns the cookies that it leaves: those of the owner. */
-export async function signIn(browser: Browser, { signInUrl, dashboardUrl }: DevRecord) {
+/** Opens the one-time link of `npm start`, and returns the cookies that it leaves. */
+export async function signIn(
+  browser: Browser,
+  { signInUrl, dashboardUrl }: Pick<DevRecord, 'signInUrl' | 'dashboardUrl'>,
+) {
   const context = await browser.newContext()
   try {
     const page = await context.newPage()

@@ -1,4 +1,4 @@
-export type { Account, Usage } from './account.ts'
+export type { Account, SignInSession, Usage } from './account.ts'
 export type { ApiKeyRecord, ApiKeyRequest, ApiKeyRequestIn, Environment, NewApiKey, NewApiKeyIn } from './api-keys.ts'
 export type { Approval, ApprovalQuery, ApprovalRefusal } from './approvals.ts'
 export type { BillingUsage, Plan } from './billing.ts'

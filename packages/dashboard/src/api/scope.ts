@@ -29,6 +29,11 @@ export function rememberEnvironment(environment: Environment): void {
   localStorage.setItem(environmentKey, environment)
 }
 
+/** The sign-in page, which leads back to the current page. */
+export function signInAgain(): string {
+  return `${base}/sign-in?to=${encodeURIComponent(location.pathname + location.search)}`
+}
+
 /** The organisation that was worked in last. Not a secret: the service checks membership on every request. */
 export function lastOrganisation(): string | undefined {
   return localStorage.getItem(organisationKey) ?? undefined

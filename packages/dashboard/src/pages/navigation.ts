@@ -1,9 +1,11 @@
 import type { NavEntry } from '../shell/section.ts'
+import { accountNav } from './account/nav.ts'
 import { bankAccountsNav } from './bank-accounts/nav.ts'
 import { homeNav } from './home/nav.ts'
 import { paymentsNav } from './payments/nav.ts'
 import { registryNav } from './registry/nav.ts'
 import { sessionsNav } from './sessions/nav.ts'
+import { teamNav } from './team/nav.ts'
 import { transfersNav } from './transfers/nav.ts'
 import { vaultsNav } from './vaults/nav.ts'
 import { withdrawalsNav } from './withdrawals/nav.ts'
@@ -18,4 +20,6 @@ export const navigation: readonly NavEntry[] = [
   ...transfersNav,
   ...withdrawalsNav,
   ...bankAccountsNav,
+  ...teamNav,
+  ...accountNav,
 ]

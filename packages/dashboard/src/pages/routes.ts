@@ -1,8 +1,10 @@
+import { accountRoutes } from './account/route.ts'
 import { bankAccountsRoutes } from './bank-accounts/route.ts'
 import { homeRoutes } from './home/route.ts'
 import { paymentsRoutes } from './payments/route.ts'
 import { registryRoutes } from './registry/route.ts'
 import { sessionsRoutes } from './sessions/route.ts'
+import { teamRoutes } from './team/route.ts'
 import { transfersRoutes } from './transfers/route.ts'
 import { vaultsRoutes } from './vaults/route.ts'
 import { withdrawalsRoutes } from './withdrawals/route.ts'
@@ -17,4 +19,6 @@ export const pageRoutes = [
   ...transfersRoutes,
   ...withdrawalsRoutes,
   ...bankAccountsRoutes,
+  ...teamRoutes,
+  ...accountRoutes,
 ] as const

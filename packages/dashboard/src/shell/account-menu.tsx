@@ -1,5 +1,7 @@
+import { useNavigate } from '@tanstack/react-router'
 import { LogOut, Monitor, Moon, Sun } from 'lucide-react'
 import { useWorkspace } from '../api/context.ts'
+import { navigation } from '../pages/navigation.ts'
 import { signOut } from '../sign-in/auth.ts'
 import { classes } from '../ui/classes.ts'
 import { Menu } from '../ui/menu.tsx'
@@ -9,6 +11,7 @@ import { toastFailed } from '../ui/toast.tsx'
 export function AccountMenu({ full }: { full: boolean }) {
   const { account } = useWorkspace()
   const theme = useTheme()
+  const navigate = useNavigate()
   const name = account.name ?? account.email
   const trigger = (
     <button
@@ -55,6 +58,13 @@ export function AccountMenu({ full }: { full: boolean }) {
         },
         {
           items: [
+            ...navigation
+              .filter(({ group }) => group === 'person')
+              .map(({ label, icon: Icon, path }) => ({
+                label,
+                icon: <Icon aria-hidden />,
+                onChoose: () => void navigate({ to: path }),
+              })),
             { label: 'Sign out', icon: <LogOut aria-hidden />, onChoose: () => void signOut().catch(toastFailed) },
           ],
         },

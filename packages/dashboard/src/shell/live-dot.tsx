@@ -1,3 +1,4 @@
+import { useEffect } from 'react'
 import { useWorkspace } from '../api/context.ts'
 import type { LiveStatus } from '../live/live-events.ts'
 import { useLiveStatus } from '../live/use-live.ts'
@@ -14,6 +15,8 @@ const words: Readonly<Record<LiveStatus, { readonly text: string; readonly dot: 
 export function LiveDot({ full }: { full: boolean }) {
   const { live } = useWorkspace()
   const status = useLiveStatus()
+  // The stream is open on every page, also where nothing of the page changes with it.
+  useEffect(() => live.listen(() => undefined), [live])
   const { text, dot } = words[status]
   const label = <span className={full ? '' : 'max-lg:sr-only'}>{text}</span>
   const look = classes(

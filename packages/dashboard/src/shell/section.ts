@@ -6,7 +6,8 @@ export interface NavEntry {
   readonly icon: LucideIcon
   /** Below the environment, such as `/payments`. */
   readonly path: string
-  readonly group: 'money in' | 'wallets' | 'developers' | 'organization'
+  /** Where it stands in the rail; what is of the person is in the menu at its foot. */
+  readonly group: 'money in' | 'wallets' | 'developers' | 'organization' | 'person'
   /** Prefixes of ids that this section shows: a pasted one opens there. */
   readonly opens?: readonly { readonly prefix: string; readonly path: (id: string) => string }[]
 }

@@ -1,6 +1,8 @@
 import { PurserError } from '@purser/sdk'
 import { CircleAlert } from 'lucide-react'
-import { Button } from './button.tsx'
+import { signInAgain } from '../api/scope.ts'
+import { Button, buttonClasses } from './button.tsx'
+import { classes } from './classes.ts'
 import { CopyButton } from './values.tsx'
 
 /** What an error says to a person: a sentence, what to do, and the id that finds the request in the log. */
@@ -42,6 +44,11 @@ export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() =
           <p className="mt-1.5 flex items-center gap-1 text-sm text-ink-2">
             Request <span className="font-mono break-all">{requestId}</span> <CopyButton value={requestId} />
           </p>
+        )}
+        {error instanceof PurserError && error.code === 'fresh-authentication-required' && (
+          <a href={signInAgain()} className={classes(buttonClasses('secondary', true), 'mt-3 mr-2')}>
+            Sign in again
+          </a>
         )}
         {onRetry !== undefined && (
           <Button small className="mt-3" onClick={onRetry}>

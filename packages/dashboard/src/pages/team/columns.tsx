@@ -1,0 +1,93 @@
+import type { Member } from '@purser/sdk'
+import { Pencil, UserMinus } from 'lucide-react'
+import { IconButton } from '../../ui/button.tsx'
+import { sentenceCase } from '../../ui/format.ts'
+import { StateBadge, Tag } from '../../ui/state.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Id, Time } from '../../ui/values.tsx'
+import { memberName } from './team-words.ts'
+
+export interface MemberActs {
+  readonly ownId: string
+  readonly mayChange: (member: Member) => boolean
+  readonly onRole: (member: Member) => void
+  readonly onRemove: (member: Member) => void
+}
+
+export function columnsWith(acts: MemberActs): readonly Column<Member>[] {
+  return [
+    { id: 'person', head: 'Person', cell: (member) => <Person member={member} ownId={acts.ownId} /> },
+    { id: 'role', head: 'Role', width: 'w-28', cell: ({ role }) => sentenceCase(role) },
+    { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <MemberBadge status={status} /> },
+    { id: 'account', head: 'Account', width: 'w-44', from: 'lg', cell: ({ accountId }) => <Id value={accountId} /> },
+    {
+      id: 'since',
+      head: 'Since',
+      align: 'right',
+      width: 'w-36',
+      from: 'lg',
+      cell: ({ createdAt }) => (
+        <span className="text-ink-2">
+          <Time at={createdAt} />
+        </span>
+      ),
+    },
+    {
+      id: 'acts',
+      head: <span className="sr-only">Change</span>,
+      align: 'right',
+      width: 'w-24',
+      cell: (member) => <Acts member={member} acts={acts} />,
+    },
+  ]
+}
+
+export function CompactMember({ member, acts }: { member: Member; acts: MemberActs }) {
+  return (
+    <span className="flex items-center justify-between gap-3">
+      <span className="min-w-0">
+        <span className="flex min-w-0">
+          <Person member={member} ownId={acts.ownId} />
+        </span>
+        <span className="block text-sm text-ink-2">
+          {sentenceCase(member.role)}
+          {member.status === 'invited' && ', invited'}
+        </span>
+      </span>
+      <Acts member={member} acts={acts} />
+    </span>
+  )
+}
+
+function Person({ member, ownId }: { member: Member; ownId: string }) {
+  const { email, accountId } = member
+  return (
+    <span className="inline-flex max-w-full min-w-0 items-center gap-2">
+      {email === null ? <Id value={accountId} /> : <span className="truncate font-medium">{email}</span>}
+      {accountId === ownId && <Tag>You</Tag>}
+    </span>
+  )
+}
+
+function MemberBadge({ status }: Pick<Member, 'status'>) {
+  return status === 'active' ? (
+    <StateBadge state="settled">Active</StateBadge>
+  ) : (
+    <StateBadge state="pending">Invited</StateBadge>
+  )
+}
+
+function Acts({ member, acts: { mayChange, onRole, onRemove } }: { member: Member; acts: MemberActs }) {
+  if (!mayChange(member)) return null
+  const name = memberName(member)
+  return (
+    <span className="inline-flex">
+      <IconButton label={`Change the role of ${name}`} onClick={() => onRole(member)}>
+        <Pencil aria-hidden />
+      </IconButton>
+      <IconButton label={`Remove ${name}`} onClick={() => onRemove(member)}>
+        <UserMinus aria-hidden />
+      </IconButton>
+    </span>
+  )
+}

@@ -1,0 +1,55 @@
+import type { Member } from '@purser/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useWorkspace } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Dialog } from '../../ui/overlay.tsx'
+import { toastDone } from '../../ui/toast.tsx'
+import { memberName, membersKey } from './team-words.ts'
+
+interface RemoveDialogProps {
+  readonly member: Member
+  readonly isSelf: boolean
+  readonly onClose: () => void
+}
+
+/** Removes a person, or takes an invitation back, after saying what that means. */
+export function RemoveDialog({ member, isSelf, onClose }: RemoveDialogProps) {
+  const { purser, organisation } = useWorkspace()
+  const queries = useQueryClient()
+  const name = memberName(member)
+  const isInvited = member.status === 'invited'
+  const remove = useMutation({
+    mutationFn: () => purser.organisations.members.remove(member.accountId),
+    onSuccess: () => {
+      toastDone(isInvited ? `The invitation of ${name} is taken back` : `${name} is removed`)
+      void queries.invalidateQueries({ queryKey: isSelf ? ['account'] : membersKey })
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={isInvited ? 'Take the invitation back' : isSelf ? `Leave ${organisation.name}` : 'Remove this person'}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button tone="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
+            {isInvited ? 'Take it back' : isSelf ? 'Leave' : 'Remove'}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p className="text-ink-2">
+          <span className="font-medium break-all text-ink">{name}</span>{' '}
+          {isInvited
+            ? 'can no longer accept it.'
+            : 'is refused from the next request on. API keys that they made belong to the organization and stay: revoke those separately.'}
+        </p>
+        {remove.error !== null && <ErrorBlock error={remove.error} />}
+      </div>
+    </Dialog>
+  )
+}

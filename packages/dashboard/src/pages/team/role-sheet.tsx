@@ -1,0 +1,62 @@
+import type { Member, Role } from '@purser/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useWorkspace } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Sheet } from '../../ui/overlay.tsx'
+import { toastDone } from '../../ui/toast.tsx'
+import { RoleChoice } from './roles.tsx'
+import { memberName, membersKey } from './team-words.ts'
+
+interface RoleSheetProps {
+  readonly member: Member
+  readonly mayMakeOwners: boolean
+  readonly onClose: () => void
+}
+
+/** Gives a member another role, which holds from their next request on. */
+export function RoleSheet({ member, mayMakeOwners, onClose }: RoleSheetProps) {
+  const { purser, account } = useWorkspace()
+  const queries = useQueryClient()
+  const [role, setRole] = useState<Role>(member.role)
+  const name = memberName(member)
+  const change = useMutation({
+    mutationFn: () => purser.organisations.members.update(member.accountId, { role }),
+    onSuccess: () => {
+      toastDone(`${name} is ${role} now`)
+      void queries.invalidateQueries({ queryKey: membersKey })
+      if (member.accountId === account.id) void queries.invalidateQueries({ queryKey: ['account'] })
+      onClose()
+    },
+  })
+  return (
+    <Sheet
+      open
+      onClose={onClose}
+      title="Change the role"
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            tone="primary"
+            busy={change.isPending}
+            disabled={role === member.role}
+            onClick={() => change.mutate()}
+          >
+            {role === member.role ? 'Choose another role' : `Make ${role}`}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p>
+          <span className="font-medium break-all">{name}</span>{' '}
+          <span className="text-ink-2">is {member.role}. The new role holds from the next request on.</span>
+        </p>
+        <RoleChoice value={role} onChange={setRole} mayMakeOwners={mayMakeOwners} />
+        {change.error !== null && <ErrorBlock error={change.error} />}
+      </div>
+    </Sheet>
+  )
+}

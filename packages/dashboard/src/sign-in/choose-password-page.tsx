@@ -1,0 +1,59 @@
+import { useState } from 'react'
+import { base } from '../api/scope.ts'
+import { NewPasswordField } from '../pages/account/password.tsx'
+import { Button, buttonClasses } from '../ui/button.tsx'
+import { choosePassword, passwordLength } from './credentials.ts'
+
+type Outcome = 'chosen' | 'refused'
+
+/** Where the link by email leads. Its token leaves the address at once, and works once. */
+export function ChoosePasswordPage({ token }: { token: string | undefined }) {
+  const [password, setPassword] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const [outcome, setOutcome] = useState<Outcome | undefined>(token === undefined ? 'refused' : undefined)
+  const choose = async () => {
+    if (token === undefined) return
+    setBusy(true)
+    setOutcome(
+      await choosePassword(token, password).then(
+        () => 'chosen' as const,
+        () => 'refused' as const,
+      ),
+    )
+    setBusy(false)
+  }
+  return (
+    <main className="flex min-h-dvh items-center justify-center p-4">
+      <div className="w-full max-w-[360px]">
+        <h1 className="mb-6 text-xl font-semibold tracking-tight">Choose a password</h1>
+        <div className="flex flex-col gap-4 rounded-card border border-line bg-surface p-5">
+          {outcome === undefined ? (
+            <form
+              className="flex flex-col gap-4"
+              onSubmit={(event) => {
+                event.preventDefault()
+                void choose()
+              }}
+            >
+              <NewPasswordField label="New password" value={password} onChange={setPassword} />
+              <Button type="submit" tone="primary" busy={isBusy} disabled={password.length < passwordLength.min}>
+                Choose this password
+              </Button>
+            </form>
+          ) : (
+            <>
+              <p role="status">
+                {outcome === 'chosen'
+                  ? 'Your password is set, and all your sessions ended.'
+                  : 'This link was used already or is older than an hour. Have a new one sent from your account.'}
+              </p>
+              <a href={`${base}/sign-in`} className={buttonClasses('primary')}>
+                Sign in
+              </a>
+            </>
+          )}
+        </div>
+      </div>
+    </main>
+  )
+}

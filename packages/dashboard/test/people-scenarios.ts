@@ -1,0 +1,127 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import type { Dev } from '../../devnet/src/dev.ts'
+import { makeSignInLink } from '../../server/src/features/people/index.ts'
+import type { Watched } from './browser.ts'
+import { signIn } from './stage.ts'
+
+export interface Stage {
+  readonly dev: () => Dev
+  readonly browser: () => Browser
+  readonly open: (
+    options: Parameters<Browser['newContext']>[0],
+    work: (page: Page, seen: Watched, context: BrowserContext) => Promise<void>,
+  ) => Promise<void>
+}
+
+/** Gives the pages of a context a security key that says yes to everything, as CDP's WebAuthn domain does. */
+async function withAuthenticator(page: Page, context: BrowserContext): Promise<void> {
+  const session = await context.newCDPSession(page)
+  await session.send('WebAuthn.enable')
+  await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
+/** People and their organization, in the browser. */
+export function peopleScenarios({ dev, browser, open }: Stage): void {
+  /** The cookies of a person after a new one-time link. */
+  async function signedIn(email: string) {
+    const { server, baseUrl, dashboardUrl } = dev()
+    const { deps } = server
+    const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
+    return signIn(browser(), { signInUrl, dashboardUrl })
+  }
+
+  test('a passkey is added, named, signs in, and signs in no more once it is removed', async () => {
+    await open({}, async (page, { faults }, context) => {
+      await withAuthenticator(page, context)
+      await page.goto(`${dev().dashboardUrl}/test/account`)
+      await page.getByText('No passkeys yet').waitFor()
+      await page.getByRole('button', { name: 'Add a passkey' }).click()
+      await page.getByRole('dialog').getByLabel('Name').fill('Laptop <b>of Ann</b>')
+      await page.getByRole('dialog').getByRole('button', { name: 'Add the passkey' }).click()
+      await page.getByText('Laptop <b>of Ann</b>').waitFor()
+      await page.getByRole('button', { name: 'Rename Laptop' }).click()
+      await page.getByRole('dialog').getByLabel('Name').fill('Laptop')
+      await page.keyboard.press('Enter')
+      await page.getByText('Laptop', { exact: true }).waitFor()
+      expect(faults).toEqual([])
+
+      await context.clearCookies()
+      await page.goto(`${dev().dashboardUrl}/test/account`)
+      await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+      await page.waitForURL(`${dev().dashboardUrl}/test/account`)
+      await expect.poll(() => page.getByRole('list', { name: 'Sessions' }).getByRole('listitem').count()).toBe(2)
+      await page.getByRole('button', { name: 'Remove Laptop' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Remove the passkey' }).click()
+      await page.getByText('No passkeys yet').waitFor()
+
+      await context.clearCookies()
+      await page.goto(`${dev().dashboardUrl}/sign-in`)
+      await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('not known here')
+    })
+  })
+
+  test('a session of another browser is listed and ended, and that browser is signed out', async () => {
+    await open({ storageState: await signedIn('dev@example.com') }, async (other) => {
+      await other.goto(`${dev().dashboardUrl}/test/team`)
+      await other.getByRole('heading', { level: 1, name: 'Team' }).waitFor()
+      await open({}, async (page, { faults }) => {
+        await page.goto(`${dev().dashboardUrl}/test/account`)
+        const sessions = page.getByRole('list', { name: 'Sessions' }).getByRole('listitem')
+        await sessions.nth(1).waitFor()
+        while ((await page.getByRole('button', { name: /^End/ }).count()) > 0) {
+          const before = await sessions.count()
+          await page.getByRole('button', { name: /^End/ }).first().click()
+          await expect.poll(() => sessions.count()).toBeLessThan(before)
+        }
+        await page.getByText('This browser').waitFor()
+        expect(faults).toEqual([])
+      })
+      await other.reload()
+      await other.waitForURL(/\/dashboard\/sign-in\?/)
+    })
+  })
+
+  test('a person is invited, joins by their own page, gets another role, and is removed', async () => {
+    const email = 'ann@example.com'
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test/team`)
+      await page.getByRole('button', { name: 'Invite' }).click()
+      await page.getByRole('dialog').getByLabel('Email').fill(email)
+      await page.getByRole('dialog').getByLabel('Viewer').check()
+      await page.getByRole('dialog').getByRole('button', { name: 'Invite as viewer' }).click()
+      const row = page.getByRole('row').filter({ hasText: email })
+      await row.getByText('Invited').waitFor()
+      await open({ storageState: await signedIn(email) }, async (invited, seen) => {
+        await invited.goto(`${dev().dashboardUrl}/test`)
+        await invited.getByText('You belong to no organization').waitFor()
+        await invited.getByRole('button', { name: 'Join as viewer' }).click()
+        await invited.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+        await invited.goto(`${dev().dashboardUrl}/test/team`)
+        await invited.getByRole('row').filter({ hasText: email }).getByText('You').waitFor()
+        expect(await invited.getByRole('button', { name: /^(Invite|Change the role|Remove)/ }).count()).toBe(0)
+        expect(seen.faults).toEqual([])
+      })
+      await page.reload()
+      await row.getByText('Active').waitFor()
+      await row.getByRole('button', { name: `Change the role of ${email}` }).click()
+      await page.getByRole('dialog').getByLabel('Member').check()
+      await page.getByRole('dialog').getByRole('button', { name: 'Make member' }).click()
+      await row.getByText('Member', { exact: true }).waitFor()
+      await row.getByRole('button', { name: `Remove ${email}` }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
+      await row.waitFor({ state: 'detached' })
+      expect(faults).toEqual([])
+    })
+  })
+}
