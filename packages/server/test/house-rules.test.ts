@@ -37,6 +37,14 @@ test('SQL occurs only in stores, migrations and the platform', () => {
   expect(speaking.map(({ name }) => name)).toEqual([])
 })
 
+test('one statement inserts payments, whatever the plan', () => {
+  const folder = path.join(source, 'platform/db/migrations')
+  const migrations = readdirSync(folder).map((name) => ({ name, text: readFileSync(path.join(folder, name), 'utf8') }))
+  const writing = /\b(?:insert\s+into|merge\s+into|copy)\s+(?:only\s+)?(?:public\.)?"?payments"?(?![\w"])/gi
+  const found = [...files, ...migrations].flatMap(({ name, text }) => (text.match(writing) ?? []).map(() => name))
+  expect(found).toEqual(['features/payments/record-store.ts'])
+})
+
 /**
  * These find the owner of an address for the process that sends every tenant's transactions, and advance every tenant's
  * indices after a restore.

@@ -108,6 +108,20 @@ test('a payer who has spent almost everything can pay with the rest', async () =
   }
 })
 
+test.each(['hobby', 'enterprise'] as const)(
+  'recording has one writer: payers at two processes at the same instant do not exceed the day’s gas budget of the plan %s',
+  async (plan) => {
+    const shop = await aShop(plan)
+    const payers = await Promise.all(Array.from({ length: 14 }, () => aPayer(chain)))
+    const answers = await Promise.all(
+      payers.map((payer, index) => pay(shop, payer, '0.01', index % 2 === 0 ? world.base : other)),
+    )
+    expect(countByStatus(answers)).toEqual({ 200: 10, 429: 4 })
+    expect(await reserved(shop)).toBe(budget)
+    expect(await used(shop)).toMatchObject({ used: 10 })
+  },
+)
+
 test('a payer has at most a hundred payments open at one organisation', async () => {
   const [shop, payer] = [await aShop(), await aPayer(chain)]
   await world.database.db.run(sql`delete from gas_budgets where organisation_id = ${shop.org.id}`)
