@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fundNative, type Postgres, startPostgres } from '@purser/devnet'
+import { migrate } from '@purser/server'
 import { type Child, startChild } from './children.ts'
 import type { Watched } from './cpu.ts'
 import { type Ground, priceUsd } from './ground.ts'
@@ -67,6 +68,7 @@ export async function startHome(): Promise<Home> {
   const remove = () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
   process.once('exit', remove)
   const postgres = await startPostgres({ dataDir: path.join(directory, 'postgres') })
+  await migrate({ url: postgres.url })
   return {
     postgres,
     directory,

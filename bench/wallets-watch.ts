@@ -1,7 +1,6 @@
 import { networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import { type Db, openDb, sql } from '../packages/server/src/platform/db/db.ts'
-import { migrate } from '../packages/server/src/platform/db/migrate.ts'
 import { createLog } from '../packages/server/src/platform/log.ts'
 import { startChild } from './children.ts'
 import type { Closing } from './closing.ts'
@@ -34,7 +33,6 @@ export async function benchWatch(plan: WatchPlan, closing: Closing): Promise<num
   closing.add(() => home.stop())
   const db = openDb({ url: home.postgres.url, connectionsMax: 4, log: createLog({ level: 'silent' }) })
   closing.add(() => db.close())
-  await migrate(db)
   const runs = []
   for (const addresses of plan.addresses)
     runs.push(await runWith(db, home.postgres.url, { ...plan, addresses, closing }))

@@ -1,5 +1,5 @@
 import { isAddress } from '@purser/protocol'
-import { bootServer, type RunningServer } from '@purser/server'
+import { bootServer, migrate, type RunningServer } from '@purser/server'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import type { DevChain } from './chains.ts'
 import { type DataDir, openDataDir } from './data-dir.ts'
@@ -53,6 +53,8 @@ async function startOn(dataDir: DataDir, options: DevOptions, stops: Stops): Pro
   const remembered = readDevFile(dataDir.devFile)
   const payer = remembered.payer ?? newPayer()
   const ground = await startGround(dataDir, options, { stops, payer: payer.address })
+  options.signal?.throwIfAborted()
+  await migrate({ url: ground.databaseUrl })
   options.signal?.throwIfAborted()
   const server = await bootOnFreePort(dataDir, options, ground)
   stops.add(() => server.stop())

@@ -33,7 +33,7 @@ import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
 import { openDb, openPool } from './platform/db/db.ts'
 import { createFairDb } from './platform/db/fair-db.ts'
-import { migrate } from './platform/db/migrate.ts'
+import { requireMigrated } from './platform/db/migrate.ts'
 import { createGuardedFetch } from './platform/guarded-fetch.ts'
 import { createLog, type Log } from './platform/log.ts'
 import { createMetrics, type Metrics } from './platform/metrics.ts'
@@ -71,7 +71,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
   const db = openDb({ ...database, connectionsMax: config.databaseConnectionsMax })
   witness.open(db)
   try {
-    await migrate(db)
+    await requireMigrated(db)
     await nameDeployment(db, random)
     const signatures = await createSignatures()
     if (signatures.engine !== 'native')

@@ -27,7 +27,7 @@ export async function aDictionaryDatabase(): Promise<TestDatabase> {
     inject('postgresUrl'),
     `template template0 locale_provider icu icu_locale 'en-US'`,
   )
-  await migrate(database.db)
+  await migrate({ url: database.url })
   return database
 }
 

@@ -1,17 +1,12 @@
 import pg from 'pg'
-import { openDb } from '../src/platform/db/db.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
-import { createLog } from '../src/platform/log.ts'
 
 /** The run's migrated database, which has no sessions: PostgreSQL copies only such a database. */
 export const template = 'purser_template'
 
 export async function makeTemplate(serverUrl: string): Promise<void> {
   await administer(serverUrl, `create database ${template}`)
-  const url = withDatabase(serverUrl, template)
-  const db = openDb({ url, connectionsMax: 2, log: createLog({ level: 'silent' }) })
-  await migrate(db)
-  await db.close()
+  await migrate({ url: withDatabase(serverUrl, template) })
 }
 
 /** Runs one statement that cannot run in a transaction, such as `create database`. */

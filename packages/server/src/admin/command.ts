@@ -6,6 +6,7 @@ import type { Marks } from '../platform/witness/witness.ts'
 
 /** Context of a command: the database as the operator, and the environments that the deployment serves. */
 export interface Operator extends Acting {
+  readonly databaseUrl: string
   readonly environments: readonly Environment[]
   /** Public base address of the deployment, without a trailing slash; undefined where the environment does not name it. */
   readonly baseUrl: string | undefined
@@ -28,6 +29,8 @@ export interface CommandSpec<S extends z.ZodType> {
   /** Each option with its help text; any other option is refused. */
   readonly options: Readonly<Record<string, string>>
   readonly schema: S
+  /** Whether it runs on a database whose migrations are missing; default false. */
+  readonly takesAnyDatabase?: boolean
   readonly run: (operator: Operator, options: z.output<S>) => Promise<Outcome>
 }
 

@@ -14,6 +14,7 @@ import { text } from '../platform/wire.ts'
 import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'
 import { keyCommands } from './key-commands.ts'
+import { migrateDatabase } from './migrate-command.ts'
 import { setPayoutCustomer } from './payout-command.ts'
 import { setPolicy } from './policy-command.ts'
 import { recoverChild } from './recover-command.ts'
@@ -100,6 +101,7 @@ function keyLine(key: NewApiKey): string {
 }
 
 export const commands: readonly Command[] = [
+  migrateDatabase,
   createOrganisation,
   signInLink,
   createKey,

@@ -3,7 +3,7 @@ import { openKeyRing } from '../custody/index.ts'
 import { openMarks } from '../files/index.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Db, openDb } from '../platform/db/db.ts'
-import { migrate } from '../platform/db/migrate.ts'
+import { requireMigrated } from '../platform/db/migrate.ts'
 import { Problem } from '../platform/errors.ts'
 import { newId } from '../platform/ids.ts'
 import { createLog } from '../platform/log.ts'
@@ -37,7 +37,7 @@ export async function runAdmin(
   if (read.help) return printed(0, usageOf(command))
   const settings = readAdminSettings(env)
   if (typeof settings === 'string') return failed(2, settings)
-  const outcome = await withOperator(settings, (operator) => command.run(operator, read.options as never))
+  const outcome = await withOperator(settings, command, (operator) => command.run(operator, read.options as never))
   const text = read.format === 'json' ? JSON.stringify(outcome.json, null, 2) : outcome.text
   return outcome.exitCode === 0 || read.format === 'json' ? printed(outcome.exitCode, text) : failed(1, text)
 }
@@ -49,12 +49,16 @@ function splitArgs(args: readonly string[]): { readonly name: string | undefined
   return { name: `keys ${more[0]}`, rest: more.slice(1) }
 }
 
-async function withOperator(settings: AdminSettings, work: (operator: Operator) => Promise<Outcome>): Promise<Outcome> {
+async function withOperator(
+  settings: AdminSettings,
+  { takesAnyDatabase = false }: Command,
+  work: (operator: Operator) => Promise<Outcome>,
+): Promise<Outcome> {
   const log = createLog({ level: 'silent' })
   const db = openDb({ url: settings.databaseUrl, connectionsMax: 2, log })
   const outbound = createOutbound()
   try {
-    await migrate(db)
+    if (!takesAnyDatabase) await requireMigrated(db)
     return await work(operatorOf(settings, { db, outbound }))
   } catch (error) {
     const reason =
@@ -67,7 +71,7 @@ async function withOperator(settings: AdminSettings, work: (operator: Operator) 
 }
 
 function operatorOf(
-  { environments, baseUrl, keys, witness }: AdminSettings,
+  { databaseUrl, environments, baseUrl, keys, witness }: AdminSettings,
   { db, outbound }: { readonly db: Db; readonly outbound: Outbound },
 ): Operator {
   const floor = { db, clock: systemClock, random: systemRandom }
@@ -75,6 +79,7 @@ function operatorOf(
   const marksOf = witness && (() => openMarks(witness, floor))
   return {
     ...floor,
+    databaseUrl,
     environments,
     baseUrl,
     openKeys,
@@ -113,7 +118,7 @@ function usage(): string {
 }
 
 function fullName(name: string): string {
-  return name.startsWith('keys ') ? `purser ${name}` : `purser admin ${name}`
+  return name.startsWith('keys ') || name === 'migrate' ? `purser ${name}` : `purser admin ${name}`
 }
 
 function usageOf({ name, summary, options }: Command): string {

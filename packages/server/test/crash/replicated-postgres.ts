@@ -6,6 +6,7 @@ import { type Postgres, startPostgres } from '@purser/devnet'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { type Db, openDb, sql } from '../../src/platform/db/db.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../database-proxy.ts'
 
@@ -26,6 +27,7 @@ export async function aReplicatedPostgres(): Promise<ReplicatedPostgres> {
   const place = mkdtempSync(path.join(tmpdir(), 'purser-replicated-'))
   const settings = { fsync: 'off', wal_sender_timeout: '5s' }
   const primary = await startPostgres({ dataDir: path.join(place, 'primary'), settings })
+  await migrate({ url: primary.url })
   const onPrimary = openDb({ url: primary.url, connectionsMax: 1, log: createLog({ level: 'silent' }) })
   const standbyServer = await startStandby(primary, onPrimary, path.join(place, 'standby'))
   const standby = openDb({ url: standbyServer.url, connectionsMax: 4, log: createLog({ level: 'silent' }) })

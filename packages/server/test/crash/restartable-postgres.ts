@@ -3,6 +3,7 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Postgres, startPostgres } from '@purser/devnet'
+import { migrate } from '../../src/platform/db/migrate.ts'
 
 /** A PostgreSQL that a test stops, crashes and starts again at one address. */
 export interface RestartablePostgres {
@@ -29,8 +30,10 @@ export async function aRestartablePostgres(): Promise<RestartablePostgres> {
     renameSync(`${socket}.new`, socket)
   }
   await start()
+  const url = `postgres://purser@/purser?host=${encodeURIComponent(socket)}&port=5432`
+  await migrate({ url })
   return {
-    url: `postgres://purser@/purser?host=${encodeURIComponent(socket)}&port=5432`,
+    url,
     end: (how) => postgres[how](),
     start,
     copy() {

@@ -43,7 +43,7 @@ test('the tables of our migrations are what this version of better-auth expects'
 })
 
 test('a database of before has its accounts, its members stay and who never signed in is invited', async () => {
-  const { db } = database
+  const { db, url } = database
   await db.run(sql`drop schema auth cascade`)
   await db.run(sql`alter table accounts drop column user_id`)
   await db.run(sql`alter table members drop column accepted_at, drop column invited_email`)
@@ -62,8 +62,8 @@ test('a database of before has its accounts, its members stay and who never sign
   )
   await db.run(sql`
     insert into members (organisation_id, account_id, role, created_at) values ('org_1', 'acc_1', 'owner', now()), ('org_1', 'acc_2', 'member', now())`)
-  expect(await migrate(db)).toEqual(['0075_sign_in.sql', '0076_invitations.sql'])
-  expect(await migrate(db)).toEqual([])
+  expect(await migrate({ url })).toEqual(['0075_sign_in.sql', '0076_invitations.sql'])
+  expect(await migrate({ url })).toEqual([])
   const rows = await db.many(
     Row,
     sql`select account_id, accepted_at is not null as is_active, invited_email from members order by account_id`,

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { anEmptyDatabase, freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { createLog } from '../log.ts'
-import { openDb, sql } from './db.ts'
-import { isMigrated, migrate } from './migrate.ts'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { sql } from './db.ts'
 
 let database: TestDatabase
 
@@ -38,16 +36,4 @@ test('a transaction that throws leaves no changes and does not run its work for 
   )
   expect(rows).toEqual([])
   expect(followed).toBe(false)
-})
-
-test('several processes may migrate one empty database concurrently', async () => {
-  const empty = await anEmptyDatabase()
-  const processes = [0, 1, 2, 3].map(() => {
-    return openDb({ url: empty.url, connectionsMax: 2, log: createLog({ level: 'silent' }) })
-  })
-  const applied = await Promise.all(processes.map((db) => migrate(db)))
-  expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
-  expect(await Promise.all(processes.map((db) => isMigrated(db)))).toEqual([true, true, true, true])
-  await Promise.all(processes.map((db) => db.close()))
-  await empty.drop()
 })

@@ -158,7 +158,7 @@ export interface DbOptions {
   readonly url: string
   readonly connectionsMax: number
   readonly log: Log
-  /** Longest that one statement may run, so that a blocked lock leads to a 503 and not to an endless wait. */
+  /** Longest that one statement may run, so that a blocked lock leads to a 503 and not to an endless wait; 0: as long as it takes. */
   readonly statementTimeoutMs?: number
   /** What is between this process and PostgreSQL; default `none`. */
   readonly pooler?: Pooler
@@ -337,6 +337,11 @@ export function breaksUnique(error: unknown, constraint: string): boolean {
 /** Whether the database ended a transaction because of a deadlock; it then had no effect. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '40P01'
+}
+
+/** Whether a statement failed, without effect, because it did not get a lock within `lock_timeout`. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '55P03'
 }
 
 /** Whether a server refused a write because it is a standby, which a server that was primary may have become. */

@@ -1,61 +1,181 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { type Db, type Sql, sql, type Tx } from './db.ts'
+import { createLog, type Log } from '../log.ts'
+import { type Db, isDeadlock, isLockTimeout, openDb, type Queryable, type Sql, sql, type Tx } from './db.ts'
 
-interface Migration {
+/** One file of changes. Those whose name ends in `.concurrent.sql` run outside a transaction, for indexes that are built while the service runs. */
+export interface Migration {
   readonly name: string
   readonly text: string
   readonly checksum: string
 }
 
+export interface MigrateOptions {
+  /** The database itself; behind a pooler of transactions, its direct address. */
+  readonly url: string
+  /** Default: those of this build. */
+  readonly migrations?: readonly Migration[]
+  /** Longest wait for a lock of a table, during which requests for the table wait behind it; default 2,000. */
+  readonly lockMsMax?: number
+  /** How long a migration that gets no lock, or waits for another process's migrations, is tried again; default 600,000. */
+  readonly patienceMs?: number
+  readonly log?: Log
+}
+
 const directory = new URL('./migrations/', import.meta.url)
+const retryMs = 500
+
+let listed: Promise<readonly Migration[]> | undefined
 
 /** The migrations of this build, in order. Their names begin with four digits, and they are never edited after release. */
-export async function listMigrations(): Promise<Migration[]> {
+export function listMigrations(): Promise<readonly Migration[]> {
+  listed ??= readMigrations()
+  return listed
+}
+
+async function readMigrations(): Promise<Migration[]> {
   const names = (await readdir(directory)).filter((name) => /^\d{4}_.*\.sql$/.test(name)).sort()
-  return Promise.all(
-    names.map(async (name) => {
-      const text = await readFile(new URL(name, directory), 'utf8')
-      return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
-    }),
-  )
+  return Promise.all(names.map(async (name) => aMigration(name, await readFile(new URL(name, directory), 'utf8'))))
+}
+
+export function aMigration(name: string, text: string): Migration {
+  return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
 }
 
 /**
- * Runs the missing migrations. Several processes may call it concurrently: an advisory lock lets one run, and the others find nothing to
- * do. A migration whose text changed since it ran stops the start, since the state of the tables is then unknown.
+ * Runs the missing migrations over its own connections, without a limit of time for a statement; returns their names. Each file commits by
+ * itself, so that a stopped run continues where it was. One process at a time runs them; the others wait and find nothing left. A migration
+ * waits for locks only for `lockMsMax` and is then tried again, so that the requests behind it are not blocked by what it waits for.
+ * Throws if a migration was changed after it had run.
  */
-export async function migrate(db: Db): Promise<string[]> {
-  const migrations = await listMigrations()
-  return db.tx(async (tx) => {
-    await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('purser.migrations', 0))`)
-    await tx.run(sql`create table if not exists schema_migrations (
-      name text primary key, checksum text not null, applied_at timestamptz not null default now())`)
-    const done = new Map((await readApplied(tx)).map((row) => [row.name, row.checksum]))
-    const fresh: string[] = []
-    for (const migration of migrations) {
-      const checksum = done.get(migration.name)
-      if (checksum === migration.checksum) continue
-      if (checksum !== undefined) throw new Error(`migration ${migration.name} was changed after it had run`)
-      for (const statement of statementsOf(migration.text)) await tx.run(statement)
-      await tx.run(
-        sql`insert into schema_migrations (name, checksum) values (${migration.name}, ${migration.checksum})`,
-      )
-      fresh.push(migration.name)
+export async function migrate(options: MigrateOptions): Promise<string[]> {
+  const { url, log = createLog({ level: 'silent' }) } = options
+  const migrations = options.migrations ?? (await listMigrations())
+  const db = openDb({ url, connectionsMax: 2, statementTimeoutMs: 0, log })
+  const persist = createPersistence(options.patienceMs ?? 600_000)
+  try {
+    // The transaction's lock ends with its connection. The building of an index waits for every snapshot, so this transaction must keep
+    // none: it does not wait for the lock, and a last command without a snapshot ends that of the query before.
+    return await db.tx(
+      async (tx) => {
+        await persist(() => requireLock(tx))
+        await tx.run(sql`set local application_name = 'purser migrate'`)
+        await db.run(sql`create table if not exists schema_migrations (
+          name text primary key, checksum text not null, applied_at timestamptz not null default now())`)
+        const missing = missingOf(migrations, await readApplied(db))
+        for (const migration of missing) {
+          await persist(() => apply(db, migration, options.lockMsMax ?? 2_000))
+          log.info({ migration: migration.name }, 'migrated')
+        }
+        return missing.map(({ name }) => name)
+      },
+      { idleMsMax: 0 },
+    )
+  } finally {
+    await db.close()
+  }
+}
+
+async function requireLock(tx: Tx): Promise<void> {
+  const { isLocked } = await tx.one(
+    z.object({ isLocked: z.boolean() }),
+    sql`select pg_try_advisory_xact_lock(hashtextextended('purser.migrations', 0)) as is_locked`,
+  )
+  if (!isLocked) throw new Busy('another process is migrating the database')
+}
+
+async function apply(db: Db, migration: Migration, lockMsMax: number): Promise<void> {
+  const { name, checksum } = migration
+  const recorded = sql`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`
+  const statements = statementsOf(migration.text)
+  if (name.endsWith('.concurrent.sql')) {
+    await dropUnfinishedIndexes(db, migration)
+    for (const statement of statements) await db.run(statement)
+    await db.run(recorded)
+    return
+  }
+  await db.tx(
+    async (tx) => {
+      await tx.run(sql`select set_config('lock_timeout', ${String(lockMsMax)}, true)`)
+      for (const statement of statements) await tx.run(statement)
+      await tx.run(recorded)
+    },
+    { idleMsMax: 0 },
+  )
+}
+
+/** Removes what an interrupted run left of the indexes that a migration builds: such an index is never used, and slows every write. */
+async function dropUnfinishedIndexes(db: Db, { text }: Migration): Promise<void> {
+  const unfinished = await db.many(
+    z.object({ name: z.string() }),
+    sql`
+    select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
+    where not i.indisvalid and n.nspname = current_schema()`,
+  )
+  for (const { name } of unfinished.filter((index) => new RegExp(`\\b${index.name}\\b`).test(text)))
+    await db.run(statementOf(`drop index concurrently if exists "${name}"`))
+}
+
+/** A migration cannot run now: another process or transaction has the lock. */
+class Busy extends Error {}
+
+/** Runs work again while it is busy, for this long altogether. */
+function createPersistence(patienceMs: number): (work: () => Promise<void>) => Promise<void> {
+  const endsAtMs = performance.now() + patienceMs
+  return async (work) => {
+    for (;;) {
+      try {
+        return await work()
+      } catch (error) {
+        const isBusy = error instanceof Busy || isLockTimeout(error) || isDeadlock(error)
+        if (!isBusy || performance.now() > endsAtMs) throw error
+        await delay(retryMs)
+      }
     }
-    return fresh
-  })
+  }
+}
+
+/**
+ * Throws unless every migration of this build has run, with a message that says what to do. A database of a newer build is accepted: during an
+ * upgrade both run side by side.
+ */
+export async function requireMigrated(db: Db): Promise<void> {
+  const applied = await readApplied(db)
+  const missing = missingOf(await listMigrations(), applied)
+  const [first] = missing
+  if (first === undefined) return
+  const reason =
+    applied.length === 0
+      ? 'the database has no tables of Purser'
+      : `the database lacks ${missing.length} migrations, from ${first.name} on`
+  throw new Error(`${reason}; run purser migrate`)
 }
 
 /** Whether every migration of this build has run; used by `/readyz`. */
 export async function isMigrated(db: Db): Promise<boolean> {
-  const names = (await listMigrations()).map((migration) => migration.name)
-  const applied = new Set((await readApplied(db)).map((row) => row.name))
-  return names.every((name) => applied.has(name))
+  return missingOf(await listMigrations(), await readApplied(db)).length === 0
 }
 
-function readApplied(db: Pick<Tx, 'many'>): Promise<{ name: string; checksum: string }[]> {
+interface Applied {
+  readonly name: string
+  readonly checksum: string
+}
+
+function missingOf(migrations: readonly Migration[], applied: readonly Applied[]): Migration[] {
+  const done = new Map(applied.map(({ name, checksum }) => [name, checksum]))
+  const changed = migrations.find(({ name, checksum }) => (done.get(name) ?? checksum) !== checksum)
+  if (changed !== undefined) throw new Error(`migration ${changed.name} was changed after it had run`)
+  return migrations.filter(({ name }) => !done.has(name))
+}
+
+async function readApplied(db: Queryable): Promise<Applied[]> {
+  const { isThere } = await db.one(
+    z.object({ isThere: z.boolean() }),
+    sql`select to_regclass('schema_migrations') is not null as is_there`,
+  )
+  if (!isThere) return []
   return db.many(
     z.object({ name: z.string(), checksum: z.string() }),
     sql`select name, checksum from schema_migrations`,
@@ -77,10 +197,9 @@ function statementsOf(text: string): Sql[] {
     }
   }
   if (current.trim() !== '') statements.push(current)
-  return statements
-    .filter((statement) => statement.trim() !== '')
-    .map((statement) => {
-      const strings = Object.assign([statement], { raw: [statement] })
-      return sql(strings as unknown as TemplateStringsArray)
-    })
+  return statements.filter((statement) => statement.trim() !== '').map(statementOf)
+}
+
+function statementOf(text: string): Sql {
+  return sql(Object.assign([text], { raw: [text] }) as unknown as TemplateStringsArray)
 }

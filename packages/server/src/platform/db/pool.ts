@@ -10,6 +10,7 @@ export interface PoolOptions {
   readonly url: string
   readonly connectionsMax: number
   readonly log: Log
+  /** 0: no limit. */
   readonly statementTimeoutMs: number
   readonly pooler: Pooler
   /** Longest wait for an answer, where nobody watches the connections. */
@@ -185,6 +186,8 @@ export function openConnections(options: PoolOptions): Connections {
       if (!session.inUse && session.url === url) cut(client, 'closed with others')
   }
 
+  const answerMsMax =
+    options.statementTimeoutMs === 0 ? Number.POSITIVE_INFINITY : options.statementTimeoutMs + 2 * silentMsMax
   const watch = setInterval(() => {
     const nowMs = performance.now()
     const silent = [...sessions].filter(
@@ -192,7 +195,7 @@ export function openConnections(options: PoolOptions): Connections {
     )
     for (const [url, suspects] of Map.groupBy(silent, ([, session]) => session.url)) void examine(url, suspects)
     for (const [client, { sentAtMs }] of silent)
-      if (sentAtMs !== undefined && nowMs - sentAtMs > options.statementTimeoutMs + 2 * silentMsMax)
+      if (sentAtMs !== undefined && nowMs - sentAtMs > answerMsMax)
         cut(client, 'a statement was not answered within its timeout')
   }, lookEveryMs).unref()
 

@@ -1,0 +1,17 @@
+import { z } from 'zod'
+import { migrate } from '../platform/db/migrate.ts'
+import { command } from './command.ts'
+
+/** Brings the database to the schema of this build, before its first start and before each upgrade. */
+export const migrateDatabase = command({
+  name: 'migrate',
+  summary: 'Create or upgrade the tables of the database. The service of before may run meanwhile.',
+  options: { patience: 'seconds to try again while another transaction has a lock that is needed (default 600)' },
+  schema: z.strictObject({ patience: z.coerce.number().int().min(0).max(86_400).default(600) }),
+  takesAnyDatabase: true,
+  async run({ databaseUrl }, { patience }) {
+    const names = await migrate({ url: databaseUrl, patienceMs: patience * 1_000 })
+    const text = names.length === 0 ? 'The database is up to date.' : names.map((name) => `migrated ${name}`).join('\n')
+    return { text, json: { migrated: names }, exitCode: 0 }
+  },
+})

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { anEmptyDatabase, freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { sql } from './db.ts'
+import { aMigration, isMigrated, listMigrations, migrate, requireMigrated } from './migrate.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  await database.db.run(sql`create table toys (id integer, name text)`)
+})
+afterAll(() => database.drop())
+
+test('several processes may migrate one empty database concurrently, and none serves it before', async () => {
+  const { db, url, drop } = await anEmptyDatabase()
+  await expect(requireMigrated(db)).rejects.toThrow('the database has no tables of Purser; run purser migrate')
+  expect(await isMigrated(db)).toBe(false)
+  const migrated = await Promise.all([0, 1, 2, 3].map(() => migrate({ url })))
+  const all = (await listMigrations()).map(({ name }) => name)
+  expect(migrated.sort((left, right) => right.length - left.length)).toEqual([all, [], [], []])
+  await requireMigrated(db)
+  const last = all.at(-1) ?? ''
+  await db.run(sql`delete from schema_migrations where name = ${last}`)
+  await expect(requireMigrated(db)).rejects.toThrow(`lacks 1 migrations, from ${last} on; run purser migrate`)
+  await drop()
+})
+
+test('a run that fails keeps the files before the fault, and the next continues there', async () => {
+  const [first, second] = [
+    aMigration('9001_first.sql', 'alter table toys add column first integer;'),
+    aMigration('9002_second.sql', 'alter table toys add column second integer;\nselect 1 / 0;'),
+  ]
+  await expect(migrate({ url: database.url, migrations: [first, second] })).rejects.toThrow('division by zero')
+  const mended = aMigration('9002_second.sql', 'alter table toys add column second integer;')
+  expect(await migrate({ url: database.url, migrations: [first, mended] })).toEqual(['9002_second.sql'])
+  await expect(migrate({ url: database.url, migrations: [first, second] })).rejects.toThrow(
+    'migration 9002_second.sql was changed after it had run',
+  )
+})
+
+test('a migration that waits for a lock lets the requests behind it pass, and runs once it gets the lock', async () => {
+  const change = aMigration('9003_locked.sql', 'alter table toys add column third integer;')
+  let running: Promise<string[]> | undefined
+  await database.db.tx(async (tx) => {
+    await tx.many(z.object({}), sql`select id from toys`)
+    running = migrate({ url: database.url, migrations: [change], lockMsMax: 50 })
+    const isWaiting = sql`select count(*) > 0 as is from pg_locks where relation = 'toys'::regclass and not granted`
+    const seesIt = async () => (await database.db.one(z.object({ is: z.boolean() }), isWaiting)).is
+    await expect.poll(seesIt, { timeout: 20_000, interval: 5 }).toBe(true)
+    // Waits behind the migration, until the migration gives up.
+    expect(await database.db.many(z.object({ id: z.number() }), sql`select id from toys`)).toEqual([])
+  })
+  expect(await running).toEqual(['9003_locked.sql'])
+})
+
+test('a lock that is not released ends the run after its patience, without a change', async () => {
+  const change = aMigration('9004_blocked.sql', 'alter table toys add column fourth integer;')
+  await database.db.tx(async (tx) => {
+    await tx.many(z.object({}), sql`select id from toys`)
+    const blocked = migrate({ url: database.url, migrations: [change], lockMsMax: 10, patienceMs: 0 })
+    await expect(blocked).rejects.toThrow('lock timeout')
+  })
+  expect(await migrate({ url: database.url, migrations: [change] })).toEqual(['9004_blocked.sql'])
+})
+
+test('an index is built while a transaction writes, and one that an interrupted run left is built again', async () => {
+  const { db, url } = database
+  await db.run(sql`create index toys_by_name on toys (name)`)
+  await db.run(sql`update pg_index set indisvalid = false where indexrelid = 'toys_by_name'::regclass`)
+  const text = 'create index concurrently if not exists toys_by_name on toys (name);'
+  const build = aMigration('9005_index.concurrent.sql', text)
+  let running: Promise<string[]> | undefined
+  await db.tx(async (tx) => {
+    await tx.run(sql`insert into toys (id, name) values (1, 'bear')`)
+    running = migrate({ url, migrations: [build] })
+    // Other writes go on while the building waits for this transaction.
+    await db.run(sql`insert into toys (id, name) values (2, 'car')`)
+  })
+  expect(await running).toEqual(['9005_index.concurrent.sql'])
+  const valid = sql`select indisvalid as is from pg_index where indexrelid = 'toys_by_name'::regclass`
+  expect(await db.one(z.object({ is: z.boolean() }), valid)).toEqual({ is: true })
+})
