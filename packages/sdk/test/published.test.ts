@@ -176,7 +176,7 @@ test('the published programs set up an empty database, make a key, serve it and 
   const args = 'admin create-organisation --name Shop --email owner@shop.test --format json'.split(' ')
   expect(await run(program('purser-admin'), args, { DATABASE_URL })).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('run purser migrate'),
+    stdout: expect.stringContaining('run purser migrate'),
   })
   expect(await run(program('purser-admin'), ['migrate'], { DATABASE_URL })).toMatchObject({ code: 0, stderr: '' })
   const made = await run(program('purser-admin'), args, { DATABASE_URL })
