@@ -1,6 +1,6 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item } from './operations.ts'
+import type { Answer, Body, Item, Query } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
@@ -9,6 +9,10 @@ export type Environment = ApiKeyRecord['environment']
 export type ApiKeyRequest = Body<operations['organisations.apiKeys.create']>
 /** A new key with its secret, which no later response shows. */
 export type NewApiKey = Answer<operations['organisations.apiKeys.create']>
+/** What revoking a key answers if keys that it made were valid. */
+export type RevokedKey = NonNullable<Answer<operations['organisations.apiKeys.revoke']>>
+/** `cascade: 'true'`: the keys that it made end too. */
+export type RevokeQuery = Query<operations['organisations.apiKeys.revoke']>
 export type ApiKeyRequestIn = Body<operations['organisations.apiKeys.createIn']>
 /** As `NewApiKey`, from the operation that names the organisation in its path. */
 export type NewApiKeyIn = Answer<operations['organisations.apiKeys.createIn']>
@@ -20,13 +24,18 @@ export function apiKeysOf(send: Send) {
       call(send, 'POST', '/organisations/current/api-keys', { ...options, body }),
     list: (query?: PageQuery, options?: CallOptions): Listing<ApiKeyRecord> =>
       list(send, '/organisations/current/api-keys', { ...options, query }),
-    revoke: (keyId: string, options?: CallOptions): Promise<void> =>
-      call(send, 'DELETE', '/organisations/current/api-keys/{keyId}', { ...options, params: { keyId } }),
+    revoke: (keyId: string, query?: RevokeQuery, options?: CallOptions): Promise<RevokedKey | undefined> =>
+      call(send, 'DELETE', '/organisations/current/api-keys/{keyId}', { ...options, params: { keyId }, query }),
     createIn: (orgId: string, body: ApiKeyRequestIn, options?: CallOptions): Promise<NewApiKeyIn> =>
       call(send, 'POST', '/organisations/{orgId}/api-keys', { ...options, params: { orgId }, body }),
     listIn: (orgId: string, query?: PageQuery, options?: CallOptions): Listing<ApiKeyRecord> =>
       list(send, '/organisations/{orgId}/api-keys', { ...options, params: { orgId }, query }),
-    revokeIn: (orgId: string, keyId: string, options?: CallOptions): Promise<void> =>
-      call(send, 'DELETE', '/organisations/{orgId}/api-keys/{keyId}', { ...options, params: { orgId, keyId } }),
+    revokeIn: (
+      orgId: string,
+      keyId: string,
+      query?: RevokeQuery,
+      options?: CallOptions,
+    ): Promise<RevokedKey | undefined> =>
+      call(send, 'DELETE', '/organisations/{orgId}/api-keys/{keyId}', { ...options, params: { orgId, keyId }, query }),
   }
 }

@@ -1,5 +1,14 @@
 export type { Account, SignInSession, Usage } from './account.ts'
-export type { ApiKeyRecord, ApiKeyRequest, ApiKeyRequestIn, Environment, NewApiKey, NewApiKeyIn } from './api-keys.ts'
+export type {
+  ApiKeyRecord,
+  ApiKeyRequest,
+  ApiKeyRequestIn,
+  Environment,
+  NewApiKey,
+  NewApiKeyIn,
+  RevokedKey,
+  RevokeQuery,
+} from './api-keys.ts'
 export type { Approval, ApprovalQuery, ApprovalRefusal } from './approvals.ts'
 export type { BillingUsage, Plan } from './billing.ts'
 export {

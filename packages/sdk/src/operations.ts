@@ -21,10 +21,10 @@ export type Query<O> = O extends { readonly parameters: { readonly query?: infer
   ? Extract<Values, object>
   : never
 
-/** The success body of an operation, except of 202. Undefined if it has none. */
+/** The success body of an operation, except of 202. Undefined if it has none, with 204. */
 export type Answer<O> = O extends { readonly responses: infer Responses }
   ? Responses extends { readonly 204: unknown }
-    ? undefined
+    ? (Responses extends { readonly 200: infer Found } ? Json<Found> : never) | undefined
     : Json<Responses[keyof Responses & (200 | 201)]>
   : never
 

@@ -135,7 +135,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const { testFaucetKey = '' } = config
     const faucet = isHex(testFaucetKey) ? createFaucetSigner(testFaucetKey, signatures) : undefined
     const ended = endedReaders({
-      keys: keys.revokedKeys,
+      keys: keys.endedKeys,
       sessions: (sessions) => listEndedSessions(db, sessions, clock.now()),
     })
     const vaultStreams = new VaultStreams({ db, clock, log, metrics, endedReaders: ended })
@@ -190,6 +190,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       deliveriesWaiting: () => deliveriesWaiting(),
       blobs: files.blobs,
       fileLinks: custody.fileLinks,
+      endedReaders: ended,
       mppSecrets: custody.mppSecrets,
       serviceSeal: custody.seal,
       walletKeys: custody.walletKeys,

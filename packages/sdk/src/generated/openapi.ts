@@ -1246,7 +1246,10 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         readonly post?: never;
-        /** Revoke an API key at once and for good. */
+        /**
+         * Revoke an API key at once and for good.
+         * @description Vault tokens, tickets and links that the key made end with it. 200 if keys that it made were valid: `ended` with `cascade=true`, else `stillValid`.
+         */
         readonly delete: operations["organisations.apiKeys.revoke"];
         readonly options?: never;
         readonly head?: never;
@@ -1281,7 +1284,10 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         readonly post?: never;
-        /** Revoke an API key at once and for good. */
+        /**
+         * Revoke an API key at once and for good.
+         * @description Vault tokens, tickets and links that the key made end with it. 200 if keys that it made were valid: `ended` with `cascade=true`, else `stillValid`.
+         */
         readonly delete: operations["organisations.apiKeys.revokeIn"];
         readonly options?: never;
         readonly head?: never;
@@ -4184,8 +4190,8 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served` */
-        readonly "role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served": {
+        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served` */
+        readonly "role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4501,7 +4507,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -4640,7 +4646,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
@@ -4762,7 +4768,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
@@ -4871,7 +4877,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
             readonly 404: {
                 headers: {
@@ -4970,7 +4976,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -5016,7 +5022,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -5124,7 +5130,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress`, `answer-lost` */
@@ -5232,7 +5238,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
             readonly 404: {
                 headers: {
@@ -5340,7 +5346,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
             readonly 404: {
                 headers: {
@@ -5504,7 +5510,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5654,7 +5660,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
             readonly 404: {
                 headers: {
@@ -5732,7 +5738,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -5777,7 +5783,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -5835,7 +5841,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
             readonly 404: {
                 headers: {
@@ -5913,7 +5919,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -5958,7 +5964,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -6016,7 +6022,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
             readonly 404: {
                 headers: {
@@ -6085,7 +6091,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
@@ -6190,7 +6196,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
@@ -6276,7 +6282,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -6337,7 +6343,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -6391,7 +6397,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -6464,7 +6470,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `wallet-already-registered` */
@@ -6568,7 +6574,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -6613,7 +6619,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -6690,7 +6696,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -6779,7 +6785,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -6871,7 +6877,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -6983,7 +6989,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -7028,7 +7034,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -7162,7 +7168,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -7265,7 +7271,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -7346,7 +7352,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -7438,7 +7444,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -7517,7 +7523,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
             readonly 404: {
                 headers: {
@@ -7591,7 +7597,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
             readonly 404: {
                 headers: {
@@ -7654,7 +7660,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -7728,7 +7734,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
             readonly 404: {
                 headers: {
@@ -7801,7 +7807,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -7915,7 +7921,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -8043,7 +8049,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -8128,7 +8134,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `sweep-not-found` */
             readonly 404: {
                 headers: {
@@ -8197,7 +8203,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -8286,7 +8292,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-loosening-denied` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-loosening-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8393,7 +8399,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -8463,7 +8469,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -8531,7 +8537,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -8642,7 +8648,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -8743,7 +8749,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -8844,7 +8850,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
             readonly 404: {
                 headers: {
@@ -8946,7 +8952,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
             readonly 404: {
                 headers: {
@@ -9053,7 +9059,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -9137,7 +9143,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-deposits-off` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-deposits-off` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9371,7 +9377,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9521,7 +9527,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -9638,7 +9644,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -9725,7 +9731,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `transfer-not-found` */
             readonly 404: {
                 headers: {
@@ -9799,7 +9805,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9957,7 +9963,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -10048,7 +10054,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
             readonly 404: {
                 headers: {
@@ -10155,7 +10161,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied`, `approval-needs-person`, `approval-own-request` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied`, `approval-needs-person`, `approval-own-request` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10297,7 +10303,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-needs-person` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-needs-person` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10432,7 +10438,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-not-yours` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-not-yours` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10522,7 +10528,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -10593,7 +10599,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -10656,7 +10662,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
             readonly 404: {
                 headers: {
@@ -10701,7 +10707,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
             readonly 404: {
                 headers: {
@@ -10877,7 +10883,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11009,7 +11015,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -11088,7 +11094,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `withdrawal-not-found` */
             readonly 404: {
                 headers: {
@@ -11156,7 +11162,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -11207,7 +11213,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `chain-not-found` */
             readonly 404: {
                 headers: {
@@ -11291,6 +11297,11 @@ export interface operations {
                             readonly key: string;
                             /** @enum {string} */
                             readonly environment: "test" | "live";
+                            /** @description What the key may be used for; null for everything. */
+                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                            readonly expiresAt: string | null;
+                            /** @description The key that made it; null for one made by a person or the operator. */
+                            readonly madeBy: string | null;
                             /** Format: date-time */
                             readonly createdAt: string;
                         }[];
@@ -11299,7 +11310,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -11345,7 +11356,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -11394,7 +11405,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 413: components["responses"]["payload-too-large"];
@@ -11454,7 +11465,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -11502,7 +11513,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -11564,7 +11575,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `already-a-member` */
@@ -11613,7 +11624,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `member-not-found` */
             readonly 404: {
                 headers: {
@@ -11693,7 +11704,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `member-not-found` */
             readonly 404: {
                 headers: {
@@ -11759,6 +11770,11 @@ export interface operations {
                         /** @enum {string} */
                         readonly environment: "test" | "live";
                         readonly last4: string;
+                        /** @description What the key may be used for; null for everything. */
+                        readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                        readonly expiresAt: string | null;
+                        /** @description The key that made it; null for one made by a person or the operator. */
+                        readonly madeBy: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly lastUsedAt: string | null;
@@ -11768,7 +11784,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -11792,6 +11808,10 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     readonly name: string;
+                    /** @description None named: all, or those of the calling key. */
+                    readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                    /** @description In the future; no end, or that of the calling key, by default. */
+                    readonly expiresAt?: string | null;
                     /** @enum {string} */
                     readonly environment: "test" | "live";
                 };
@@ -11815,6 +11835,11 @@ export interface operations {
                         readonly key: string;
                         /** @enum {string} */
                         readonly environment: "test" | "live";
+                        /** @description What the key may be used for; null for everything. */
+                        readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                        readonly expiresAt: string | null;
+                        /** @description The key that made it; null for one made by a person or the operator. */
+                        readonly madeBy: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                     };
@@ -11822,7 +11847,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed`, `key-not-narrower` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11837,7 +11862,20 @@ export interface operations {
             };
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
+            /** @description `idempotency-in-progress`, `api-key-limit-reached` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
@@ -11849,7 +11887,9 @@ export interface operations {
     };
     readonly "organisations.apiKeys.revoke": {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                readonly cascade?: "true" | "false";
+            };
             readonly header?: never;
             readonly path: {
                 readonly keyId: string;
@@ -11858,6 +11898,53 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly ended: readonly {
+                            /** @example key_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            readonly name: string;
+                            /** @enum {string} */
+                            readonly environment: "test" | "live";
+                            readonly last4: string;
+                            /** @description What the key may be used for; null for everything. */
+                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                            readonly expiresAt: string | null;
+                            /** @description The key that made it; null for one made by a person or the operator. */
+                            readonly madeBy: string | null;
+                            /** Format: date-time */
+                            readonly createdAt: string;
+                            readonly lastUsedAt: string | null;
+                            readonly revokedAt: string | null;
+                        }[];
+                        readonly stillValid: readonly {
+                            /** @example key_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            readonly name: string;
+                            /** @enum {string} */
+                            readonly environment: "test" | "live";
+                            readonly last4: string;
+                            /** @description What the key may be used for; null for everything. */
+                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                            readonly expiresAt: string | null;
+                            /** @description The key that made it; null for one made by a person or the operator. */
+                            readonly madeBy: string | null;
+                            /** Format: date-time */
+                            readonly createdAt: string;
+                            readonly lastUsedAt: string | null;
+                            readonly revokedAt: string | null;
+                        }[];
+                    };
+                };
+            };
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
@@ -11870,7 +11957,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
             readonly 404: {
                 headers: {
@@ -11925,6 +12012,11 @@ export interface operations {
                         /** @enum {string} */
                         readonly environment: "test" | "live";
                         readonly last4: string;
+                        /** @description What the key may be used for; null for everything. */
+                        readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                        readonly expiresAt: string | null;
+                        /** @description The key that made it; null for one made by a person or the operator. */
+                        readonly madeBy: string | null;
                         /** Format: date-time */
                         readonly createdAt: string;
                         readonly lastUsedAt: string | null;
@@ -11934,7 +12026,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found-or-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -11960,6 +12052,10 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     readonly name: string;
+                    /** @description None named: all, or those of the calling key. */
+                    readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                    /** @description In the future; no end, or that of the calling key, by default. */
+                    readonly expiresAt?: string | null;
                 };
             };
         };
@@ -11986,10 +12082,35 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed`, `key-not-narrower` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 404: components["responses"]["organisation-not-found-or-not-found"];
             readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
+            /** @description `idempotency-in-progress`, `api-key-limit-reached` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
@@ -12001,7 +12122,9 @@ export interface operations {
     };
     readonly "organisations.apiKeys.revokeIn": {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                readonly cascade?: "true" | "false";
+            };
             readonly header?: never;
             readonly path: {
                 readonly orgId: string;
@@ -12011,6 +12134,53 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly ended: readonly {
+                            /** @example key_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            readonly name: string;
+                            /** @enum {string} */
+                            readonly environment: "test" | "live";
+                            readonly last4: string;
+                            /** @description What the key may be used for; null for everything. */
+                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                            readonly expiresAt: string | null;
+                            /** @description The key that made it; null for one made by a person or the operator. */
+                            readonly madeBy: string | null;
+                            /** Format: date-time */
+                            readonly createdAt: string;
+                            readonly lastUsedAt: string | null;
+                            readonly revokedAt: string | null;
+                        }[];
+                        readonly stillValid: readonly {
+                            /** @example key_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            readonly name: string;
+                            /** @enum {string} */
+                            readonly environment: "test" | "live";
+                            readonly last4: string;
+                            /** @description What the key may be used for; null for everything. */
+                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+                            readonly expiresAt: string | null;
+                            /** @description The key that made it; null for one made by a person or the operator. */
+                            readonly madeBy: string | null;
+                            /** Format: date-time */
+                            readonly createdAt: string;
+                            readonly lastUsedAt: string | null;
+                            readonly revokedAt: string | null;
+                        }[];
+                    };
+                };
+            };
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
@@ -12023,7 +12193,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
             readonly 404: {
                 headers: {
@@ -12096,7 +12266,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -12173,7 +12343,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -12210,7 +12380,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
             readonly 404: {
                 headers: {
@@ -12262,7 +12432,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
             readonly 404: {
                 headers: {
@@ -12322,7 +12492,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12367,7 +12537,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12470,7 +12640,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -12522,7 +12692,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -12562,7 +12732,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -12646,7 +12816,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -12747,7 +12917,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -12827,7 +12997,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
             readonly 404: {
                 headers: {
@@ -12925,7 +13095,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
             readonly 404: {
                 headers: {
@@ -12984,7 +13154,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -13066,7 +13236,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
@@ -13149,7 +13319,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `session-not-found` */
             readonly 404: {
                 headers: {
@@ -13240,7 +13410,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -13303,7 +13473,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -13373,7 +13543,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -13449,7 +13619,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -13587,7 +13757,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -13632,7 +13802,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -13714,7 +13884,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -13801,7 +13971,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -13901,7 +14071,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `document-not-found` */
             readonly 404: {
                 headers: {
@@ -13972,7 +14142,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -14092,7 +14262,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -14193,7 +14363,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -14287,7 +14457,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -14410,7 +14580,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `item-not-found` */
             readonly 404: {
                 headers: {
@@ -14519,7 +14689,7 @@ export interface operations {
                 };
             };
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -14693,7 +14863,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
             readonly 404: {
                 headers: {
@@ -14765,7 +14935,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
             readonly 404: {
                 headers: {
@@ -14854,7 +15024,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -14918,7 +15088,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
             readonly 404: {
                 headers: {
@@ -14987,7 +15157,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -15042,7 +15212,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -15112,7 +15282,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
@@ -15157,7 +15327,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
@@ -15223,7 +15393,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
@@ -15307,7 +15477,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
@@ -15382,7 +15552,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
@@ -15471,7 +15641,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
@@ -15548,7 +15718,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
             readonly 404: {
                 headers: {
@@ -15610,7 +15780,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -15654,7 +15824,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `event-not-found` */
             readonly 404: {
                 headers: {
@@ -15706,7 +15876,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
@@ -15759,7 +15929,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-environment-only` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-environment-only` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15827,7 +15997,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             /** @description `organisation-not-found`, `not-found`, `event-not-found` */
             readonly 404: {
                 headers: {
@@ -15907,7 +16077,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             readonly 409: components["responses"]["idempotency-in-progress"];
@@ -15957,7 +16127,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request"];
             readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
             /** @description `validation-error`, `event-not-found` */

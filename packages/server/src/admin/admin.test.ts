@@ -157,3 +157,44 @@ test('the program prints help, works on the database, and passes on its exit cod
   expect(Made.parse(JSON.parse(stdout)).organisation.name).toBe('P')
   await expect(run(['admin', 'nothing'])).rejects.toMatchObject({ code: 2 })
 })
+
+test('create-key limits a key to scopes and an end; set-role makes an owner, and the last owner stays one', async () => {
+  const { organisation, owner } = await create()
+  const ofKey = [
+    'create-key',
+    '--organisation',
+    organisation.id,
+    '--environment',
+    'test',
+    '--name',
+    'x',
+    '--format',
+    'json',
+  ]
+  const made = await admin([...ofKey, '--scopes', 'vaults,read', '--expires-at', '2100-01-01'])
+  const key = z
+    .object({ key: z.string(), scopes: z.array(z.string()), expiresAt: z.string() })
+    .parse(JSON.parse(made.stdout))
+  expect(key).toMatchObject({ scopes: ['read', 'vaults'], expiresAt: '2100-01-01T00:00:00.000Z' })
+  expect((await world.call(key.key, 'POST', '/webhooks', {})).status).toBe(403)
+  expect((await admin([...ofKey, '--scopes', 'all'])).exitCode).toBe(2)
+
+  const invited = await world.call(
+    z.object({ key: z.string() }).parse(JSON.parse((await admin(ofKey)).stdout)).key,
+    'POST',
+    '/organisations/current/members',
+    { email: `${organisation.id}@example.com` },
+  )
+  await world.database.db.run(
+    sql`update members set accepted_at = now() where account_id = ${String(invited.body.accountId)}`,
+  )
+  const roleOf = (account: unknown, role: string) =>
+    admin(['set-role', '--organisation', organisation.id, '--account', String(account), '--role', role])
+  expect(await roleOf(owner.id, 'admin')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('without an owner'),
+  })
+  expect(await roleOf(invited.body.accountId, 'owner')).toMatchObject({ exitCode: 0 })
+  expect(await roleOf(owner.id, 'admin')).toMatchObject({ exitCode: 0 })
+  expect((await roleOf('acc_01h455vb4pex5vsknk084sn02q', 'owner')).exitCode).toBe(1)
+})

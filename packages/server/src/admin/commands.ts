@@ -5,12 +5,16 @@ import {
   foundOrganisation,
   type NewApiKey,
   OrganisationType,
+  Role,
+  Scopes,
   setPlan,
+  setRoleAsOperator,
   upsertAccount,
 } from '../features/organisations/index.ts'
 import { PlanName, planNames } from '../features/plans/index.ts'
+import { roles, scopes } from '../platform/access.ts'
 import { id, newId } from '../platform/ids.ts'
-import { text } from '../platform/wire.ts'
+import { InstantInput, text } from '../platform/wire.ts'
 import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'
 import { keyCommands } from './key-commands.ts'
@@ -72,14 +76,26 @@ const createKey = command({
     organisation: 'id of the organisation (org_…)',
     environment: 'test or live',
     name: 'what the key is for',
+    scopes: `${scopes.join(', ')}, with commas between them (default all)`,
+    'expires-at': 'when it ends, in ISO 8601 (default never)',
   },
-  schema: z.strictObject({ organisation: id('org'), environment: z.enum(['test', 'live']), name: Name }),
-  async run(operator, { organisation, environment, name }) {
+  schema: z.strictObject({
+    organisation: id('org'),
+    environment: z.enum(['test', 'live']),
+    name: Name,
+    scopes: z
+      .string()
+      .transform((names) => names.split(','))
+      .pipe(Scopes)
+      .optional(),
+    'expires-at': InstantInput.optional(),
+  }),
+  async run(operator, { organisation, environment, name, scopes: named = null, 'expires-at': expiresAt = null }) {
     if (!operator.environments.includes(environment)) {
       const reason = `this deployment does not serve ${environment} (ENVIRONMENTS)`
       return { text: reason, json: { error: reason }, exitCode: 1 }
     }
-    const key = await createKeyAsOperator(operator, organisation, { environment, name })
+    const key = await createKeyAsOperator(operator, organisation, { environment, name, scopes: named, expiresAt })
     return { text: `${keyLine(key)}\nThe key is shown only once.`, json: key, exitCode: 0 }
   },
 })
@@ -96,6 +112,21 @@ const changePlan = command({
   },
 })
 
+const setRole = command({
+  name: 'set-role',
+  summary: 'Give a member another role; the way to another owner where nobody signs in.',
+  options: {
+    organisation: 'id of the organisation (org_…)',
+    account: 'id of the account (acc_…)',
+    role: roles.join(', '),
+  },
+  schema: z.strictObject({ organisation: id('org'), account: id('acc'), role: Role }),
+  async run(operator, { organisation, account, role }) {
+    const member = await setRoleAsOperator(operator, organisation, { accountId: account, role })
+    return { text: `${member.accountId} is ${member.role} of ${organisation}`, json: member, exitCode: 0 }
+  },
+})
+
 function keyLine(key: NewApiKey): string {
   return `${`${key.environment} key`.padEnd(12)}  ${key.key}  (${key.id})`
 }
@@ -106,6 +137,7 @@ export const commands: readonly Command[] = [
   signInLink,
   createKey,
   changePlan,
+  setRole,
   setPolicy,
   setPayoutCustomer,
   ...auditCommands,

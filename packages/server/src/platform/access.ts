@@ -21,13 +21,18 @@ export interface Needs {
 /** How long after a sign-in a person may do what needs fresh authentication. */
 export const freshMs = 600_000
 
-export type Verdict = 'yes' | 'role-not-allowed' | 'fresh-authentication-required'
+export type Verdict = 'yes' | 'role-not-allowed' | 'scope-not-allowed' | 'fresh-authentication-required'
 
 /**
- * Whether a caller may call an operation. Roles bind people; an API key may do everything in its organisation; a guest was admitted by
- * the operation itself, to the one thing that the guest's token opens.
+ * Whether a caller may call an operation. Roles bind people; scopes bind an API key that has some; a guest was admitted by the operation
+ * itself, to the one thing that the guest's token opens.
  */
-export function mayDo({ person }: Pick<Caller, 'person'>, { needs }: { readonly needs: Needs }, now: Date): Verdict {
+export function mayDo(
+  { person, scopes: allowed }: Pick<Caller, 'person' | 'scopes'>,
+  { needs }: { readonly needs: Needs },
+  now: Date,
+): Verdict {
+  if (allowed !== undefined && !allowed.includes(needs.scope)) return 'scope-not-allowed'
   if (person === undefined) return 'yes'
   if (!hasRole(person, needs.role)) return 'role-not-allowed'
   return needs.fresh === true && !isFresh(person, now) ? 'fresh-authentication-required' : 'yes'

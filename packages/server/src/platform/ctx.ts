@@ -1,5 +1,5 @@
 import type { EventPayloads, EventType } from '@purser/protocol'
-import type { Role } from './access.ts'
+import type { Role, Scope } from './access.ts'
 import type { AuditEntry } from './audit.ts'
 import type { Clock } from './clock.ts'
 import type { Db, Tx } from './db/db.ts'
@@ -46,6 +46,8 @@ export interface Caller {
   readonly actor: Actor
   /** Set where the actor is a person. */
   readonly person?: Person
+  /** The scopes of an API key; undefined for a key that has all, and for others. */
+  readonly scopes?: readonly Scope[]
 }
 
 /**

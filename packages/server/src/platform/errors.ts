@@ -54,6 +54,11 @@ export const failPlatform = defineErrors({
     title: 'Role Not Allowed',
     detail: 'Your role in this organisation does not allow this.',
   },
+  'scope-not-allowed': {
+    status: 403,
+    title: 'Scope Not Allowed',
+    detail: 'The API key is limited to other scopes; `requiredScope` names the one that this needs.',
+  },
   'fresh-authentication-required': {
     status: 403,
     title: 'Fresh Authentication Required',

@@ -26,7 +26,16 @@ async function aKey(creator = org.testKey, environment = 'test'): Promise<{ id: 
 test('a new key is shown once, works at once, and is stored as its hash alone', async () => {
   const made = await world.call(org.testKey, 'POST', path, { name: 'CI', environment: 'test' })
   expect(made.status).toBe(201)
-  expect(Object.keys(made.body).sort()).toEqual(['createdAt', 'environment', 'id', 'key', 'name'])
+  expect(Object.keys(made.body).sort()).toEqual([
+    'createdAt',
+    'environment',
+    'expiresAt',
+    'id',
+    'key',
+    'madeBy',
+    'name',
+    'scopes',
+  ])
   const key = String(made.body.key)
   expect((await world.call(key, 'GET', '/organisations/current')).body.id).toBe(org.id)
   const row = await world.database.db.one(
@@ -41,7 +50,18 @@ test('keys are listed newest first with the fields of decisions.md and never the
   const fresh = await world.organisation()
   const { id, key } = await aKey(fresh.testKey)
   const listed = await world.call(fresh.testKey, 'GET', path)
-  const fields = ['createdAt', 'environment', 'id', 'last4', 'lastUsedAt', 'name', 'revokedAt']
+  const fields = [
+    'createdAt',
+    'environment',
+    'expiresAt',
+    'id',
+    'last4',
+    'lastUsedAt',
+    'madeBy',
+    'name',
+    'revokedAt',
+    'scopes',
+  ]
   expect(listed.list.map((record) => Object.keys(record).sort())).toEqual(listed.list.map(() => fields))
   expect(listed.list[0]).toMatchObject({
     id,
@@ -54,11 +74,11 @@ test('keys are listed newest first with the fields of decisions.md and never the
   expect(JSON.stringify(listed.list)).not.toContain('svc_')
 })
 
-test('a test key creates, sees and revokes no live key; a live key creates, sees and revokes both', async () => {
+test('a key creates keys of its environment; a test key sees and revokes no live key, a live key sees and revokes both', async () => {
   const refused = await world.call(org.testKey, 'POST', path, { name: 'x', environment: 'live' })
   expect([refused.status, codeOf(refused)]).toEqual([403, 'environment-not-allowed'])
   const live = await aKey(org.liveKey, 'live')
-  const test = await aKey(org.liveKey, 'test')
+  const test = await aKey(org.testKey, 'test')
   expect(live.key).toMatch(/^svc_live_sk_/)
   const environmentsSeen = async (key: string) =>
     new Set((await world.call(key, 'GET', path)).list.map((record) => record.environment))

@@ -2,62 +2,117 @@ import { createHash } from 'node:crypto'
 import { composeApiKey } from '@purser/protocol'
 import type { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
+import { instantOf } from '../../platform/clock.ts'
 import type { Ctx, Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { type AccountId, type ApiKeyId, newId, type OrganisationId } from '../../platform/ids.ts'
-import type { Page } from '../../platform/operation.ts'
+import { unauthorized } from '../../platform/http/authenticate.ts'
+import { type ApiKeyId, newId, type OrganisationId } from '../../platform/ids.ts'
+import { type Page, Reply } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { type Acting, auditIn } from './acting.ts'
 import { callersAccount } from './callers-account.ts'
 import { fail } from './errors.ts'
-import { type ApiKeyRow, insertApiKey, listApiKeys, lockApiKey, markRevoked } from './key-store.ts'
+import {
+  type ApiKeyRow,
+  countValidKeys,
+  findApiKey,
+  insertApiKey,
+  listApiKeys,
+  listKeysMadeBy,
+  lockMaker,
+  markRevoked,
+  type StoredApiKey,
+} from './key-store.ts'
 import { findFirstOwner } from './member-store.ts'
-import type { NewApiKey } from './schema.ts'
+import type { KeyRequest, NewApiKey, RevokedKey } from './schema.ts'
 import { lockOrganisation } from './store.ts'
 
-interface KeyRequest {
-  readonly name: string
-  readonly environment: Environment
+/** Most valid keys of an organization in one environment. */
+export const keysMax = 50
+/** Most makers in a row; a rotation that ends the old key within a week and makes one an hour has fewer. */
+const makersMax = 200
+/** After this time a revoked key is not remembered as a maker of new keys. */
+const makersKeptMs = 7 * 24 * 3_600_000
+
+/** What a key may be used for, null for everything, and until when. */
+export type KeyLimits = Pick<StoredApiKey, 'scopes' | 'expiresAt'>
+interface Limits extends KeyLimits {
+  /** The keys by which it is made, its own maker last; none for a person and the operator. */
+  readonly makers: readonly ApiKeyId[]
 }
+
+type KeyToMake = Pick<StoredApiKey, 'name' | 'environment' | 'createdBy'> & Partial<Limits>
 
 /**
  * Creates a key of 256 random bits and stores only its hash, so that reading the database grants no access. The text in the
- * response exists nowhere else.
+ * response exists nowhere else. The caller has locked the organization.
  */
 export async function makeApiKey(
   ctx: Acting,
   tx: Tx,
   organisationId: OrganisationId,
-  request: KeyRequest & { readonly createdBy: AccountId },
+  { name, environment, createdBy, scopes = null, expiresAt = null, makers = [] }: KeyToMake,
 ): Promise<NewApiKey> {
-  const { name, environment, createdBy } = request
+  const createdAt = ctx.clock.now()
+  if ((await countValidKeys(tx, { organisationId, environment }, createdAt)) >= keysMax)
+    throw fail('api-key-limit-reached')
   const key = composeApiKey(environment, ctx.random.bytes(32))
   const keyHash = createHash('sha256').update(key).digest()
-  const made = { id: newId('key', ctx), name, environment, createdAt: ctx.clock.now() }
-  await insertApiKey(tx, organisationId, { ...made, keyHash, last4: key.slice(-4), createdBy })
-  const details = { name, environment, createdBy }
+  const made = { id: newId('key', ctx), name, environment, scopes, expiresAt, createdAt }
+  await insertApiKey(tx, organisationId, { ...made, keyHash, last4: key.slice(-4), createdBy, makers })
+  const details = { name, environment, createdBy, scopes, expiresAt: expiresAt?.toISOString() ?? null }
   await auditIn(ctx, tx, organisationId, environment, {
     action: 'organisations.apiKeys.create',
     target: made.id,
     details,
   })
-  return { ...made, key }
+  return { ...made, scopes: scopes === null ? null : [...scopes], key, madeBy: makers.at(-1) ?? null }
 }
 
-/** Creates a key for the caller's organization. A test key cannot create live keys: it must not give access to real money. */
+/** Creates a key for the caller's organization. A key makes only keys of its own environment, scopes and end, or narrower. */
 export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> {
   return ctx.db.tx(async (tx) => {
     refuseEnvironment(ctx, request.environment)
+    await lockOrganisation(tx, ctx.tenant.organisationId)
     const { id: createdBy } = await callersAccount(ctx, tx)
-    return makeApiKey(ctx, tx, ctx.tenant.organisationId, { ...request, createdBy })
+    const { name, environment } = request
+    return makeApiKey(ctx, tx, ctx.tenant.organisationId, {
+      name,
+      environment,
+      createdBy,
+      ...(await limitsOf(ctx, tx, request)),
+    })
   })
+}
+
+/**
+ * The limits of a key that the caller makes: those of the request, and what it leaves out as a calling key has it. Throws 403 for wider
+ * limits than the calling key's, and 401 for a key that was revoked meanwhile.
+ */
+export async function limitsOf(
+  ctx: Ctx,
+  tx: Tx,
+  { scopes, expiresAt }: Partial<Pick<KeyRequest, 'scopes' | 'expiresAt'>>,
+): Promise<Limits> {
+  const now = ctx.clock.now()
+  if (expiresAt instanceof Date && expiresAt <= now)
+    throw failPlatform('validation-error', { errors: [{ path: '/expiresAt', message: 'must be in the future' }] })
+  if (ctx.actor.kind !== 'api-key') return { scopes: scopes ?? null, expiresAt: expiresAt ?? null, makers: [] }
+  const { apiKeyId } = ctx.actor
+  const forgottenBefore = instantOf(now.getTime() - makersKeptMs)
+  const maker = await lockMaker(tx, ctx.tenant, { apiKeyId, now, forgottenBefore })
+  if (maker === undefined) throw unauthorized('the key is unknown, revoked or expired')
+  const isWider = scopes?.some((scope) => maker.scopes?.includes(scope) === false) === true
+  const isLonger = maker.expiresAt !== null && expiresAt instanceof Date && expiresAt > maker.expiresAt
+  if (isWider || isLonger || maker.makers.length > makersMax) throw fail('key-not-narrower')
+  return { scopes: scopes ?? maker.scopes, expiresAt: expiresAt ?? maker.expiresAt, makers: maker.makers }
 }
 
 /** A person may make the first live key, from either environment, with fresh authentication. */
 function refuseEnvironment({ person, tenant, environments, clock }: Ctx, environment: Environment): void {
+  if (person === undefined && tenant.environment !== environment) throw fail('environment-not-allowed')
   if (environment === 'test') return
-  if (person === undefined && tenant.environment === 'test') throw fail('environment-not-allowed')
   if (!environments.includes(environment)) throw failPlatform('environment-not-served')
   requireFresh({ person, clock })
 }
@@ -66,7 +121,7 @@ function refuseEnvironment({ person, tenant, environments, clock }: Ctx, environ
 export function createKeyAsOperator(
   ctx: Acting,
   organisationId: OrganisationId,
-  request: KeyRequest,
+  request: Pick<KeyToMake, 'name' | 'environment' | 'scopes' | 'expiresAt'>,
 ): Promise<NewApiKey> {
   return ctx.db.tx(async (tx) => {
     if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
@@ -83,16 +138,41 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 }
 
 /**
- * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Revoking a revoked
- * key changes nothing.
+ * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys
+ * that it made, directly or through others, and revokes them too with `cascade`; undefined if there are none. A key that is making
+ * another one is waited for. Revoking a revoked key again changes only what `cascade` does.
  */
-export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId): Promise<void> {
+export function revokeApiKey(
+  ctx: Ctx,
+  apiKeyId: ApiKeyId,
+  { cascade }: { readonly cascade: boolean },
+): Promise<Reply | undefined> {
   return ctx.db.tx(async (tx) => {
-    const key = await lockApiKey(tx, ctx.tenant, apiKeyId)
+    const { organisationId } = ctx.tenant
+    await lockOrganisation(tx, organisationId)
+    const key = await findApiKey(tx, ctx.tenant, apiKeyId)
     if (key === undefined) throw fail('api-key-not-found')
-    if (key.revokedAt !== null) return
-    await markRevoked(tx, ctx.tenant, apiKeyId, ctx.clock.now())
-    const entry = { action: 'organisations.apiKeys.revoke', target: apiKeyId, details: { name: key.name } }
-    await auditIn(ctx, tx, ctx.tenant.organisationId, key.environment, entry)
+    const now = ctx.clock.now()
+    const made = await listKeysMadeBy(tx, ctx.tenant, { apiKeyId, now })
+    const ending = [...(key.revokedAt === null ? [key] : []), ...(cascade ? made : [])]
+    await markRevoked(
+      tx,
+      ctx.tenant,
+      ending.map(({ id }) => id),
+      now,
+    )
+    for (const { id, name, environment } of ending) {
+      const details = id === apiKeyId ? { name } : { name, with: apiKeyId }
+      await auditIn(ctx, tx, organisationId, environment, {
+        action: 'organisations.apiKeys.revoke',
+        target: id,
+        details,
+      })
+    }
+    if (made.length === 0) return undefined
+    const answer: RevokedKey = cascade
+      ? { ended: made.map((row) => ({ ...row, revokedAt: now })), stillValid: [] }
+      : { ended: [], stillValid: made }
+    return new Reply(200, answer)
   })
 }

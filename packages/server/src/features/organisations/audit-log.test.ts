@@ -37,7 +37,7 @@ async function anOrganisationWithAHistory(): Promise<Org> {
 
 test('every change is in the log with who did it, in which request, on what', async () => {
   const org = await anOrganisationWithAHistory()
-  const key = await world.call(org.liveKey, 'POST', '/organisations/current/api-keys', {
+  const key = await world.call(org.testKey, 'POST', '/organisations/current/api-keys', {
     name: 'k',
     environment: 'test',
   })

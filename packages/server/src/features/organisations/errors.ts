@@ -18,6 +18,17 @@ export const fail = defineErrors({
   'environment-not-allowed': {
     status: 403,
     title: 'Environment Not Allowed',
-    detail: 'A test key cannot make live keys. The operator or an owner in the dashboard makes the first live key.',
+    detail:
+      'A key makes keys of its own environment. The operator or an owner in the dashboard makes the first live key.',
+  },
+  'key-not-narrower': {
+    status: 403,
+    title: 'Key Not Narrower',
+    detail: 'A key makes only keys with its own scopes and end, or narrower.',
+  },
+  'api-key-limit-reached': {
+    status: 409,
+    title: 'API Key Limit Reached',
+    detail: 'An organisation has at most 50 valid keys in an environment. Revoke one that is not used.',
   },
 })

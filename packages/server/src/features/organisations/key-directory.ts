@@ -4,12 +4,12 @@ import { batch } from '../../platform/db/batch.ts'
 import type { FindKey, Identity } from '../../platform/http/authenticate.ts'
 import type { ApiKeyId } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
-import { listKeysByHash, listRevoked, markUsed } from './key-store.ts'
+import { listEnded, listKeysByHash, markUsed } from './key-store.ts'
 
 export interface KeyDirectory {
   readonly findKey: FindKey
-  /** Returns those of the keys that were revoked, for connections that outlive a request. */
-  revokedKeys(apiKeyIds: readonly ApiKeyId[]): Promise<readonly ApiKeyId[]>
+  /** Returns those of the keys that were revoked or have expired, for connections that outlive a request. */
+  endedKeys(apiKeyIds: readonly ApiKeyId[]): Promise<readonly ApiKeyId[]>
   /** Writes the pending last uses. Called after the last request and before the database closes. */
   stop(): Promise<void>
 }
@@ -26,7 +26,8 @@ export function createKeyDirectory(deps: DirectoryDeps): KeyDirectory {
     const names = hashes.map((hash) => Buffer.from(hash).toString('hex'))
     const distinct = new Map(names.map((name, index) => [name, hashes[index] ?? new Uint8Array()]))
     const found = new Map<string, Identity>()
-    for (const { keyHash, ...identity } of await listKeysByHash(deps.db, [...distinct.values()])) {
+    const now = deps.clock.now()
+    for (const { keyHash, ...identity } of await listKeysByHash(deps.db, [...distinct.values()], now)) {
       found.set(Buffer.from(keyHash).toString('hex'), identity)
     }
     return names.map((name) => found.get(name))
@@ -37,7 +38,7 @@ export function createKeyDirectory(deps: DirectoryDeps): KeyDirectory {
       if (identity !== undefined) uses.note(identity.apiKeyId)
       return identity
     },
-    revokedKeys: (apiKeyIds) => listRevoked(deps.db, apiKeyIds),
+    endedKeys: (apiKeyIds) => listEnded(deps.db, apiKeyIds, deps.clock.now()),
     stop: uses.flush,
   }
 }

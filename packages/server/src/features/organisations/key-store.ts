@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type Scope, scopes } from '../../platform/access.ts'
 import type { Environment, Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
@@ -10,13 +11,16 @@ export const ApiKeyRow = z.object({
   name: z.string(),
   environment: EnvironmentName,
   last4: z.string(),
+  scopes: z.array(z.enum(scopes)).nullable(),
+  expiresAt: z.date().nullable(),
+  madeBy: id('key').nullable(),
   createdAt: z.date(),
   lastUsedAt: z.date().nullable(),
   revokedAt: z.date().nullable(),
 })
 export type ApiKeyRow = z.output<typeof ApiKeyRow>
 
-const columns = sql`id, name, environment, last4, created_at, last_used_at, revoked_at`
+const columns = sql`id, name, environment, last4, scopes, expires_at, made_by, created_at, last_used_at, revoked_at`
 
 export interface StoredApiKey {
   readonly id: ApiKeyId
@@ -26,12 +30,82 @@ export interface StoredApiKey {
   readonly last4: string
   readonly createdBy: AccountId
   readonly createdAt: Date
+  readonly scopes: readonly Scope[] | null
+  readonly expiresAt: Date | null
+  /** The keys by which it was made, its own maker last. */
+  readonly makers: readonly ApiKeyId[]
 }
 
 export async function insertApiKey(tx: Tx, organisationId: OrganisationId, key: StoredApiKey): Promise<void> {
   await tx.run(sql`
-    insert into api_keys (id, organisation_id, environment, name, key_hash, last4, created_by, created_at)
-    values (${key.id}, ${organisationId}, ${key.environment}, ${key.name}, ${key.keyHash}, ${key.last4}, ${key.createdBy}, ${key.createdAt})`)
+    insert into api_keys (id, organisation_id, environment, name, key_hash, last4, created_by, created_at, scopes, expires_at,
+      made_by_keys, made_by)
+    values (${key.id}, ${organisationId}, ${key.environment}, ${key.name}, ${key.keyHash}, ${key.last4}, ${key.createdBy}, ${key.createdAt},
+      ${key.scopes}::text[], ${key.expiresAt}, ${key.makers}::text[], ${key.makers.at(-1) ?? null})`)
+}
+
+/** A key is valid until it is revoked or expires. */
+function isValid(now: Date): Sql {
+  return sql`revoked_at is null and coalesce(expires_at, 'infinity') > ${now}`
+}
+
+/** Counts an environment's valid keys; the caller has locked the organization, so that the count stays true. */
+export async function countValidKeys(tx: Tx, { organisationId, environment }: Tenant, now: Date): Promise<number> {
+  const { count } = await tx.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select count(*) as count from api_keys
+    where organisation_id = ${organisationId} and environment = ${environment} and ${isValid(now)}`,
+  )
+  return Number(count)
+}
+
+const Maker = z.object({
+  scopes: z.array(z.enum(scopes)).nullable(),
+  expiresAt: z.date().nullable(),
+  makers: z.array(id('key')),
+})
+export type Maker = z.output<typeof Maker>
+
+/**
+ * Returns the calling key's limits and the makers of a key that it makes, itself last; undefined if it is not valid any more. It stays
+ * valid until the transaction ends. Makers that were revoked before `forgottenBefore` are left out.
+ */
+export function lockMaker(
+  tx: Tx,
+  tenant: Tenant,
+  {
+    apiKeyId,
+    now,
+    forgottenBefore,
+  }: { readonly apiKeyId: ApiKeyId; readonly now: Date; readonly forgottenBefore: Date },
+): Promise<Maker | undefined> {
+  return tx.maybeOne(
+    Maker,
+    sql`
+    select scopes, expires_at, array(
+        select m.id from unnest(k.made_by_keys) with ordinality as made (id, place) join api_keys m on m.id = made.id
+        where m.revoked_at is null or m.revoked_at > ${forgottenBefore} order by made.place
+      ) || k.id as makers
+    from api_keys k
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${apiKeyId} and ${isValid(now)}
+    for share of k`,
+  )
+}
+
+/** Returns the valid keys of the organization that this key made, and those that they made. There are few: valid keys are limited. */
+export function listKeysMadeBy(
+  db: Queryable,
+  { organisationId }: Tenant,
+  { apiKeyId, now }: { readonly apiKeyId: ApiKeyId; readonly now: Date },
+): Promise<ApiKeyRow[]> {
+  return db.many(
+    ApiKeyRow,
+    sql`
+    select ${columns} from api_keys
+    where organisation_id = ${organisationId} and environment in ('test', 'live') and ${isValid(now)} and ${apiKeyId} = any(made_by_keys)
+    order by id desc`,
+  )
 }
 
 /**
@@ -57,17 +131,21 @@ export function listApiKeys(
   )
 }
 
-/** Locks the key until the transaction ends. */
-export function lockApiKey(tx: Tx, tenant: Tenant, apiKeyId: ApiKeyId): Promise<ApiKeyRow | undefined> {
-  return tx.maybeOne(
-    ApiKeyRow,
-    sql`select ${columns} from api_keys where ${inReach(tenant)} and id = ${apiKeyId} for no key update`,
-  )
+export function findApiKey(db: Queryable, tenant: Tenant, apiKeyId: ApiKeyId): Promise<ApiKeyRow | undefined> {
+  return db.maybeOne(ApiKeyRow, sql`select ${columns} from api_keys where ${inReach(tenant)} and id = ${apiKeyId}`)
 }
 
-export async function markRevoked(tx: Tx, tenant: Tenant, apiKeyId: ApiKeyId, revokedAt: Date): Promise<void> {
+/** Revokes keys; rows are locked in one order, as `markUsed` does. */
+export async function markRevoked(
+  tx: Tx,
+  { organisationId }: Tenant,
+  apiKeyIds: readonly ApiKeyId[],
+  revokedAt: Date,
+): Promise<void> {
   await tx.run(sql`
-    update api_keys set revoked_at = ${revokedAt} where ${inReach(tenant)} and id = ${apiKeyId} and revoked_at is null`)
+    with locked as (
+      select id from api_keys where organisation_id = ${organisationId} and id = any(${apiKeyIds}::text[]) order by id for no key update)
+    update api_keys set revoked_at = ${revokedAt} where id in (select id from locked) and revoked_at is null`)
 }
 
 const LiveKey = z.object({
@@ -75,23 +153,28 @@ const LiveKey = z.object({
   apiKeyId: id('key'),
   organisationId: id('org'),
   environment: EnvironmentName,
+  scopes: z.array(z.enum(scopes)).nullable(),
 })
 
 /** Returns the valid keys with these hashes. It searches across organizations, because it finds the organization. */
-export function listKeysByHash(db: Queryable, hashes: readonly Uint8Array[]): Promise<z.output<typeof LiveKey>[]> {
+export function listKeysByHash(
+  db: Queryable,
+  hashes: readonly Uint8Array[],
+  now: Date,
+): Promise<z.output<typeof LiveKey>[]> {
   return db.many(
     LiveKey,
     sql`
-    select key_hash, id as api_key_id, organisation_id, environment from api_keys
-    where key_hash = any(${hashes}::bytea[]) and revoked_at is null`,
+    select key_hash, id as api_key_id, organisation_id, environment, scopes from api_keys
+    where key_hash = any(${hashes}::bytea[]) and ${isValid(now)}`,
   )
 }
 
-/** Returns those of the keys that are revoked. It searches across organizations, as the lookup by hash does. */
-export async function listRevoked(db: Queryable, apiKeyIds: readonly ApiKeyId[]): Promise<ApiKeyId[]> {
+/** Returns those of the keys that are not valid. It searches across organizations, as the lookup by hash does. */
+export async function listEnded(db: Queryable, apiKeyIds: readonly ApiKeyId[], now: Date): Promise<ApiKeyId[]> {
   const rows = await db.many(
     z.object({ id: id('key') }),
-    sql`select id from api_keys where id = any(${apiKeyIds}::text[]) and revoked_at is not null`,
+    sql`select id from api_keys where id = any(${apiKeyIds}::text[]) and not (${isValid(now)})`,
   )
   return rows.map((row) => row.id)
 }

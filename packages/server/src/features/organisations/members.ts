@@ -3,10 +3,10 @@ import { requireFresh } from '../../platform/access.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { type AccountId, newId } from '../../platform/ids.ts'
+import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { type PageQuery, pageOf } from '../../platform/wire.ts'
-import { auditIn } from './acting.ts'
+import { type Acting, auditIn } from './acting.ts'
 import { fail } from './errors.ts'
 import {
   countOwners,
@@ -38,7 +38,7 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.add', target: accountId, details })
     const payload = { accountId, email, role, invitedAt: member.createdAt.toISOString() }
     await ctx.publish(tx, 'member.invited', payload)
-    return shown(await getMember(tx, ctx, accountId))
+    return shown(await getMember(tx, ctx.tenant.organisationId, accountId))
   })
 }
 
@@ -70,13 +70,34 @@ export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>)
 
 /** Changes a member's role. The organization is locked meanwhile, so that two owners cannot demote each other at once. */
 export function changeRole(ctx: Ctx, accountId: AccountId, role: Role): Promise<Member> {
+  const { organisationId } = ctx.tenant
+  return setRole(ctx, { organisationId, accountId, role }, (member) => refuseRoles(ctx, [member.role, role]))
+}
+
+/** Changes a member's role as the operator, who may make and remove owners, but not the last one. */
+export function setRoleAsOperator(
+  ctx: Acting,
+  organisationId: OrganisationId,
+  member: { readonly accountId: AccountId; readonly role: Role },
+): Promise<Member> {
+  return setRole(ctx, { organisationId, ...member }, () => undefined)
+}
+
+function setRole(
+  ctx: Acting,
+  {
+    organisationId,
+    accountId,
+    role,
+  }: { readonly organisationId: OrganisationId; readonly accountId: AccountId; readonly role: Role },
+  refuse: (member: MemberRow) => void,
+): Promise<Member> {
   return ctx.db.tx(async (tx) => {
-    const { organisationId } = ctx.tenant
-    await lockOrganisation(tx, organisationId)
-    const member = await getMember(tx, ctx, accountId)
-    refuseRoles(ctx, [member.role, role])
+    if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
+    const member = await getMember(tx, organisationId, accountId)
+    refuse(member)
     if (member.role === role) return shown(member)
-    await refuseLastOwner(tx, ctx, member)
+    await refuseLastOwner(tx, organisationId, member)
     await markRole(tx, organisationId, accountId, role)
     const details = { from: member.role, to: role }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.update', target: accountId, details })
@@ -92,22 +113,22 @@ export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     await lockOrganisation(tx, organisationId)
-    const member = await getMember(tx, ctx, accountId)
+    const member = await getMember(tx, ctx.tenant.organisationId, accountId)
     refuseRoles(ctx, [member.role])
-    await refuseLastOwner(tx, ctx, member)
+    await refuseLastOwner(tx, organisationId, member)
     await deleteMember(tx, organisationId, accountId)
     const details = { role: member.role }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.remove', target: accountId, details })
   })
 }
 
-async function refuseLastOwner(tx: Tx, ctx: Ctx, member: MemberRow): Promise<void> {
-  if (member.role === 'owner' && member.status === 'active' && (await countOwners(tx, ctx.tenant.organisationId)) === 1)
+async function refuseLastOwner(tx: Tx, organisationId: OrganisationId, member: MemberRow): Promise<void> {
+  if (member.role === 'owner' && member.status === 'active' && (await countOwners(tx, organisationId)) === 1)
     throw fail('last-owner')
 }
 
-async function getMember(tx: Tx, ctx: Ctx, accountId: AccountId): Promise<MemberRow> {
-  const member = await findMember(tx, ctx.tenant.organisationId, accountId)
+async function getMember(tx: Tx, organisationId: OrganisationId, accountId: AccountId): Promise<MemberRow> {
+  const member = await findMember(tx, organisationId, accountId)
   if (member === undefined) throw fail('member-not-found')
   return member
 }

@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
 import type { PlanName } from '../plans/index.ts'
 import { type Acting, auditIn } from './acting.ts'
-import { makeApiKey } from './api-keys.ts'
+import { type KeyLimits, limitsOf, makeApiKey } from './api-keys.ts'
 import { callersAccount } from './callers-account.ts'
 import { fail } from './errors.ts'
 import { insertMember } from './member-store.ts'
@@ -18,6 +18,8 @@ export interface Founding {
   readonly ownerId: AccountId
   /** One key is created for each. */
   readonly environments: readonly Environment[]
+  /** Limits of its keys, if they have some. */
+  readonly limits?: KeyLimits
 }
 
 /** Creates an organization with its owner, its first keys and the first records of its audit log, all or nothing. */
@@ -39,7 +41,7 @@ export async function foundOrganisation(
   })
   const apiKeys: NewApiKey[] = []
   for (const environment of founding.environments) {
-    const request = { name: `First ${environment} key`, environment, createdBy: ownerId }
+    const request = { name: `First ${environment} key`, environment, createdBy: ownerId, ...founding.limits }
     apiKeys.push(await makeApiKey(ctx, tx, organisation.id, request))
   }
   return { organisation, apiKeys }
@@ -52,7 +54,9 @@ export async function foundOrganisation(
 export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<z.input<typeof CreatedOrganisation>> {
   return ctx.db.tx(async (tx) => {
     const owner = await callersAccount(ctx, tx)
-    const founding: Founding = { ...request, plan: 'hobby', ownerId: owner.id, environments: ['test'] }
+    const { scopes, expiresAt } = await limitsOf(ctx, tx, {})
+    const limits = { scopes, expiresAt }
+    const founding: Founding = { ...request, plan: 'hobby', ownerId: owner.id, environments: ['test'], limits }
     const { organisation, apiKeys } = await foundOrganisation(ctx, tx, founding)
     await ctx.audit(tx, { action: 'organisations.create', target: organisation.id, details: { name: request.name } })
     return { ...organisation, apiKeys: [...apiKeys] }

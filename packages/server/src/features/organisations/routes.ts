@@ -102,6 +102,14 @@ const members: readonly Operation[] = [
   }),
 ]
 
+const limits = {
+  'environment-not-allowed': refusals['environment-not-allowed'],
+  'key-not-narrower': refusals['key-not-narrower'],
+  'api-key-limit-reached': refusals['api-key-limit-reached'],
+}
+const revocation =
+  'Vault tokens, tickets and links that the key made end with it. 200 if keys that it made were valid: `ended` with `cascade=true`, else `stillValid`.'
+
 const apiKeys: readonly Operation[] = [
   operation({
     id: 'organisations.apiKeys.create',
@@ -113,7 +121,7 @@ const apiKeys: readonly Operation[] = [
     output: schema.NewApiKey,
     status: 201,
     secretAnswer: true,
-    errors: { 'environment-not-allowed': refusals['environment-not-allowed'] },
+    errors: limits,
     run: (ctx, { body }) => createApiKey(ctx, body),
   }),
   operation({
@@ -133,9 +141,12 @@ const apiKeys: readonly Operation[] = [
     method: 'DELETE',
     path: '/organisations/current/api-keys/{keyId}',
     summary: 'Revoke an API key at once and for good.',
+    description: revocation,
     params: schema.ApiKeyParams,
+    query: schema.Revocation,
+    otherOutputs: { 200: schema.RevokedKey },
     errors: { 'api-key-not-found': refusals['api-key-not-found'] },
-    run: (ctx, { params }) => revokeApiKey(ctx, params.keyId),
+    run: (ctx, { params, query }) => revokeApiKey(ctx, params.keyId, query),
   }),
 ]
 
@@ -151,10 +162,12 @@ const apiKeysInPath: readonly Operation[] = [
     output: schema.NewApiKeyInPath,
     status: 201,
     secretAnswer: true,
+    errors: limits,
     organisationInPath: true,
     async run(ctx, { body }) {
-      const { environment: _, ...key } = await createApiKey(ctx, { ...body, environment: ctx.tenant.environment })
-      return key
+      const { environment } = ctx.tenant
+      const { id, name, key, createdAt } = await createApiKey(ctx, { ...body, environment })
+      return { id, name, key, createdAt }
     },
   }),
   operation({
@@ -176,10 +189,13 @@ const apiKeysInPath: readonly Operation[] = [
     method: 'DELETE',
     path: '/organisations/{orgId}/api-keys/{keyId}',
     summary: 'Revoke an API key at once and for good.',
+    description: revocation,
     params: schema.ApiKeyInPathParams,
+    query: schema.Revocation,
+    otherOutputs: { 200: schema.RevokedKey },
     errors: { 'api-key-not-found': refusals['api-key-not-found'] },
     organisationInPath: true,
-    run: (ctx, { params }) => revokeApiKey(ctx, params.keyId),
+    run: (ctx, { params, query }) => revokeApiKey(ctx, params.keyId, query),
   }),
 ]
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { scopes } from '../../platform/access.ts'
 import { id } from '../../platform/ids.ts'
-import { Instant, text } from '../../platform/wire.ts'
+import { Instant, InstantInput, text } from '../../platform/wire.ts'
 import { PlanName } from '../plans/index.ts'
 import { Role } from './roles.ts'
 
@@ -28,23 +29,49 @@ export const Organisation = z.strictObject({
 })
 export type Organisation = z.input<typeof Organisation>
 
+const KeyLimits = {
+  scopes: z
+    .array(z.enum(scopes))
+    .nullable()
+    .meta({ description: 'What the key may be used for; null for everything.' }),
+  expiresAt: Instant.nullable(),
+  madeBy: id('key')
+    .nullable()
+    .meta({ description: 'The key that made it; null for one made by a person or the operator.' }),
+}
+
 /** A new API key. Only this response ever shows `key`. */
 export const NewApiKey = z.strictObject({
   id: id('key'),
   name: z.string(),
   key: z.string(),
   environment: EnvironmentName,
+  ...KeyLimits,
   createdAt: Instant,
 })
 export type NewApiKey = z.input<typeof NewApiKey>
 
-/** The form of `NewApiKey` for paths with `{orgId}`, which the document defines without `environment`. */
-export const NewApiKeyInPath = NewApiKey.omit({ environment: true })
+/** The form of `NewApiKey` for paths with `{orgId}`, of which the document defines these fields alone. */
+export const NewApiKeyInPath = NewApiKey.pick({ id: true, name: true, key: true, createdAt: true })
 
 export const CreatedOrganisation = Organisation.extend({ apiKeys: z.array(NewApiKey) })
 
-export const ApiKeyRequest = z.strictObject({ name: Name, environment: EnvironmentName })
-export const ApiKeyRequestInPath = z.strictObject({ name: Name })
+/** Scopes in their one order, each once. */
+export const Scopes = z
+  .array(z.enum(scopes))
+  .min(1)
+  .max(50)
+  .transform((named) => scopes.filter((scope) => named.includes(scope)))
+
+export const ApiKeyRequestInPath = z.strictObject({
+  name: Name,
+  scopes: Scopes.nullish().meta({ description: 'None named: all, or those of the calling key.' }),
+  expiresAt: InstantInput.nullish().meta({
+    description: 'In the future; no end, or that of the calling key, by default.',
+  }),
+})
+export const ApiKeyRequest = ApiKeyRequestInPath.extend({ environment: EnvironmentName })
+export type KeyRequest = z.output<typeof ApiKeyRequest>
 
 /** An API key as lists show it, without its value. `lastUsedAt` is exact to the minute. */
 export const ApiKey = z.strictObject({
@@ -52,10 +79,24 @@ export const ApiKey = z.strictObject({
   name: z.string(),
   environment: EnvironmentName,
   last4: z.string(),
+  ...KeyLimits,
   createdAt: Instant,
   lastUsedAt: Instant.nullable(),
   revokedAt: Instant.nullable(),
 })
+export type ApiKey = z.input<typeof ApiKey>
+
+export const Revocation = z.strictObject({
+  cascade: z
+    .enum(['true', 'false'])
+    .default('false')
+    .transform((text) => text === 'true')
+    .meta({ description: 'Whether the keys that it made, and those that they made, end too.' }),
+})
+
+/** The keys that a revoked key made: those that ended with it, and those that are still valid. */
+export const RevokedKey = z.strictObject({ ended: z.array(ApiKey), stillValid: z.array(ApiKey) })
+export type RevokedKey = z.input<typeof RevokedKey>
 
 /** `invited` until the person accepts. */
 export const Member = z.strictObject({

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { parseApiKey } from '@purser/protocol'
+import type { Scope } from '../access.ts'
 import type { Environment } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import type { ApiKeyId, OrganisationId } from '../ids.ts'
@@ -9,9 +10,11 @@ export interface Identity {
   readonly organisationId: OrganisationId
   readonly environment: Environment
   readonly apiKeyId: ApiKeyId
+  /** What the key is limited to; null for a key with all scopes. */
+  readonly scopes: readonly Scope[] | null
 }
 
-/** Looks a key up by the SHA-256 of its text; undefined if there is none or it is revoked. */
+/** Looks a key up by the SHA-256 of its text; undefined if there is none, it is revoked or it has expired. */
 export type FindKey = (keyHash: Uint8Array) => Promise<Identity | undefined>
 
 /** A 401 whose detail begins with the document's sentence, whatever the reason. */
@@ -36,7 +39,7 @@ export function createAuthenticate(
     if (!environments.includes(parsed.environment)) throw unauthorized('wrong environment for this deployment')
     const identity = await findKey(hash('sha256', token, 'buffer'))
     if (identity === undefined || identity.environment !== parsed.environment)
-      throw unauthorized('the key is unknown or revoked')
+      throw unauthorized('the key is unknown, revoked or expired')
     return identity
   }
 }

@@ -124,6 +124,7 @@ beforeAll(async () => {
       organisationId: `org_${index}` as OrganisationId,
       environment: 'test' as const,
       apiKeyId: `key_${index}` as ApiKeyId,
+      scopes: null,
     }
   }
   server = createHttpServer({

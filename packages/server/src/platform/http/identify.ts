@@ -1,4 +1,4 @@
-import { mayDo } from '../access.ts'
+import { mayDo, type Verdict } from '../access.ts'
 import { type Caller, type Deps, type Environment, type Person, type Tenant, tenantOfAccount } from '../ctx.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { isId, type OrganisationId } from '../ids.ts'
@@ -51,7 +51,7 @@ export async function identify(
   try {
     const caller = await findCaller(options, operation, request, count)
     const verdict = mayDo(caller, operation, options.deps.clock.now())
-    if (verdict !== 'yes') throw failPlatform(verdict)
+    if (verdict !== 'yes') throw refusalOf(verdict, operation)
     return caller
   } catch (error) {
     if (!(error instanceof Problem) || !countedCodes.includes(error.code)) count.address()
@@ -60,7 +60,11 @@ export async function identify(
 }
 
 /** Refusals of callers who were counted already. */
-const countedCodes = ['rate-limit-exceeded', 'role-not-allowed', 'fresh-authentication-required']
+const countedCodes = ['rate-limit-exceeded', 'role-not-allowed', 'scope-not-allowed', 'fresh-authentication-required']
+
+function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: Operation): Problem {
+  return failPlatform(verdict, verdict === 'scope-not-allowed' ? { requiredScope: needs.scope } : {})
+}
 
 async function findCaller(
   options: IdentifyOptions,

@@ -10,6 +10,7 @@ const anywhere: readonly PlatformCode[] = [
   'bad-request',
   'unauthorized',
   'role-not-allowed',
+  'scope-not-allowed',
   'fresh-authentication-required',
   'origin-not-allowed',
   'environment-not-served',

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operations } from '../../src/operations.ts'
+import { type Scope, scopes } from '../../src/platform/access.ts'
+import type { Operation } from '../../src/platform/operation.ts'
+import { ask } from '../ask.ts'
+import { makeResources, type Resources, samplesOf } from '../samples.ts'
+import { aWorld, type Org, type World } from '../world.ts'
+
+let world: World
+let org: Org
+let ids: Resources
+const keys = new Map<Scope, string>()
+
+beforeAll(async () => {
+  world = await aWorld({ config: { testFaucetKey: `0x${'11'.repeat(32)}` } })
+  org = await world.organisation()
+  ids = await makeResources(world, org)
+  for (const scope of scopes) {
+    const request = { name: scope, environment: 'test', scopes: [scope] }
+    const made = await world.call(org.testKey, 'POST', '/organisations/current/api-keys', request)
+    expect(made.body.scopes).toEqual([scope])
+    keys.set(scope, String(made.body.key))
+  }
+})
+afterAll(() => world?.stop())
+
+/** From the words of decisions.md, sections 2 and 12, and not from the operations' own `needs`. */
+function scopeOf({ id, method, path }: Operation): Scope {
+  if (method === 'GET') return 'read'
+  if (/^\/payments\/\{id\}\/refund$|^\/approvals\b|^\/wallet(s|-infra)\/(transfer|withdraw|bank-accounts)\b/.test(path))
+    return 'money'
+  if (/^\/(webhooks|events)\b/.test(path)) return 'webhooks'
+  if (path.startsWith('/vaults')) return 'vaults'
+  if (/^\/(wallets|wallet-infra|test)\b/.test(path)) return 'wallets'
+  if (/^\/(payments|facilitator|sessions|registry)\b/.test(path)) return 'payments'
+  if (/^\/(organisations|account|billing)\b/.test(path)) return 'organisation'
+  throw new Error(`no scope for ${id}`)
+}
+
+/** Those that take away what others need come last. */
+const inOrder = [...operations].sort(
+  (left, right) => Number(left.method === 'DELETE') - Number(right.method === 'DELETE'),
+)
+
+test('a key with one scope is refused every operation of another scope and none of its own', async () => {
+  let count = 0
+  // The key that may call it comes last: its call may take away what the operation is about.
+  for (const operation of inOrder)
+    for (const scope of [...scopes].sort((left) => (left === scopeOf(operation) ? 1 : -1))) {
+      const sample = samplesOf(ids)[operation.id]?.() ?? {}
+      const { status, text } = await ask(world.base, operation, keys.get(scope) ?? '', sample)
+      const isRefused = status === 403 && text.includes('/problems/scope-not-allowed')
+      expect([operation.id, scope, isRefused]).toEqual([operation.id, scope, scope !== scopeOf(operation)])
+      if (isRefused) expect(JSON.parse(text)).toMatchObject({ requiredScope: scopeOf(operation) })
+      expect([operation.id, scope, status]).not.toEqual([operation.id, scope, 401])
+      count++
+    }
+  expect(count).toBe(operations.length * scopes.length)
+})
+
+test('a key with two scopes has both, and one without scopes has all', async () => {
+  const path = '/organisations/current/api-keys'
+  const two = await world.call(org.testKey, 'POST', path, {
+    name: 'two',
+    environment: 'test',
+    scopes: ['vaults', 'read', 'vaults'],
+  })
+  expect(two.body.scopes).toEqual(['read', 'vaults'])
+  const key = String(two.body.key)
+  const statuses = async (by: string) => [
+    (await world.call(by, 'GET', '/vaults')).status,
+    (await world.call(by, 'POST', '/vaults', {})).status,
+    (await world.call(by, 'POST', '/webhooks', {})).status,
+  ]
+  expect(await statuses(key)).toEqual([200, 201, 403])
+  expect(await statuses(org.testKey)).toEqual([200, 201, 422])
+  for (const wrong of [[], ['all'], ['read', 'admin'], 'read', [null]])
+    expect(
+      (await world.call(org.testKey, 'POST', path, { name: 'x', environment: 'test', scopes: wrong })).status,
+    ).toBe(422)
+})
