@@ -63,6 +63,8 @@ export interface BlockReads {
   transfers(range: BlockRange, isWanted: IsWanted): Promise<ScannedRange>
   /** The transaction's receipt, or undefined when the node has none. */
   transferReceipt(hash: Hex): Promise<TransferReceipt | undefined>
+  /** The nodes one by one, for readings that must not depend on one node: healthy ones first, and of those the node that is usually read last. */
+  eachNode(): readonly Pick<BlockReads, 'transfers'>[]
 }
 
 /** A transfer read from a block; hashes in lower case. */
@@ -73,6 +75,8 @@ export interface TransferClaim {
   readonly isOf: (transfer: TokenTransfer) => boolean
 }
 
+export type PlacedBlock = Pick<BlockHeader, 'number' | 'hash'> & Partial<Pick<BlockHeader, 'timestampSeconds'>>
+
 /** Reads confirmed by a majority of the configured nodes, at the depth at which deposits count. */
 export interface ConfirmedReads {
   /** Number of the newest block at the required depth; undefined while too few nodes agree on one. */
@@ -82,6 +86,6 @@ export interface ConfirmedReads {
    * one, does not contain the transaction, or contains it without the transfer. Anything else is `undecided`.
    */
   confirmTransfers(claims: readonly TransferClaim[]): Promise<readonly Verdict[]>
-  /** Whether the chain now has another block at that height, at any depth. */
-  isReplaced(block: Pick<BlockHeader, 'number' | 'hash'>): Promise<Verdict>
+  /** Whether the chain now has another block at each height, at any depth: one with another hash or, where a time is given, another time. */
+  areReplaced(blocks: readonly PlacedBlock[]): Promise<readonly Verdict[]>
 }

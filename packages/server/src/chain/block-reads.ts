@@ -13,20 +13,24 @@ import {
   readReceipt,
   readTransfer,
 } from './read-blocks.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcAnswer, RpcCall, Voter } from './rpc/rpc.ts'
 
 /** Most headers in one request. Nodes limit the number of calls in a batch. */
 export const headersPerRequest = 100
 
-/** Reads blocks at one of a network's nodes. */
-export function createBlockReads(rpc: Rpc): BlockReads {
+/** Reads blocks at one of a network's nodes, or at each. */
+export function createBlockReads(rpc: Rpc, { voters }: Pick<NodeRpc, 'voters'>): BlockReads {
   const bits = new Map<string, BloomBits>()
   const bitsOf = (value: Hex): BloomBits => {
     const known = bits.get(value) ?? bloomBits(value)
     bits.set(value, known)
     return known
   }
+  const reader = (node: Rpc): Pick<BlockReads, 'transfers'> => ({
+    transfers: (range, isWanted) => node.onOneNode((one) => scan(one, range, { isWanted, bitsOf })),
+  })
   return {
+    ...reader(rpc),
     async head() {
       const [head] = await rpc.batch([blockCall('latest')])
       return presentBlock(resultOf(head))
@@ -35,11 +39,19 @@ export function createBlockReads(rpc: Rpc): BlockReads {
       const answers = await rpc.batch(numbers.map((number) => blockCall(number)))
       return answers.map((answer, index) => readBlock(resultOf(answer), numbers[index]))
     },
-    transfers: (range, isWanted) => rpc.onOneNode((one) => scan(one, range, { isWanted, bitsOf })),
     async transferReceipt(hash) {
       return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
     },
+    eachNode() {
+      const used = voters.filter(({ node }) => node.state !== 'refused')
+      const [healthy, weak] = [used.filter(isHealthy), used.filter((voter) => !isHealthy(voter))]
+      return [...healthy.slice(1), ...healthy.slice(0, 1), ...weak].map((voter) => reader(voter.rpc))
+    },
   }
+}
+
+function isHealthy({ node: { state } }: Voter): boolean {
+  return state === 'up' || state === 'unchecked'
 }
 
 interface Scanner {

@@ -65,7 +65,7 @@ function connect(options: ChainsOptions, network: Network) {
     chain: {
       ...createChain(network, rpc),
       ...createQuorumReads({ network, quorum, clock, log }),
-      blocks: { ...createBlockReads(rpc), ...createTransferReads(network, quorum) },
+      blocks: { ...createBlockReads(rpc, rpc), ...createTransferReads(network, quorum) },
     } satisfies Chain,
     domains,
     health: () => healthOf(network, { nodes, needed: quorum.needed, domains }),

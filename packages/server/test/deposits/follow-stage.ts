@@ -106,11 +106,10 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
       own: { readonly db?: Db; readonly wrap?: (reads: FollowReads) => FollowReads } = {},
     ) {
       const lease = await lead(database.db, network)
-      const [first] = nodes
-      if (first === undefined) throw new Error('no node')
+      const all = nodesOf(nodes)
       const reads = {
-        ...createBlockReads(first),
-        ...createTransferReads(network, createQuorum(network, nodesOf(nodes))),
+        ...createBlockReads(eachInTurn(nodes), all),
+        ...createTransferReads(network, createQuorum(network, all)),
       }
       const ownDeps = { ...deps, db: own.db ?? deps.db }
       return createFollower({
@@ -129,6 +128,27 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
 export type FollowStage = Awaited<ReturnType<typeof aFollowStage>>
 
 export type FollowReads = BlockReads & ConfirmedReads
+
+/** The first node that answers. */
+function eachInTurn(nodes: readonly Rpc[]): Rpc {
+  const first = async <T>(work: (node: Rpc) => Promise<T>): Promise<T> => {
+    let last: unknown = new Error('no node')
+    for (const node of nodes) {
+      try {
+        return await work(node)
+      } catch (error) {
+        last = error
+      }
+    }
+    throw last
+  }
+  return {
+    batch: (calls) => first((node) => node.batch(calls)),
+    call: (method, params) => first((node) => node.call(method, params)),
+    result: (method, params) => first((node) => node.result(method, params)),
+    onOneNode: (work) => first((node) => node.onOneNode(work)),
+  }
+}
 
 /** Takes the lead from whoever has it. */
 async function lead(db: Db, network: Network): Promise<Lease> {

@@ -51,7 +51,11 @@ function mortalReads(reads: FollowReads, death: Death): FollowReads {
     transferReceipt: (hash) => death.step(() => reads.transferReceipt(hash)),
     finalBlock: () => death.step(() => reads.finalBlock()),
     confirmTransfers: (claims) => death.step(() => reads.confirmTransfers(claims)),
-    isReplaced: (block) => death.step(() => reads.isReplaced(block)),
+    areReplaced: (blocks) => death.step(() => reads.areReplaced(blocks)),
+    eachNode: () =>
+      reads.eachNode().map((node) => ({
+        transfers: (range, isWanted) => death.step(() => node.transfers(range, isWanted)),
+      })),
   }
 }
 

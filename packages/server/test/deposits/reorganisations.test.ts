@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { amountsOnHold } from '../../src/features/wallets/screening/deposit-store.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aFakeChain, aTx, type FakeChain, type FakeTx } from './fake-chain.ts'
 import { aFollowStage, type FollowStage, transfer } from './follow-stage.ts'
@@ -187,4 +188,24 @@ test('after any history of payments and reorganizations the rows match the chain
       expect(names.length, hash).toBe(rows.filter(({ txHash }) => txHash === hash).length)
   })
   await fc.assert(property, { numRuns: 40, endOnFailure: true })
+})
+
+test('while the watcher is at another fork than a block, the amounts on hold up to that block are not booked', async () => {
+  const { chain, follow } = await aFollowedChain()
+  const { id, address } = await stage.wallet({ prefix: 'mwt' })
+  chain.mineMany(1)
+  await follow()
+  const upTo = BigInt(chain.height)
+  reorganise(chain, 1, { txs: [aTx(transfer(stage.usdc, address))], at: 0 })
+  chain.mineMany(2)
+  const upToHash = chain.blocks[Number(upTo)]?.hash
+  const place = { tenant: stage.tenant, walletId: id, network: stage.network.name, token: stage.usdc }
+  const onHold = async () => (await amountsOnHold(stage.database.db, [{ ...place, upTo, upToHash }]))[0]
+  expect(await onHold()).toMatchObject({ isBooked: false })
+  await follow()
+  await follow()
+  expect(await onHold()).toMatchObject({ isBooked: true, notFinal: 0n })
+  expect(await stage.rows()).toHaveLength(1)
+  const above = { ...place, upTo: upTo + 100n, upToHash: undefined }
+  expect((await amountsOnHold(stage.database.db, [above]))[0]).toMatchObject({ isBooked: false })
 })

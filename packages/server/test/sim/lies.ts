@@ -8,11 +8,14 @@ import { signatureOf } from './words.ts'
 
 /** The false history that a liar's answers support; they are all consistent with it. `noise`: anything. */
 export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'no-receipts', 'ahead', 'noise'] as const
-export type Theme = (typeof themes)[number]
+/** `hides-deposits`: leaves half of the transactions out of every range of logs, always the same. */
+export type Theme = (typeof themes)[number] | 'hides-deposits'
 
 /** Gives answers instead of the truth. */
 export interface Liar {
   theme: Theme
+  /** Whether it lies to every question while it lies. */
+  readonly isConstant: boolean
   lie(method: string, params: readonly unknown[], truth: unknown): unknown
 }
 
@@ -79,6 +82,8 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
       if (method === 'eth_blockNumber') return quantity(chain.head.number + farAhead)
       return method === 'eth_getBlockByNumber' && first === 'latest' ? lieOfBlock(truth, 60n, BigInt(farAhead)) : truth
     },
+    'hides-deposits': (method, _, truth) =>
+      method === 'eth_getLogs' && Array.isArray(truth) ? truth.filter((log) => !isHidden(log)) : truth,
     noise: (method, first, truth) => {
       if (method === 'eth_getTransactionReceipt') return chance.happens(0.7) ? receiptOf(String(first)) : null
       if (method === 'eth_getBlockByNumber')
@@ -92,9 +97,16 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
   }
   const liar: Liar = {
     theme: 'noise',
+    get isConstant() {
+      return liar.theme === 'hides-deposits'
+    },
     lie: (method, params, truth) => lies[liar.theme](method, params[0], truth),
   }
   return liar
+}
+
+function isHidden(log: unknown): boolean {
+  return isRecord(log) && /[02468ace]$/.test(String(log.transactionHash))
 }
 
 function lieOfBlock(truth: unknown, later: bigint, ahead: bigint): unknown {

@@ -75,7 +75,7 @@ export class SimNode {
 
   answer(method: string, params: readonly unknown[]): unknown {
     const truth = this.#truth(method, params)
-    return this.faults.lies > 0 && this.#chance.happens(this.faults.lies)
+    return this.faults.lies > 0 && (this.#liar.isConstant || this.#chance.happens(this.faults.lies))
       ? this.#liar.lie(method, params, truth)
       : truth
   }

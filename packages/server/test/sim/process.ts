@@ -116,5 +116,6 @@ function patient(settlements: Settlements, chance: Chance): Settlements {
 const allBooked: Deps['deposits'] = {
   bookedTo: () => Promise.resolve(2n ** 62n),
   isBookedInTime: () => Promise.resolve(true),
-  amountsOnHold: (_, questions) => Promise.resolve(questions.map(() => ({ frozen: 0n, unscreened: 0n, notFinal: 0n }))),
+  amountsOnHold: (_, questions) =>
+    Promise.resolve(questions.map(() => ({ frozen: 0n, unscreened: 0n, notFinal: 0n, isBooked: true }))),
 }

@@ -4,7 +4,7 @@ import { Death } from '../mortal.ts'
 import type { SimChain } from './chain.ts'
 import type { Chance } from './chance.ts'
 import { Gate } from './gate.ts'
-import { type Liar, liarAbout, type Theme, themes } from './lies.ts'
+import { type Liar, liarAbout, type Theme } from './lies.ts'
 import { noFaults, SimNode } from './nodes.ts'
 import type { Signed } from './signed.ts'
 import { weatherOf } from './weather.ts'
@@ -19,6 +19,8 @@ interface SceneOptions {
   readonly chainAt: (timestamp: bigint) => SimChain
   /** What a liar pretends to have moved. */
   readonly signed: () => readonly Signed[]
+  /** What the liar may say; what stands there more often, it says more often. */
+  readonly themes: readonly Theme[]
 }
 
 /** Where a history happens: one time, one chain, and nodes that fail, are late and lie. */
@@ -52,7 +54,7 @@ export class Scene {
     this.nodes = Array.from({ length: count }, (_, place) => new SimNode(place, seen))
     // Of one node none may lie, of two and three one: most often the one that is called first.
     this.faulty = count === 1 ? -1 : chance.below(count) * chance.pick([0, 1])
-    this.#obsession = chance.happens(0.3) ? chance.pick(themes) : undefined
+    this.#obsession = chance.happens(0.3) ? chance.pick(options.themes) : undefined
     this.gate = new Gate(chance, options.countLocked, () => this.#between())
   }
 
@@ -102,7 +104,7 @@ export class Scene {
     }
     for (const node of this.nodes) node.sync()
     if (chance.happens(0.05)) this.chain.forgetWaiting()
-    const weather = weatherOf(chance, { count: this.nodes.length, faulty: this.faulty })
+    const weather = weatherOf(chance, { count: this.nodes.length, faulty: this.faulty, themes: this.#options.themes })
     this.liar.theme = this.#obsession ?? weather.theme
     this.nodes.forEach((node, place) => {
       node.faults = weather.faults[place] ?? noFaults()

@@ -4,6 +4,7 @@ import { createLog } from '../../src/platform/log.ts'
 import type { SimChain } from './chain.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { isOver, nextDue } from './due.ts'
+import { themes } from './lies.ts'
 import { Model } from './model.ts'
 import { type Ground, SimProcess } from './process.ts'
 import { type Market, type Payer, type PayerKind, payerKinds, purchase } from './purchase.ts'
@@ -60,6 +61,7 @@ export class Simulation {
       countLocked: stage.countLocked,
       chainAt: (timestamp) => aChain(stage, chance, timestamp),
       signed: () => this.#model.sales.map(({ signed }) => signed),
+      themes,
     })
     this.#chain = this.#scene.chain
     const { db, deps, network, signer } = stage

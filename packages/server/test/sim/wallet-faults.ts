@@ -70,4 +70,11 @@ export const walletFaults: readonly Fault[] = [
     replace: '',
     within: 30,
   },
+  {
+    name: 'one-node-reads-a-range-twice',
+    file: 'features/wallets/deposits/several-nodes.ts',
+    find: 'const nodes = reads.eachNode()',
+    replace: 'const nodes = [reads]',
+    within: 60,
+  },
 ]

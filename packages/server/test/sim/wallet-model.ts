@@ -232,8 +232,7 @@ export class WalletModel {
     if (this.era > 0) return
     const outs = this.#outs()
     await this.#checkAttributed(outs)
-    // What one node hides, nobody books.
-    if (!this.#hasLiar) await this.#checkBooked()
+    await this.#checkBooked()
     await this.#checkFees()
     await this.#checkPolicies(rows)
     await this.#checkReports(rows)

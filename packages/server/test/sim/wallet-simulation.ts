@@ -8,6 +8,7 @@ import { takeIntoService } from '../../src/platform/witness/restored.ts'
 import { type Marks, nameOf as nameOfMark } from '../../src/platform/witness/witness.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { type Intent, intentKinds, intentOf, request, sweepAll } from './intents.ts'
+import { themes } from './lies.ts'
 import { type Bridged, giveBack, isPaidOut, openDeposits, payCoinTo, payOut, type Temper } from './market.ts'
 import { SimNode } from './nodes.ts'
 import { Scene } from './scene.ts'
@@ -68,6 +69,7 @@ export class WalletSimulation {
       countLocked: stage.countLocked,
       chainAt: (timestamp) => aWalletChain(stage, stage.near, { chance, timestamp, temper: this.#temper }),
       signed: () => [],
+      themes: [...themes, 'hides-deposits', 'hides-deposits', 'hides-deposits'],
     })
     const { chain, nodes, gate, liar } = this.#scene
     endow(stage, chain, chance)

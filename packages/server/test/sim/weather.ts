@@ -1,5 +1,5 @@
 import type { Chance } from './chance.ts'
-import { type Theme, themes } from './lies.ts'
+import type { Theme } from './lies.ts'
 import { type Faults, noFaults } from './nodes.ts'
 
 /** The state of the nodes in a round, and the theme of the liar among them. */
@@ -12,9 +12,11 @@ interface Nodes {
   readonly count: number
   /** The index of the node that may lie; below zero for none. */
   readonly faulty: number
+  /** What the liar may say. */
+  readonly themes: readonly Theme[]
 }
 
-export function weatherOf(chance: Chance, { count, faulty }: Nodes): Weather {
+export function weatherOf(chance: Chance, { count, faulty, themes }: Nodes): Weather {
   const places = Array.from({ length: count }, (_, place) => place)
   if (count < 3 || !chance.happens(0.4))
     return { theme: chance.pick(themes), faults: places.map((place) => faultsOf(chance, place === faulty)) }

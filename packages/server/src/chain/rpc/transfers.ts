@@ -19,12 +19,20 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
       const ask = (rpc: Rpc) => judge(rpc, decision, claims)
       return (await decision.vote({ count: claims.length, ask })).map(verdictOf)
     },
-    async isReplaced({ number, hash }) {
+    async areReplaced(blocks) {
+      if (blocks.length === 0) return []
       const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => {
-        const own = readBlock(await rpc.result('eth_getBlockByNumber', [quantity(number), false]), number)
-        return [own === undefined ? undefined : own.hash === hash ? 'no' : 'yes']
+        const answers = await rpc.batch(
+          blocks.map(({ number }) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
+        )
+        return blocks.map(({ number, hash, timestampSeconds }, index) => {
+          const own = readBlock(resultOf(answers[index]), number)
+          if (own === undefined) return undefined
+          const isSame = own.hash === hash && (timestampSeconds ?? own.timestampSeconds) === own.timestampSeconds
+          return isSame ? 'no' : 'yes'
+        })
       }
-      return verdictOf((await quorum.vote({ count: 1, ask }))[0])
+      return (await quorum.vote({ count: blocks.length, ask })).map(verdictOf)
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Address, NetworkName } from '@purser/protocol'
+import type { Address, Hex, NetworkName } from '@purser/protocol'
 import type { Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 
@@ -10,6 +10,8 @@ export interface HoldQuestion {
   readonly token: Address
   /** Deposits of later blocks do not count, since the balance from which they are subtracted does not include them. */
   readonly upTo: bigint
+  /** Hash of that block. Deposits that were booked in another block at its height do not answer the query. */
+  readonly upToHash?: Hex | undefined
 }
 
 /** Amounts in the token's smallest unit. */
@@ -20,6 +22,8 @@ export interface AmountOnHold {
   readonly unscreened: bigint
   /** Other money in blocks that are not final. */
   readonly notFinal: bigint
+  /** Whether the deposits of the chain with the block `upTo` are booked, as far as is known: not while the watcher is at another fork. */
+  readonly isBooked: boolean
 }
 
 /** Reads the deposits that the deposit watcher booked. */

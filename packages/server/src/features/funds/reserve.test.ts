@@ -61,7 +61,13 @@ async function snapshotOf(owner: Address, { balance, nonce = 0n, used = [], ageM
   ])
   if (network === undefined) throw new Error('no network')
   return {
-    ...{ network, block: 10n, newest: 10n, readAt: new Date(now.getTime() - ageMs) },
+    ...{
+      network,
+      block: 10n,
+      blockHash: `0x${'1'.repeat(64)}` as const,
+      newest: 10n,
+      readAt: new Date(now.getTime() - ageMs),
+    },
     fees: { maxFee: 2n, priorityFee: 1n, l1Fee: 0n },
     owners: new Map([[owner, { nonce, balances, used }]]),
   }

@@ -1,4 +1,4 @@
-import type { Address, Network } from '@purser/protocol'
+import type { Address, Hex, Network } from '@purser/protocol'
 import { bytesToHex } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import type { OfferedFees, StateQuestion } from '../../chain/port.ts'
@@ -34,6 +34,7 @@ interface OwnerState {
 export interface Snapshot {
   readonly network: Network
   readonly block: bigint
+  readonly blockHash: Hex
   /** The height that would be deep enough once its deposits are booked. */
   readonly newest: bigint
   /** By the database's clock, taken before any read. */
@@ -129,7 +130,7 @@ async function readStates(
   const answers = questions.map((question, index) => ({ ...question, value: values[index] }))
   const byOwner = Map.groupBy(answers, ({ owner }) => owner)
   const states = new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)]))
-  return { block: block.number, newest, readAt, owners: states }
+  return { block: block.number, blockHash: block.hash, newest, readAt, owners: states }
 }
 
 interface Reading {
@@ -185,7 +186,16 @@ async function takenFrom(
   const tokens = seen.flatMap(({ snapshot, place: { tenant, walletId, network, coin } }) =>
     coin.address === undefined
       ? []
-      : [{ tenant, walletId, network: network.name, token: coin.address, upTo: snapshot.block }],
+      : [
+          {
+            tenant,
+            walletId,
+            network: network.name,
+            token: coin.address,
+            upTo: snapshot.block,
+            upToHash: snapshot.blockHash,
+          },
+        ],
   )
   const onHold = (tokens.length === 0 ? [] : await deposits.amountsOnHold(db, tokens)).values()
   const sums = await sumReserved(
@@ -219,7 +229,8 @@ function spendableBy({ snapshot, place: { network, owner, coin } }: Seen, taken:
   const balance = ownerIn(snapshot, owner).balances.get(coin.symbol)
   if (balance === undefined) throw failChain('chain-unavailable', {}, new Error(`no balance of ${coin.symbol}`))
   if (taken === undefined) throw new Error('a place that was not read')
-  const { frozen, unscreened, notFinal } = taken.onHold
+  const { frozen, unscreened, notFinal, isBooked } = taken.onHold
+  if (!isBooked) throw failChain('chain-unavailable', {}, new Error('deposits are not booked on this fork yet'))
   const { raw, wei, readAt } = taken.reserved
   const gas = network.nativeCoin === null ? feeInToken(wei, 1n, coin.decimals) : wei
   const waiting = isFinalAtDepth(network) ? 0n : notFinal
@@ -227,7 +238,7 @@ function spendableBy({ snapshot, place: { network, owner, coin } }: Seen, taken:
   return { available: balance - frozen - unscreened - waiting - reserved, unscreened, frozen, reserved, readAt }
 }
 
-const nothing = { frozen: 0n, unscreened: 0n, notFinal: 0n }
+const nothing: AmountOnHold = { frozen: 0n, unscreened: 0n, notFinal: 0n, isBooked: true }
 
 /** Whether balances are read at the depth that deposits wait for: then everything in the balance is final. */
 function isFinalAtDepth({ depositFinality, confirmationDepth }: Network): boolean {

@@ -1,13 +1,21 @@
 import type { Network } from '@purser/protocol'
-import type { BlockHeader, BlockReads, ConfirmedReads, IsWanted } from '../../../chain/block-port.ts'
+import type {
+  BlockHeader,
+  BlockReads,
+  ConfirmedReads,
+  IsWanted,
+  ScannedRange,
+  TokenTransfer,
+} from '../../../chain/block-port.ts'
 import { fail } from '../../../chain/errors.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { confirmUpTo, withdrawDenied } from './confirm.ts'
 import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
 import { contradicts, rewind } from './fork.ts'
 import { checkLagOf, faster, firstPace, nextRange, type Pace, slower, windowOf } from './pace.ts'
-import { ConfirmedContradicted, LeadLost, storeScan } from './store-scan.ts'
-import { findOldestPending } from './transaction-store.ts'
+import { headersOf, readAtSeveral, unionOf, withoutDenied } from './several-nodes.ts'
+import { LeadLost, RowsContradicted, type Scan, storeScan } from './store-scan.ts'
+import { findOldestPending, type TransactionRow } from './transaction-store.ts'
 import type { Watched } from './watched.ts'
 
 /** Dependencies of following a network; the lease proves the right to follow it. */
@@ -25,18 +33,29 @@ interface PaceKeeper {
   now: Pace
 }
 
+/** The second reading goes on by itself, so that a node that fails in it delays nothing else. */
+interface Checking extends PaceKeeper {
+  failures: number
+  /** Passes without it that are left, after failures. */
+  pause: number
+}
+
+/** Most passes without a second reading after a failure. */
+const pauseMost = 16
+
 interface Place {
   readonly scanned: bigint
   readonly checked: bigint
 }
 
 /**
- * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, and confirms final rows. Every
- * step commits by itself, and only the pace is kept in memory: it may be called again after any failure. Throws `LeadLost` if another
- * process leads.
+ * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, confirms final rows, and reads older
+ * blocks for the second time. Every step commits by itself, and only the pace is kept in memory: it may be called again after any failure. Throws
+ * `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
   const pace: PaceKeeper = { now: firstPace }
+  const checking: Checking = { now: firstPace, failures: 0, pause: 0 }
   return async () => {
     const { deps, network, reads, watched } = following
     const head = await reads.head()
@@ -46,9 +65,10 @@ export function createFollower(following: Following): () => Promise<void> {
     const lag = lagGauge(deps, network)
     // Set before reading too, so that the metric shows a process that cannot read.
     lag.set(Number(head.number - place.scanned))
-    const reached = await read(following, place, head, pace)
+    const { scanned: reached } = await readNew(following, { place, head, pace })
     lag.set(Number(head.number - reached))
     await confirm(following, reached)
+    await check(following, { head, checking })
   }
 }
 
@@ -77,7 +97,7 @@ async function settle(following: Following, head: BlockHeader): Promise<Place> {
   const known = await listScannedBlocks(deps.db, network.name, { below: head.number + 1n, limit: 1 })
   // A node that is behind returns known blocks, or is too far behind to compare.
   if (known[0]?.number !== head.number || known[0].hash === head.hash) return place
-  await rewind({ ...deps, reads }, lease, network)
+  await rewind({ ...deps, reads }, lease, network, head.number)
   return (await placeOf(following)) ?? place
 }
 
@@ -88,25 +108,75 @@ async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {
   return scanned === null || checked === null ? undefined : { scanned, checked }
 }
 
-/** Reads up to the head, then reads older blocks for the second time. Returns the last block read. */
-async function read(following: Following, from: Place, head: BlockHeader, pace: PaceKeeper): Promise<bigint> {
-  const { network, stopped } = following
-  let place: Place = from
-  while (!stopped.aborted) {
-    const range = rangeAfter(network, place, head, pace.now)
+interface Reading {
+  readonly place: Place
+  readonly head: BlockHeader
+  readonly pace: PaceKeeper
+}
+
+/** Reads up to the head. Returns where it has come. */
+function readNew(following: Following, reading: Reading): Promise<Place> {
+  const { network } = following
+  const { head, pace } = reading
+  return readAll(following, reading, ({ scanned }) => {
+    const range = nextRange(network, { done: scanned, to: head.number, head: head.number }, pace.now)
+    return range && { ...range, isSecond: false }
+  })
+}
+
+/** Reads older blocks for the second time, at more than one node where there are more. What fails is read again in a later pass. */
+async function check(
+  following: Following,
+  { head, checking }: { readonly head: BlockHeader; readonly checking: Checking },
+): Promise<void> {
+  const { deps, network } = following
+  const place = await placeOf(following)
+  if (place === undefined) return
+  checking.pause -= 1
+  if (checking.pause >= 0) return
+  const lagging = head.number - checkLagOf(network)
+  const to = lagging < place.scanned ? lagging : place.scanned
+  try {
+    await readAll(following, { place, head, pace: checking }, ({ checked }) => {
+      const range = nextRange(network, { done: checked, to, head: head.number }, checking.now)
+      return range && { ...range, isSecond: true }
+    })
+    checking.failures = 0
+  } catch (error) {
+    if (error instanceof LeadLost) throw error
+    checking.pause = Math.min(pauseMost, 2 ** Math.min(checking.failures, 8) - 1)
+    checking.failures += 1
+    const details = {
+      err: error,
+      network: network.name,
+      failures: checking.failures,
+      unchecked: Number(to - place.checked),
+    }
+    deps.log.warn(details, 'blocks could not be read for the second time; it is tried again')
+  }
+}
+
+async function readAll(
+  following: Following,
+  { place: from, head, pace }: Reading,
+  rangeAfter: (place: Place) => Range | undefined,
+): Promise<Place> {
+  let place = from
+  while (!following.stopped.aborted) {
+    const range = rangeAfter(place)
     if (range === undefined) break
     try {
-      const reached = await readRange(following, place, head, range)
+      const reached = await readRange(following, { place, head, range })
       pace.now = faster(pace.now)
       // The chain was reorganized: the next run begins with its new head.
-      if (reached === 'rewound') return ((await placeOf(following)) ?? place).scanned
+      if (reached === 'rewound') return (await placeOf(following)) ?? place
       place = reached
     } catch (error) {
       if (!(error instanceof LeadLost)) pace.now = slower(pace.now)
       throw error
     }
   }
-  return place.scanned
+  return place
 }
 
 interface Range {
@@ -116,46 +186,78 @@ interface Range {
   readonly isSecond: boolean
 }
 
-function rangeAfter(network: Network, place: Place, head: BlockHeader, pace: Pace): Range | undefined {
-  const ahead = nextRange(network, { done: place.scanned, to: head.number, head: head.number }, pace)
-  if (ahead !== undefined) return { ...ahead, isSecond: false }
-  const lagging = head.number - checkLagOf(network)
-  const to = lagging < place.scanned ? lagging : place.scanned
-  const again = nextRange(network, { done: place.checked, to, head: head.number }, pace)
-  return again && { ...again, isSecond: true }
-}
-
 async function readRange(
   following: Following,
-  place: Place,
-  head: BlockHeader,
-  range: Range,
+  { place, head, range }: { readonly place: Place; readonly head: BlockHeader; readonly range: Range },
 ): Promise<Place | 'rewound'> {
-  const { deps, network, reads, watched, lease } = following
-  const tokens = network.tokens.map(({ address }) => address)
-  const hash = range.from === range.to && range.to === head.number ? head.hash : undefined
-  const isWanted: IsWanted = (from, to) => watched.hasTopic(to) || watched.hasTopic(from)
-  const found = await reads.transfers({ ...range, tokens, hash }, isWanted)
-  if (contradicts(found.headers, await knownAround(following, range))) {
-    await rewind({ ...deps, reads }, lease, network)
+  const { deps, network, reads, lease } = following
+  const known = await knownAround(following, range)
+  const readings = await readingsOf(following, { head, range, known })
+  if (readings.some(({ headers }) => contradicts(headers, known))) {
+    await rewind({ ...deps, reads }, lease, network, range.to)
     return 'rewound'
   }
   const cursor = range.isSecond ? { ...place, checked: range.to } : { ...place, scanned: range.to }
-  const fresh = await storeScan(deps, lease, network, { ...found, cursor }).catch((error: unknown) =>
-    settleContradiction(following, error),
-  )
+  const scan = {
+    headers: headersOf(readings),
+    transfers: await unionOf(following, readings),
+    cursor,
+    isAdding: range.isSecond,
+  }
+  const fresh = await store(following, scan)
   if (range.isSecond && fresh > 0)
     deps.log.warn({ network: network.name, fresh }, 'a node had omitted logs of a block; the second reading found them')
   return cursor
 }
 
+/** One node's reading of new blocks; those of several for the second reading, and where the one contradicts what was read before. */
+async function readingsOf(
+  { network, reads, watched }: Following,
+  {
+    head,
+    range,
+    known,
+  }: { readonly head: BlockHeader; readonly range: Range; readonly known: readonly ScannedBlock[] },
+): Promise<readonly ScannedRange[]> {
+  const whole = { ...range, tokens: network.tokens.map(({ address }) => address) }
+  const isWanted: IsWanted = (from, to) => watched.hasTopic(to) || watched.hasTopic(from)
+  if (!range.isSecond) {
+    const hash = range.from === range.to && range.to === head.number ? head.hash : undefined
+    const one = await reads.transfers({ ...whole, hash }, isWanted)
+    if (!contradicts(one.headers, known)) return [one]
+  }
+  return readAtSeveral({ reads }, whole, { isWanted, known })
+}
+
+/**
+ * Stores a range and returns the number of new rows. Where it contradicts rows, a majority decides about the range's transfers; where it still
+ * contradicts confirmed rows, about those, and the range is read again.
+ */
+async function store(following: Following, scan: Scan): Promise<number> {
+  const { deps, network, lease } = following
+  const contradicted = (error: unknown): readonly TransactionRow[] => {
+    if (error instanceof RowsContradicted) return error.rows
+    throw error
+  }
+  const first = await storeScan(deps, lease, network, scan).catch(contradicted)
+  if (typeof first === 'number') return first
+  if (scan.isAdding !== true) return settleContradiction(following, first)
+  const doubtful = new Set<string>(first.map(({ txHash }) => txHash))
+  const isDoubtful = ({ txHash }: TokenTransfer): boolean => doubtful.has(txHash)
+  const decided = { ...scan, transfers: await withoutDenied(following, scan.transfers, isDoubtful), isAdding: false }
+  const second = await storeScan(deps, lease, network, decided).catch(contradicted)
+  return typeof second === 'number' ? second : settleContradiction(following, second)
+}
+
 /** A majority decides about confirmed rows that a node contradicts; the range is then read again, at another node if this one lied. */
-async function settleContradiction({ deps, reads, network, lease }: Following, error: unknown): Promise<never> {
-  if (!(error instanceof ConfirmedContradicted)) throw error
-  const withdrawn = await withdrawDenied({ ...deps, reads }, lease, error.rows)
-  const details = { network: network.name, contradicted: error.rows.length, withdrawn }
+async function settleContradiction(
+  { deps, reads, network, lease }: Following,
+  rows: readonly TransactionRow[],
+): Promise<never> {
+  const withdrawn = await withdrawDenied({ ...deps, reads }, lease, rows)
+  const details = { network: network.name, contradicted: rows.length, withdrawn }
   deps.log.error(details, 'a node contradicts confirmed deposits; a majority decided')
-  throw fail('chain-unavailable', {}, error)
+  throw fail('chain-unavailable', {}, new Error('a node contradicts confirmed deposits'))
 }
 
 /** The remembered blocks of a range and the one before it. */

@@ -1,5 +1,5 @@
 import type { Network } from '@purser/protocol'
-import type { BlockHeader, BlockReads, ConfirmedReads } from '../../../chain/block-port.ts'
+import type { BlockHeader, ConfirmedReads } from '../../../chain/block-port.ts'
 import { fail } from '../../../chain/errors.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import {
@@ -13,11 +13,11 @@ import {
 import { requireCursor, withdraw } from './store-scan.ts'
 import { hasConfirmedAbove, lockRowsAbove } from './transaction-store.ts'
 
-/** Headers per request while rewinding. */
+/** Blocks per vote while rewinding. */
 const stepMost = 32
 
 interface ForkDeps extends Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'screening'> {
-  readonly reads: Pick<BlockReads, 'headers'> & Pick<ConfirmedReads, 'finalBlock' | 'isReplaced'>
+  readonly reads: Pick<ConfirmedReads, 'finalBlock' | 'areReplaced'>
 }
 
 /** Whether one of these headers contradicts a block that was read before, or does not extend it. */
@@ -30,17 +30,17 @@ export function contradicts(headers: readonly BlockHeader[], known: readonly Sca
 }
 
 /**
- * Rewinds to the last block that the chain still has: rows above it are withdrawn, and the blocks above are read again. If the node has
- * every remembered block, it contradicts itself, and `chain-unavailable` is thrown; likewise if final blocks or confirmed rows would be
- * removed and no majority confirms that they are gone.
+ * Rewinds to the last block that the chain still has, after a node contradicted one of the remembered blocks up to `atMost`: rows above it are
+ * withdrawn, and the blocks above are read again. A majority of the nodes decides. Throws `chain-unavailable` if it has the remembered blocks, so
+ * that the node lies; if it is undecided; and if final blocks or confirmed rows would be removed and no majority confirms that they are gone.
  */
-export async function rewind(deps: ForkDeps, lease: Lease, network: Network): Promise<void> {
-  const ancestor = await findAncestor(deps, network)
+export async function rewind(deps: ForkDeps, lease: Lease, network: Network, atMost: bigint): Promise<void> {
+  const ancestor = await findAncestor(deps, network, atMost)
   await requireMajority(deps, network, ancestor)
   await deps.db.tx(async (tx) => {
     const { scanned, checked } = await requireCursor(tx, lease)
     if (scanned === null || checked === null || scanned <= ancestor)
-      throw fail('chain-unavailable', {}, new Error('the node contradicts itself, or another node'))
+      throw fail('chain-unavailable', {}, new Error('a node contradicts a majority, or itself'))
     const rows = await lockRowsAbove(tx, network.name, ancestor)
     await withdraw(deps, tx, rows)
     await forgetBlocksAbove(tx, network.name, ancestor)
@@ -60,25 +60,29 @@ async function requireMajority({ db, log, reads }: ForkDeps, { name }: Network, 
   const [final, isConfirmed] = [await reads.finalBlock(), await hasConfirmedAbove(db, name, ancestor)]
   if (final !== undefined && final <= ancestor && !isConfirmed) return
   const lowest = await findScannedBlockAbove(db, name, ancestor)
-  if (lowest === undefined || (await reads.isReplaced(lowest)) === 'yes') return
+  if (lowest === undefined || (await reads.areReplaced([lowest]))[0] === 'yes') return
   const details = { network: name, block: Number(lowest.number) }
   log.error(details, 'a node removes a final block without a majority; nothing is withdrawn')
   throw fail('chain-unavailable', {}, new Error('no majority confirms that a final block is gone'))
 }
 
-/** The newest remembered block that the node has too; below all of them if it has none. */
-async function findAncestor(deps: ForkDeps, network: Network): Promise<bigint> {
-  let below = 9_223_372_036_854_775_807n
+/** The newest remembered block up to `atMost` that a majority has; below all of them if a majority has others everywhere. */
+async function findAncestor({ db, log, reads }: ForkDeps, network: Network, atMost: bigint): Promise<bigint> {
+  let below = atMost + 1n
   for (;;) {
-    const known = await listScannedBlocks(deps.db, network.name, { below, limit: stepMost })
+    const known = await listScannedBlocks(db, network.name, { below, limit: stepMost })
     const oldest = known.at(-1)
     if (oldest === undefined) {
-      deps.log.error({ network: network.name }, 'a reorganization reaches below every remembered block')
+      log.error({ network: network.name }, 'a reorganization reaches below every remembered block')
       return below - 1n
     }
-    const headers = await deps.reads.headers(known.map(({ number }) => number))
-    const same = known.find(({ hash }, index) => headers[index]?.hash === hash)
+    const verdicts = await reads.areReplaced(known)
+    const same = known.find((_, index) => verdicts[index] === 'no')
+    if (same !== undefined && same === known[0] && below > atMost)
+      throw fail('chain-unavailable', {}, new Error('a node contradicts a majority'))
     if (same !== undefined) return same.number
+    if (verdicts.includes('undecided'))
+      throw fail('chain-unavailable', {}, new Error('too few nodes agree on where the chain was reorganized'))
     below = oldest.number
   }
 }

@@ -6,7 +6,7 @@ import { networkFor } from '../../chains/index.ts'
 import { listScannedBlocks, lockNetwork } from './cursor-store.ts'
 import { fail } from './errors.ts'
 import type { RescanRequest, RescanResult } from './schema.ts'
-import { book, ConfirmedContradicted } from './store-scan.ts'
+import { book, RowsContradicted } from './store-scan.ts'
 import { listTransactionsOf } from './transaction-store.ts'
 import { shownTransaction } from './transactions.ts'
 
@@ -25,7 +25,7 @@ export async function rescan(ctx: Ctx, { chain, txHash }: RescanRequest): Promis
       countsEarlier: true,
       organisationId: ctx.tenant.organisationId,
     }).catch((error: unknown) => {
-      throw error instanceof ConfirmedContradicted ? failChain('chain-unavailable', {}, error) : error
+      throw error instanceof RowsContradicted ? failChain('chain-unavailable', {}, error) : error
     })
     const rows = await listTransactionsOf(tx, ctx.tenant, network.name, txHash)
     if (rows.length === 0) throw fail('deposit-not-found')

@@ -31,20 +31,20 @@ export class LeadLost extends Error {
   }
 }
 
-/** A node contradicts rows that a majority had confirmed: nothing was written. A majority must decide whether they are gone. */
-export class ConfirmedContradicted extends Error {
+/** A node contradicts rows that may not change on its word: nothing was written. A majority must decide. */
+export class RowsContradicted extends Error {
   readonly rows: readonly TransactionRow[]
 
   constructor(rows: readonly TransactionRow[]) {
-    super('a node contradicts confirmed deposits')
-    this.name = 'ConfirmedContradicted'
+    super('a node contradicts deposits')
+    this.name = 'RowsContradicted'
     this.rows = rows
   }
 }
 
 function refuseConfirmed(rows: readonly TransactionRow[]): void {
   const confirmed = rows.filter(({ status }) => status === 'confirmed')
-  if (confirmed.length > 0) throw new ConfirmedContradicted(confirmed)
+  if (confirmed.length > 0) throw new RowsContradicted(confirmed)
 }
 
 /** Data from a range of blocks, and the cursor after it. */
@@ -52,6 +52,8 @@ export interface Scan {
   readonly headers: readonly BlockHeader[]
   readonly transfers: readonly TokenTransfer[]
   readonly cursor: { readonly scanned: bigint; readonly checked: bigint }
+  /** Adds rows, and changes none. */
+  readonly isAdding?: boolean
 }
 
 /** Locks the cursor and returns it. Throws `LeadLost` if another process leads. */
@@ -63,8 +65,8 @@ export async function requireCursor(tx: Tx, lease: Lease): Promise<Cursor> {
 
 /**
  * Stores the transfers of a range of blocks and moves the cursor, in one transaction. After a crash the range is either stored or read
- * again, and reading it again changes nothing. Returns the number of new rows. Throws `ConfirmedContradicted` if it would change a
- * confirmed row.
+ * again, and reading it again changes nothing. Returns the number of new rows. Throws `RowsContradicted` if it would change a
+ * confirmed row or, while adding, any.
  */
 export function storeScan(deps: ScanDeps, lease: Lease, network: Network, scan: Scan): Promise<number> {
   return deps.db.tx(async (tx) => {
@@ -85,6 +87,7 @@ export interface Finding {
   readonly countsEarlier: boolean
   /** Books for this organisation alone. */
   readonly organisationId?: string
+  readonly isAdding?: boolean
 }
 
 /** Books transfers for all wallets that watch their accounts. Idempotent. Throws as `storeScan` does. */
@@ -102,14 +105,22 @@ export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Fi
     ({ tenant }) => finding.organisationId === undefined || tenant.organisationId === finding.organisationId,
   )
   if (bookings.length === 0) return 0
-  return apply(deps, tx, network, bookings)
+  return apply(deps, tx, network, bookings, finding.isAdding ?? false)
 }
 
-async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonly Booking[]): Promise<number> {
+async function apply(
+  deps: ScanDeps,
+  tx: Tx,
+  network: Network,
+  bookings: readonly Booking[],
+  isAdding: boolean,
+): Promise<number> {
   const rows = await lockRowsOf(tx, network.name, [...new Set(bookings.map(({ txHash }) => txHash))])
   const { inserted, moved, replaced } = reconcile(bookings, rows)
   if (inserted.length + moved.length + replaced.length === 0) return 0
   refuseConfirmed([...replaced, ...moved.map(({ row }) => row)])
+  const changed = [...replaced, ...moved.flatMap(({ row }) => (row.status === 'withdrawn' ? [] : [row]))]
+  if (isAdding && changed.length > 0) throw new RowsContradicted(changed)
   await markAllWithdrawn(deps, tx, replaced)
   // Withdrawn first, since two rows may swap positions.
   await markWithdrawn(
@@ -129,8 +140,8 @@ async function apply(deps: ScanDeps, tx: Tx, network: Network, bookings: readonl
   })
   await insertBookings(tx, network.name, fresh, deps.clock.now())
   // Includes the other side of new rows, which may have been booked before: its taint moves too.
-  const changed = new Set([...inserted, ...moved.map(({ booking }) => booking)].map(({ txHash }) => txHash))
-  const booked = bookings.filter(({ txHash }) => changed.has(txHash))
+  const affected = new Set([...inserted, ...moved.map(({ booking }) => booking)].map(({ txHash }) => txHash))
+  const booked = bookings.filter(({ txHash }) => affected.has(txHash))
   const left = [...replaced, ...moved.map(({ row }) => row)]
   await followTaint(tx, [...booked.map((booking) => changeOf(network.name, booking)), ...left.map(changeAt)])
   return inserted.length

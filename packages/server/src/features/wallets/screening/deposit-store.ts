@@ -93,7 +93,7 @@ export async function markPendingDepositsDue(tx: Tx, now: Date): Promise<void> {
     where direction = 'in' and aml_status = 'pending' and aml_due_at > ${now}`)
 }
 
-const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw })
+const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw, isBooked: z.boolean() })
 
 /**
  * Amounts on hold at managed wallets, in the order of the queries: the spendable amount is the balance less the frozen and unscreened
@@ -108,16 +108,26 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
   return db.many(
     AmountRow,
     sql`
+    with q as (
+      select * from unnest(
+        ${each(({ tenant }) => tenant.organisationId)}::text[], ${each(({ tenant }) => tenant.environment)}::text[],
+        ${each(({ walletId }) => walletId)}::text[], ${each(({ network }) => network)}::text[],
+        ${each(({ token }) => token.toLowerCase())}::text[], ${each(({ upTo }) => upTo)}::bigint[],
+        ${each(({ upToHash }) => upToHash ?? '')}::text[]
+      ) with ordinality as given (organisation_id, environment, wallet_id, network, token, up_to, up_to_hash, place)
+    ), tips as materialized (
+      select tip.*, not exists (select from deposit_cursors c where c.network = tip.network and c.scanned < tip.up_to)
+        and not exists (
+          select from scanned_blocks b where b.network = tip.network and b.number = tip.up_to and tip.up_to_hash <> '' and b.hash <> tip.up_to_hash
+        ) as is_booked
+      from (select distinct network, up_to, up_to_hash from q) tip
+    )
     select
       (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and frozen_raw_amount > 0) as frozen,
       (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and aml_status = 'pending'
         and on_hold) as unscreened,
       (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and status = 'pending'
-        and not (aml_status = 'pending' and on_hold)) as not_final
-    from unnest(
-      ${each(({ tenant }) => tenant.organisationId)}::text[], ${each(({ tenant }) => tenant.environment)}::text[],
-      ${each(({ walletId }) => walletId)}::text[], ${each(({ network }) => network)}::text[],
-      ${each(({ token }) => token.toLowerCase())}::text[], ${each(({ upTo }) => upTo)}::bigint[]
-    ) with ordinality as q (organisation_id, environment, wallet_id, network, token, up_to, place) order by q.place`,
+        and not (aml_status = 'pending' and on_hold)) as not_final, tips.is_booked
+    from q join tips using (network, up_to, up_to_hash) order by q.place`,
   )
 }
