@@ -7,11 +7,13 @@ import type { Fault } from './mutation.ts'
 
 /**
  * Runs a simulator over the faulty services, in a separate process: Node loads their sources, unchanged but for the fault. Each must be found by
- * a violation. `SIM_FAULTS=all` looks for every fault, and otherwise for those that few seeds find.
+ * a violation. `SIM_FAULTS=all` looks for every fault, the name of a fault for that one, and otherwise for those that few seeds find.
  */
 export async function expectFound(simulator: string, faults: readonly Fault[]): Promise<void> {
-  const isWhole = process.env.SIM_FAULTS === 'all'
-  const names = faults.filter(({ isQuick }) => isWhole || isQuick).map(({ name }) => name)
+  const wanted = process.env.SIM_FAULTS
+  const names = faults
+    .filter(({ name, isQuick }) => (wanted === undefined ? isQuick : wanted === 'all' || wanted === name))
+    .map(({ name }) => name)
   const child = spawn(process.execPath, [path.join(import.meta.dirname, 'faulty.ts'), simulator, ...names], {
     env: { ...process.env, POSTGRES_URL: inject('postgresUrl') },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -20,7 +22,7 @@ export async function expectFound(simulator: string, faults: readonly Fault[]): 
   for await (const line of createInterface({ input: child.stdout })) {
     const verdict: Verdict = JSON.parse(line)
     verdicts.push(verdict)
-    if (isWhole) console.log(line)
+    if (wanted !== undefined) console.log(line)
   }
   expect(verdicts.filter(({ isViolation }) => isViolation !== true)).toEqual([])
   expect(verdicts.map(({ name }) => name)).toEqual(names)

@@ -30,7 +30,7 @@ export const walletFaults: readonly Fault[] = [
     file: 'features/wallets/deposits/store-scan.ts',
     find: 'return { status: screened.result, isOnHold: isOnHold(screened), isScreened: true }',
     replace: "return { status: 'clear', isOnHold: false && isOnHold(screened), isScreened: true }",
-    within: 60,
+    within: 300,
   },
   {
     name: 'a-frozen-amount-may-leave',
@@ -75,6 +75,7 @@ export const walletFaults: readonly Fault[] = [
     file: 'features/wallets/deposits/several-nodes.ts',
     find: 'const nodes = reads.eachNode()',
     replace: 'const nodes = [reads]',
-    within: 60,
+    within: 20,
+    isQuick: true,
   },
 ]

@@ -1,6 +1,7 @@
 import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lockNetwork } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
 
@@ -108,6 +109,21 @@ test('a wallet with money is not retired: coin, one unit of a token, or a childâ
   const dusty = await aMaster(org)
   await fundNative(chain, dusty.address, 1_000n)
   expect((await retire(org, dusty)).status).toBe(204)
+})
+
+test('a wallet is not retired while the first deposit of a child is in a block and not booked', async () => {
+  const org = await world.organisation()
+  const master = await aMaster(org)
+  const [child] = [await aChild(org, master), await aChild(org, master)]
+  await world.database.db.tx(async (tx) => {
+    await lockNetwork(tx, 'base-sepolia')
+    await fundToken(chain, 'USDC', child.address, 7n)
+    const early = await retire(org, master)
+    expect([early.status, codeOf(early)]).toEqual([503, 'chain-unavailable'])
+  })
+  const refused = await retire(org, master)
+  expect([refused.status, codeOf(refused)]).toEqual([409, 'wallet-not-empty'])
+  expect(refused.body.holdings).toEqual([expect.objectContaining({ walletId: child.id, formattedBalance: '0.000007' })])
 })
 
 test('a wallet is not retired while money of a child is reserved, though all balances are zero', async () => {

@@ -1,4 +1,5 @@
 import { formatAmount, type Network } from '@purser/protocol'
+import { fail as failChain } from '../../../chain/errors.ts'
 import type { Chain } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
@@ -13,6 +14,8 @@ import { type MasterWalletRow, setRetired } from './store.ts'
 /** Addresses whose balances one call reads. */
 const addressesPerRead = 200
 const gasOfCoinTransfer = 21_000n
+/** Longest wait, in milliseconds, until the deposits of the newest block are booked. */
+const bookingMsMax = 5_000
 
 /**
  * Retires a wallet without a balance and without open movements, with its children, and frees its place in the plan. Its addresses stay watched, so that later
@@ -54,13 +57,17 @@ export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise
 
 /**
  * Refuses a wallet with a balance as of the latest block: the master in all known tokens of its network, and every child that ever had a
- * transaction. Money that arrives after the read is a deposit of a retired wallet.
+ * transaction up to that block. Money that arrives after the read is a deposit of a retired wallet. Throws `chain-unavailable` while deposits of
+ * that block are not booked.
  */
 async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<void> {
   const network = networkOf(wallet)
   const chain = ctx.chains.on(network)
-  const dust = await dustOf(network, chain)
+  const [dust, { number: block }] = await Promise.all([dustOf(network, chain), chain.blocks.head()])
   await refuseHoldings(chain, dust, [wallet])
+  // A child has a transaction once its first deposit is booked.
+  if (!(await ctx.deposits.isBookedInTime(ctx.db, network.name, { block, msMax: bookingMsMax })))
+    throw failChain('chain-unavailable', {}, new Error('deposits of the newest block are not booked yet'))
   let after = 0
   for (;;) {
     const children = await listUsedChildren(ctx.db, ctx.tenant, wallet.id, { after, limit: addressesPerRead })
