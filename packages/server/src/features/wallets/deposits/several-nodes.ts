@@ -8,7 +8,6 @@ import type {
   TokenTransfer,
 } from '../../../chain/block-port.ts'
 import { fail } from '../../../chain/errors.ts'
-import { isSameTransfer } from '../../../chain/read-blocks.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import type { ScannedBlock } from './cursor-store.ts'
 import { contradicts } from './fork.ts'
@@ -93,7 +92,7 @@ export async function withoutDenied(
 ): Promise<readonly TokenTransfer[]> {
   const doubtful = transfers.filter(isDoubtful)
   const verdicts = await reads.confirmTransfers(
-    doubtful.map((claim) => ({ ...claim, isOf: (transfer) => isSameTransfer(claim, transfer) })),
+    doubtful.map((claim) => ({ ...claim, isOf: (transfer) => identityOf(transfer) === identityOf(claim) })),
   )
   if (verdicts.includes('undecided'))
     throw fail('chain-unavailable', {}, new Error('too few nodes agree on transfers that nodes report differently'))
