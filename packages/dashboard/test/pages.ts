@@ -15,5 +15,10 @@ export const pages: readonly { readonly name: string; readonly path: string }[] 
   { name: 'withdrawals', path: '/withdrawals' },
   { name: 'bank-accounts', path: '/bank-accounts' },
   { name: 'team', path: '/team' },
+  { name: 'usage', path: '/usage' },
+  { name: 'audit-log', path: '/audit-log' },
+  { name: 'audit-log-empty', path: '/audit-log?area=nothing' },
+  { name: 'settings', path: '/settings' },
+  { name: 'billing', path: '/settings/billing' },
   { name: 'account', path: '/account' },
 ]

@@ -1,9 +1,12 @@
+import { createPurser } from '@purser/sdk'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Dev } from '../../devnet/src/dev.ts'
 import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import type { Watched } from './browser.ts'
 import { signIn } from './stage.ts'
+
+const purserOf = ({ apiKey, baseUrl }: Dev) => createPurser({ apiKey, baseUrl })
 
 export interface Stage {
   readonly dev: () => Dev
@@ -121,6 +124,54 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
       await row.getByRole('button', { name: `Remove ${email}` }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
       await row.waitFor({ state: 'detached' })
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('the upgrade address of a limit leads to the plan, its limits and the command that changes it', async () => {
+    const email = 'founder@example.com'
+    await purserOf(dev()).organisations.members.add({ email, role: 'viewer' })
+    await open({ storageState: await signedIn(email) }, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test`)
+      await page.getByText('You belong to no organization').waitFor()
+      const id = await page.evaluate(async () => {
+        const headers = { 'content-type': 'application/json' }
+        const answer = await fetch('/organisations', { method: 'POST', headers, body: '{"name":"Own"}' })
+        const { id }: { id: string } = await answer.json()
+        return id
+      })
+      await page.goto(`${dev().dashboardUrl}/settings/billing`)
+      await page.getByRole('heading', { level: 1, name: 'Hobby plan' }).waitFor()
+      expect(new URL(page.url()).pathname).toBe('/dashboard/test/settings/billing')
+      await page.getByText(`set-plan --organisation ${id} --plan pro`).waitFor()
+      await page.getByRole('row', { name: 'Storage of all vaults 500 MB' }).waitFor()
+      await page.getByRole('link', { name: 'Usage and plan' }).click()
+      await page.getByText('0 of 100').waitFor()
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('the audit log is filtered, opened and verified in the browser; a changed record is found there', async () => {
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test/audit-log?area=organisations`)
+      await page.getByRole('row').filter({ hasText: 'organisations.create' }).click()
+      await page.getByRole('dialog').getByText('Hash before').waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByLabel('Search the audit log').fill('nothing of this name')
+      await page.getByText('No record matches these filters').waitFor()
+      await page.getByRole('button', { name: 'Verify the chain' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('button', { name: 'Verify' }).click()
+      await dialog.getByText(/records verified, from the first to the newest/).waitFor()
+      await page.route('**/organisations/current/audit-log?*', async (route) => {
+        const answer = await route.fetch()
+        const body = (await answer.text()).replace('"organisations.create"', '"organisations.update"')
+        await route.fulfill({ response: answer, body })
+      })
+      await dialog.getByRole('button', { name: 'Verify' }).click()
+      await dialog.getByText('Record 1 is not what was written').waitFor()
+      await dialog.getByLabel('A hash that you kept').fill('xyz')
+      await dialog.getByText('A hash has 64 digits').waitFor()
       expect(faults).toEqual([])
     })
   })

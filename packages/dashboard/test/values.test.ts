@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { environmentOf, inEnvironment } from '../src/api/scope.ts'
 import { csvOf } from '../src/pages/payments/export-csv.ts'
 import { mergeFirstPage, withStatuses } from '../src/pages/payments/queries.ts'
+import { limitWords, quotasOf, quotaWords } from '../src/pages/usage/quotas.tsx'
 import { addDecimals, count, duration, groupDecimal, middleTruncate } from '../src/ui/format.ts'
 
 test('an amount keeps every digit that says something, and gets no digit of its own', () => {
@@ -101,4 +102,27 @@ test('the text of a stranger is no formula in the spreadsheet that opens an expo
   const csv = csvOf([row('1', { route: '=HYPERLINK("https://evil.example","a")' })])
   expect(csv.split('\r\n')[1]).toContain(`"'=HYPERLINK(""https://evil.example"",""a"")"`)
   expect(csv.endsWith('\r\n')).toBe(true)
+})
+
+test('a quota is said with the units of the plan, and without a limit there is none', () => {
+  const figure = { used: 3, limit: 10_000 }
+  const storage = { used: 1.5 * 2 ** 30, limit: 500 * 2 ** 20 }
+  const usage = {
+    plan: 'pro' as const,
+    period: { start: '2026-11-01T00:00:00.000Z', end: '2026-12-01T00:00:00.000Z' },
+    payments: figure,
+    byoWallets: { used: 3, limit: -1 },
+    managedWallets: figure,
+    activeVaults: figure,
+    persistedVaults: figure,
+    storageBytes: storage,
+    webhooks: figure,
+  }
+  const said = quotasOf(usage).map((quota) => `${quota.label}: ${quotaWords(quota)}`)
+  expect(said).toContain('Payments this month: 3 of 10,000')
+  expect(said).toContain('Own wallets: 3')
+  expect(said).toContain('Storage: 1.5 GB of 500 MB')
+  expect([limitWords('fileBytes', 2 ** 30), limitWords('webhooks', -1)]).toEqual(['1 GB', 'Unlimited'])
+  expect(limitWords('vaultTtlSecondsDefault', 86_400)).toBe('24 hours')
+  expect(limitWords('vaultTtlSecondsMax', 7 * 86_400)).toBe('7 days')
 })

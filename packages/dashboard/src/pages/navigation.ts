@@ -1,12 +1,15 @@
 import type { NavEntry } from '../shell/section.ts'
 import { accountNav } from './account/nav.ts'
+import { auditNav } from './audit/nav.ts'
 import { bankAccountsNav } from './bank-accounts/nav.ts'
 import { homeNav } from './home/nav.ts'
 import { paymentsNav } from './payments/nav.ts'
 import { registryNav } from './registry/nav.ts'
 import { sessionsNav } from './sessions/nav.ts'
+import { settingsNav } from './settings/nav.ts'
 import { teamNav } from './team/nav.ts'
 import { transfersNav } from './transfers/nav.ts'
+import { usageNav } from './usage/nav.ts'
 import { vaultsNav } from './vaults/nav.ts'
 import { withdrawalsNav } from './withdrawals/nav.ts'
 
@@ -21,5 +24,8 @@ export const navigation: readonly NavEntry[] = [
   ...withdrawalsNav,
   ...bankAccountsNav,
   ...teamNav,
+  ...usageNav,
+  ...auditNav,
+  ...settingsNav,
   ...accountNav,
 ]

@@ -1,11 +1,14 @@
 import { accountRoutes } from './account/route.ts'
+import { auditRoutes } from './audit/route.ts'
 import { bankAccountsRoutes } from './bank-accounts/route.ts'
 import { homeRoutes } from './home/route.ts'
 import { paymentsRoutes } from './payments/route.ts'
 import { registryRoutes } from './registry/route.ts'
 import { sessionsRoutes } from './sessions/route.ts'
+import { settingsRoutes } from './settings/route.ts'
 import { teamRoutes } from './team/route.ts'
 import { transfersRoutes } from './transfers/route.ts'
+import { usageRoutes } from './usage/route.ts'
 import { vaultsRoutes } from './vaults/route.ts'
 import { withdrawalsRoutes } from './withdrawals/route.ts'
 
@@ -20,5 +23,8 @@ export const pageRoutes = [
   ...withdrawalsRoutes,
   ...bankAccountsRoutes,
   ...teamRoutes,
+  ...usageRoutes,
+  ...auditRoutes,
+  ...settingsRoutes,
   ...accountRoutes,
 ] as const

@@ -141,6 +141,19 @@ export function BarChart({
   )
 }
 
+/** The names of the series with their colors. */
+export function Legend({ series }: { series: readonly Series[] }) {
+  return (
+    <span className="flex gap-3 text-sm text-ink-2">
+      {series.map(({ name, color }) => (
+        <span key={name} className="flex items-center gap-1.5">
+          <span className="size-2 rounded-full" style={{ background: color }} aria-hidden /> {name}
+        </span>
+      ))}
+    </span>
+  )
+}
+
 /** The next even number that is round: an axis with a middle that can be read. */
 function niceCeiling(most: number): number {
   const power = 10 ** Math.floor(Math.log10(most))

@@ -1,6 +1,6 @@
-import { PurserError } from '@purser/sdk'
+import { LimitError, PurserError } from '@purser/sdk'
 import { CircleAlert } from 'lucide-react'
-import { signInAgain } from '../api/scope.ts'
+import { base, signInAgain } from '../api/scope.ts'
 import { Button, buttonClasses } from './button.tsx'
 import { classes } from './classes.ts'
 import { CopyButton } from './values.tsx'
@@ -20,12 +20,14 @@ export function errorWords(error: unknown): ErrorWords {
   return { sentence, advice: adviceFor(error), requestId: error.requestId }
 }
 
-function adviceFor({ status, code }: PurserError): string {
+function adviceFor(error: PurserError): string {
+  const { status, code } = error
   if (status === undefined) return 'Check the connection, then try again.'
   if (code === 'fresh-authentication-required') return 'Sign in again to confirm that it is you, then repeat it.'
   if (status === 401) return 'Sign in again.'
   if (status === 403) return 'Your role does not allow this. An owner of the organization can change it.'
   if (status === 404) return 'It may belong to another organization, or to the other environment.'
+  if (error instanceof LimitError) return 'It is the limit of your plan. Nothing was changed.'
   if (status === 429) return 'Wait a moment, then try again.'
   if (status >= 500) return 'It may or may not have happened. Reload to see before you repeat it.'
   return ''
@@ -48,6 +50,11 @@ export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() =
         {error instanceof PurserError && error.code === 'fresh-authentication-required' && (
           <a href={signInAgain()} className={classes(buttonClasses('secondary', true), 'mt-3 mr-2')}>
             Sign in again
+          </a>
+        )}
+        {error instanceof LimitError && (
+          <a href={`${base}/settings/billing`} className={classes(buttonClasses('secondary', true), 'mt-3 mr-2')}>
+            See the plan
           </a>
         )}
         {onRetry !== undefined && (

@@ -3,6 +3,13 @@ const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const dayOfYear = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 
+const utcDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+
+/** The day in UTC, by which plans count: `1 Nov 2026`. */
+export function dayOfUtc(at: Date): string {
+  return utcDay.format(at)
+}
+
 /** The name of the reader's time zone, such as `Europe/Zurich`. */
 export const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@purser/protocol'
+import { auditRecordBytes } from '@purser/protocol'
 import { z } from 'zod'
 import type { Clock } from './clock.ts'
 import type { Actor, Environment } from './ctx.ts'
@@ -124,20 +124,16 @@ export interface AuditRecord {
   readonly createdAt: Date
 }
 
-/** SHA-256 over the previous hash and the record as canonical JSON (RFC 8785). */
+/** SHA-256 over the previous hash and the record, as `auditRecordBytes` of the protocol puts it. */
 export function auditHash(previous: Uint8Array, organisationId: string, record: AuditRecord): Uint8Array {
-  const text = canonicalJson(
-    JSON.parse(
-      JSON.stringify({
-        ...record,
-        organisationId,
-        sequence: record.sequence.toString(),
-        createdAt: record.createdAt.toISOString(),
-      }),
-    ),
-  )
-  return createHash('sha256').update(previous).update(text).digest()
+  const { sequence, createdAt, actor, details } = record
+  // What JSON leaves out, such as an undefined member, is not stored either.
+  const asStored = AsStored.parse(JSON.parse(JSON.stringify({ actor, details })))
+  const covered = { ...record, ...asStored, sequence: sequence.toString(), createdAt: createdAt.toISOString() }
+  return createHash('sha256').update(previous).update(auditRecordBytes(organisationId, covered)).digest()
 }
+
+const AsStored = z.object({ actor: z.record(z.string(), z.unknown()), details: z.record(z.string(), z.unknown()) })
 
 const StoredRecord = z.object({
   id: z.string(),

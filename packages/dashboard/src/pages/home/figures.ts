@@ -22,6 +22,12 @@ export function statisticsQuery(purser: Purser, range: RangeName) {
   })
 }
 
+/** The series of `points`, in their order. */
+export const protocolSeries = [
+  { name: 'x402', color: 'var(--chart-1)' },
+  { name: 'MPP', color: 'var(--chart-2)' },
+] as const
+
 /** One point of a chart: when it begins, and a number for each series. */
 export interface Point {
   readonly at: Date

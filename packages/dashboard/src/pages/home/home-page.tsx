@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
-import { BarChart } from '../../ui/bar-chart.tsx'
+import { BarChart, Legend } from '../../ui/bar-chart.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Select } from '../../ui/form.tsx'
 import { count } from '../../ui/format.ts'
@@ -10,17 +10,12 @@ import { Card, Page, Skeleton } from '../../ui/page.tsx'
 import { isRange, type RangeName, rangeNames, ranges } from '../../ui/range.ts'
 import { TestPaymentButton } from '../payments/test-payment.tsx'
 import { FigureRow } from './figure-row.tsx'
-import { type Figures, figuresOf, statisticsKey, statisticsQuery } from './figures.ts'
+import { type Figures, figuresOf, protocolSeries, statisticsKey, statisticsQuery } from './figures.ts'
 import { Funnel } from './funnel.tsx'
 import { NeedsYou } from './needs-you.tsx'
 import { RecentPayments } from './recent-payments.tsx'
 
 const route = getRouteApi('/shell/')
-
-const series = [
-  { name: 'x402', color: 'var(--chart-1)' },
-  { name: 'MPP', color: 'var(--chart-2)' },
-] as const
 
 /** Is money coming in, is anything wrong, does anything wait for the reader? */
 export function HomePage() {
@@ -55,14 +50,14 @@ export function HomePage() {
         <FigureRow figures={figures} statistics={statistics.data} />
         <div className="grid gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
           <div className="flex min-w-0 flex-col gap-5">
-            <Card title="Payments over time" aside={<Legend />}>
+            <Card title="Payments over time" aside={<Legend series={protocolSeries} />}>
               {figures === undefined ? (
                 <Skeleton lines={8} className="h-50" />
               ) : (
                 <BarChart
                   label={`Payments by protocol, ${ranges[range].label.toLowerCase()}`}
                   points={figures.points}
-                  series={series}
+                  series={protocolSeries}
                 />
               )}
             </Card>
@@ -89,18 +84,6 @@ export function HomePage() {
         </Card>
       </div>
     </Page>
-  )
-}
-
-function Legend() {
-  return (
-    <span className="flex gap-3 text-sm text-ink-2">
-      {series.map(({ name, color }) => (
-        <span key={name} className="flex items-center gap-1.5">
-          <span className="size-2 rounded-full" style={{ background: color }} aria-hidden /> {name}
-        </span>
-      ))}
-    </span>
   )
 }
 

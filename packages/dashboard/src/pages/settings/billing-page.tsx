@@ -1,0 +1,107 @@
+import type { Plan } from '@purser/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { ArrowLeft } from 'lucide-react'
+import { useMay, useWorkspace } from '../../api/context.ts'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { sentenceCase } from '../../ui/format.ts'
+import { Card, Page, Skeleton } from '../../ui/page.tsx'
+import { CopyButton } from '../../ui/values.tsx'
+import { isNearlyUsed, limitWords, planQuery, Quotas, quotasOf, usageQuery } from '../usage/quotas.tsx'
+
+/** Where every `upgradeUrl` leads: what the plan grants, what of it is used, and how to get more. */
+export function BillingPage() {
+  const { purser, environment } = useWorkspace()
+  const plan = useQuery(planQuery(purser))
+  const usage = useQuery(usageQuery(purser))
+  const error = plan.error ?? usage.error
+  const near = quotasOf(usage.data).filter(isNearlyUsed)
+  return (
+    <Page
+      title={plan.data === undefined ? 'Plan' : `${sentenceCase(plan.data.plan)} plan`}
+      state={
+        near.length === 0 ? 'What your plan grants, and how to get more.' : 'Some limits are reached, or nearly so.'
+      }
+    >
+      <Link to="/settings" className="mb-4 inline-flex items-center gap-1.5 text-ink-2 hover:text-ink">
+        <ArrowLeft className="size-4" aria-hidden /> Settings
+      </Link>
+      {error !== null && <ErrorBlock error={error} onRetry={() => void plan.refetch().then(() => usage.refetch())} />}
+      <div className="grid gap-5 lg:grid-cols-2">
+        <div className="flex min-w-0 flex-col gap-5">
+          {plan.data !== undefined && <UpgradeCard plan={plan.data.plan} />}
+          <Card title={`Used in ${environment}`}>
+            {usage.data === undefined ? <Skeleton lines={7} /> : <Quotas quotas={quotasOf(usage.data)} />}
+          </Card>
+        </div>
+        <Card title="Limits of the plan" flush>
+          {plan.data === undefined ? <Skeleton lines={10} className="p-4" /> : <LimitsTable plan={plan.data} />}
+        </Card>
+      </div>
+    </Page>
+  )
+}
+
+const limitLabels: Readonly<Record<keyof Plan['limits'], string>> = {
+  paymentsPerMonth: 'Verified payments a month',
+  byoWallets: 'Own wallets',
+  managedWallets: 'Managed wallets',
+  webhooks: 'Webhook endpoints',
+  activeVaults: 'Active vaults',
+  persistedVaults: 'Persisted vaults',
+  storageBytes: 'Storage of all vaults',
+  documentsPerVault: 'Documents in a vault',
+  filesPerVault: 'Files in a vault',
+  fileBytes: 'Size of a file',
+  vaultTtlSecondsDefault: 'Life of a vault, unless named',
+  vaultTtlSecondsMax: 'Life of a vault, at most',
+}
+
+function LimitsTable({ plan: { limits } }: { plan: Plan }) {
+  const names = Object.keys(limitLabels) as readonly (keyof Plan['limits'])[]
+  return (
+    <table className="w-full border-collapse text-left">
+      <caption className="sr-only">Limits of the plan, for each environment</caption>
+      <tbody>
+        {names.map((name) => (
+          <tr key={name} className="border-b border-line last:border-b-0">
+            <th scope="row" className="px-4 py-2 font-normal">
+              {limitLabels[name]}
+            </th>
+            <td className="num px-4 py-2 text-right font-medium whitespace-nowrap">{limitWords(name, limits[name])}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+const nextPlans: Readonly<Partial<Record<Plan['plan'], Plan['plan']>>> = { hobby: 'pro', pro: 'enterprise' }
+
+/** The operator of the service changes plans: the command stands ready to be sent. */
+function UpgradeCard({ plan }: { plan: Plan['plan'] }) {
+  const { organisation } = useWorkspace()
+  const isOwner = useMay('owner')
+  const next = nextPlans[plan]
+  if (next === undefined)
+    return (
+      <Card title="Upgrade">
+        <p className="text-ink-2">This is the largest plan. Nothing that it counts is limited.</p>
+      </Card>
+    )
+  const command = `npx purser admin set-plan --organisation ${organisation.id} --plan ${next}`
+  return (
+    <Card title={`Upgrade to ${next}`}>
+      <p>
+        {isOwner
+          ? 'The operator of this service changes the plan. Send this command to whoever runs it:'
+          : 'The operator of this service changes the plan, on the word of an owner. The command is:'}
+      </p>
+      <p className="mt-3 flex items-start gap-2 rounded-control bg-well px-3 py-2">
+        <code className="min-w-0 flex-1 font-mono text-sm break-all">{command}</code>
+        <CopyButton value={command} />
+      </p>
+      <p className="mt-3 text-ink-2">The new limits hold from the next request on. Nothing has to be started again.</p>
+    </Card>
+  )
+}

@@ -1,0 +1,81 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useWorkspace } from '../../api/context.ts'
+import { useRefreshOn } from '../../live/use-live.ts'
+import { BarChart, Legend } from '../../ui/bar-chart.tsx'
+import { buttonClasses } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { count, sentenceCase } from '../../ui/format.ts'
+import { Card, Page, Skeleton } from '../../ui/page.tsx'
+import { dayOfUtc } from '../../ui/time.ts'
+import { figuresOf, protocolSeries, statisticsKey } from '../home/figures.ts'
+import { isNearlyUsed, type Quota, Quotas, quotasOf, usageKey, usageQuery } from './quotas.tsx'
+
+/** How much of the plan is used in this environment, and the payments of each day of the month. */
+export function UsagePage() {
+  const { purser, environment } = useWorkspace()
+  const usage = useQuery(usageQuery(purser))
+  const from = usage.data?.period.start
+  const to = usage.data?.period.end
+  const days = useQuery({
+    queryKey: [...statisticsKey, 'month', from],
+    enabled: from !== undefined && to !== undefined,
+    queryFn: ({ signal }) =>
+      purser.payments.statistics({ from: from ?? '', to: to ?? '', interval: 'day' }, { signal }),
+  })
+  useRefreshOn(['payment.'], usageKey)
+  useRefreshOn(['payment.'], statisticsKey)
+  const quotas = quotasOf(usage.data)
+  const figures = days.data === undefined ? undefined : figuresOf(days.data)
+  return (
+    <Page
+      title="Usage and plan"
+      state={usage.data === undefined ? undefined : stateWords(usage.data.plan, quotas)}
+      action={
+        <Link to="/settings/billing" className={buttonClasses(quotas.some(isNearlyUsed) ? 'primary' : 'secondary')}>
+          See the plan
+        </Link>
+      }
+    >
+      <div className="grid gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,2fr)]">
+        <Card title={`Used in ${environment}`}>
+          {usage.error !== null ? (
+            <ErrorBlock error={usage.error} onRetry={() => usage.refetch()} />
+          ) : usage.data === undefined ? (
+            <Skeleton lines={7} />
+          ) : (
+            <Quotas quotas={quotas} />
+          )}
+        </Card>
+        <Card title="Payments by day" aside={<Legend series={protocolSeries} />}>
+          {days.error !== null ? (
+            <ErrorBlock error={days.error} onRetry={() => days.refetch()} />
+          ) : figures === undefined || from === undefined || to === undefined ? (
+            <Skeleton lines={8} className="h-50" />
+          ) : (
+            <>
+              <BarChart
+                label="Payments by protocol and day, this month"
+                points={figures.points}
+                series={protocolSeries}
+              />
+              <p className="mt-3 text-sm text-ink-2">
+                {count(figures.payments, 'payment')} from {dayOfUtc(new Date(from))} to{' '}
+                {dayOfUtc(new Date(Date.parse(to) - 1))}. Days and months begin at midnight UTC.
+              </p>
+            </>
+          )}
+        </Card>
+      </div>
+    </Page>
+  )
+}
+
+function stateWords(plan: string, quotas: readonly Quota[]): string {
+  const name = `${sentenceCase(plan)} plan`
+  const full = quotas.filter(({ used, limit }) => limit >= 0 && used >= limit)
+  if (full.length > 0) return `${name}. Used up: ${full.map(({ label }) => label.toLowerCase()).join(', ')}.`
+  const near = quotas.filter(isNearlyUsed)
+  if (near.length > 0) return `${name}. Nearly used up: ${near.map(({ label }) => label.toLowerCase()).join(', ')}.`
+  return `${name}. ${quotas.some(({ limit }) => limit >= 0) ? 'Nothing runs out soon.' : 'Nothing is limited.'}`
+}

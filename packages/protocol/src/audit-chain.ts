@@ -1,0 +1,30 @@
+import { canonicalJson } from './canonical-json.ts'
+import { utf8 } from './utf8.ts'
+import type { JsonObject } from './x402/messages.ts'
+
+/** A record of an audit log as its hash covers it. The sequence counts from 1, and is text so that it is exact at any length. */
+export interface AuditedRecord {
+  readonly id: string
+  readonly sequence: string
+  readonly environment: string | null
+  readonly action: string
+  readonly actor: JsonObject
+  readonly requestId: string
+  readonly target: string | null
+  readonly details: JsonObject
+  /** RFC 3339 in UTC with milliseconds. */
+  readonly createdAt: string
+}
+
+/** What stands for the hash before the first record: 32 zero bytes in hex. */
+export const auditGenesis = '0'.repeat(64)
+
+/**
+ * The bytes of a record that are hashed after the 32 bytes of the hash before it: canonical JSON (RFC 8785) of the record with the
+ * `organisationId` of its log. Throws a `TypeError` for what JSON cannot hold.
+ */
+export function auditRecordBytes(organisationId: string, record: AuditedRecord): Uint8Array {
+  const { id, sequence, environment, action, actor, requestId, target, details, createdAt } = record
+  const covered = { id, sequence, environment, action, actor, requestId, target, details, createdAt, organisationId }
+  return utf8(canonicalJson(covered))
+}

@@ -1,0 +1,77 @@
+import { auditGenesis, auditRecordBytes, bytesToHex, concatBytes, hexToBytes, sha256 } from '@purser/protocol'
+import type { AuditRecord } from './organisations.ts'
+
+/** What a check of an audit log found. */
+export interface AuditLogVerdict {
+  /** Whether every record that was read has its hash, and each two neighbours are linked. */
+  readonly ok: boolean
+  /** The sequence of the newest record that fails; undefined where none does. */
+  readonly brokenAt: number | undefined
+  /** How many records were checked. */
+  readonly records: number
+  /** How many places have records between them that the caller did not see. None with a live key: it sees the whole log. */
+  readonly gaps: number
+  /** Whether the first record of the log was reached. */
+  readonly fromFirst: boolean
+  /** The hash of the newest record: who keeps it elsewhere notices a later change of the whole log. */
+  readonly newestHash: string | undefined
+  /** Whether the hash that was kept is the one of a record in the log. */
+  readonly hasKept: boolean
+}
+
+export interface AuditLogCheck {
+  readonly organisationId: string
+  /** The `newestHash` of an earlier check. */
+  readonly keptHash?: string | undefined
+  /** Called now and then with the number of records that were checked. */
+  readonly onProgress?: ((records: number) => void) | undefined
+}
+
+const progressRecords = 100
+const hashPattern = /^[0-9a-f]{64}$/
+
+/**
+ * Recomputes the hash of every record, newest first, and compares each link with the record before. Reads the list to its end, or to
+ * the first record that fails. A log from which the newest records were cut off has no fault: compare it with a hash that you kept.
+ *
+ * @example
+ * import { createPurser, verifyAuditLog } from '@purser/sdk'
+ *
+ * const purser = createPurser({ apiKey: process.env.PURSER_API_KEY ?? '', baseUrl: 'https://pay.example.com' })
+ * const { id: organisationId } = await purser.organisations.current()
+ * const { ok, brokenAt } = await verifyAuditLog(purser.organisations.auditLog({ limit: 500 }), { organisationId })
+ */
+export async function verifyAuditLog(
+  newestFirst: AsyncIterable<AuditRecord>,
+  { organisationId, keptHash, onProgress }: AuditLogCheck,
+): Promise<AuditLogVerdict> {
+  let records = 0
+  let gaps = 0
+  let hasKept = false
+  let newestHash: string | undefined
+  let newer: AuditRecord | undefined
+  let brokenAt: number | undefined
+  for await (const record of newestFirst) {
+    const isNext = newer === undefined || record.sequence === newer.sequence - 1
+    const isLinked = newer === undefined || !isNext || newer.previousHash === record.hash
+    if (!isLinked || !isSound(organisationId, record) || (newer !== undefined && record.sequence >= newer.sequence)) {
+      brokenAt = isLinked ? record.sequence : newer?.sequence
+      break
+    }
+    if (!isNext) gaps += 1
+    newestHash ??= record.hash
+    hasKept ||= record.hash === keptHash
+    newer = record
+    records += 1
+    if (records % progressRecords === 0) onProgress?.(records)
+  }
+  const fromFirst = newer?.sequence === 1 && newer.previousHash === auditGenesis
+  return { ok: brokenAt === undefined, brokenAt, records, gaps, fromFirst, newestHash, hasKept }
+}
+
+function isSound(organisationId: string, record: AuditRecord): boolean {
+  if (!hashPattern.test(record.previousHash)) return false
+  const covered = auditRecordBytes(organisationId, { ...record, sequence: String(record.sequence) })
+  const bytes = concatBytes(hexToBytes(`0x${record.previousHash}`), covered)
+  return bytesToHex(sha256(bytes)) === `0x${record.hash}`
+}
