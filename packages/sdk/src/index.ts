@@ -10,7 +10,6 @@ export type {
   RevokeQuery,
 } from './api-keys.ts'
 export type { Approval, ApprovalQuery, ApprovalRefusal } from './approvals.ts'
-export { type AuditLogCheck, type AuditLogVerdict, verifyAuditLog } from './audit-chain.ts'
 export type { BillingUsage, Plan } from './billing.ts'
 export {
   type BrowserSession,

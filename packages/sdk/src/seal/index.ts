@@ -13,6 +13,7 @@ export {
   type SealProof,
   type SealStatement,
 } from '@purser/protocol'
+export { type AuditLogCheck, type AuditLogVerdict, verifyAuditLog } from './audit-chain.ts'
 export { type Content, type ContentDigest, contentBytesMax } from './content.ts'
 export { type FetchKeysOptions, fetchKeys, KeysUnavailableError } from './fetch-keys.ts'
 export type { Jwks } from './keys.ts'

@@ -1,4 +1,5 @@
-import { type AuditRecord, createPurser, verifyAuditLog } from '@purser/sdk'
+import { type AuditRecord, createPurser } from '@purser/sdk'
+import { verifyAuditLog } from '@purser/sdk/seal'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aWorld, type Org, type World } from '../world.ts'
 

@@ -1,4 +1,4 @@
-import { type AuditLogVerdict, verifyAuditLog } from '@purser/sdk'
+import { type AuditLogVerdict, verifyAuditLog } from '@purser/sdk/seal'
 import { useMutation } from '@tanstack/react-query'
 import { ShieldCheck } from 'lucide-react'
 import { useState } from 'react'

@@ -1,5 +1,5 @@
 import { auditGenesis, auditRecordBytes, bytesToHex, concatBytes, hexToBytes, sha256 } from '@purser/protocol'
-import type { AuditRecord } from './organisations.ts'
+import type { AuditRecord } from '../organisations.ts'
 
 /** What a check of an audit log found. */
 export interface AuditLogVerdict {
@@ -35,7 +35,8 @@ const hashPattern = /^[0-9a-f]{64}$/
  * the first record that fails. A log from which the newest records were cut off has no fault: compare it with a hash that you kept.
  *
  * @example
- * import { createPurser, verifyAuditLog } from '@purser/sdk'
+ * import { createPurser } from '@purser/sdk'
+ * import { verifyAuditLog } from '@purser/sdk/seal'
  *
  * const purser = createPurser({ apiKey: process.env.PURSER_API_KEY ?? '', baseUrl: 'https://pay.example.com' })
  * const { id: organisationId } = await purser.organisations.current()
