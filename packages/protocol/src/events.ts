@@ -85,9 +85,9 @@ const refund = {
 
 const approval = {
   approvalId: id('apr', 'The approval.'),
-  kind: value('transfer', '`transfer`, `refund` or `withdrawal`.'),
-  transactionId: nullable(id('wtx', 'The transfer, also of a refund; null for a withdrawal.')),
-  withdrawalId: absent('The withdrawal; null for a transfer or a refund.'),
+  kind: value('transfer', '`transfer`, `refund`, `payment` or `withdrawal`.'),
+  transactionId: nullable(id('wtx', 'The transfer, also of a refund or of a payment of a 402; null for a withdrawal.')),
+  withdrawalId: absent('The withdrawal; null for the other kinds.'),
   walletId: id('mwt', 'The wallet that would pay.'),
   amount: value('50', 'The amount in whole tokens.'),
   token: value('USDC', 'The symbol of the token.'),

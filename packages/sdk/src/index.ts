@@ -132,9 +132,11 @@ export type {
   Chain,
   ChainName,
   NewByoWallet,
+  NewWalletPayment,
   RescanRequest,
   RescanResult,
   Token,
+  WalletPayment,
 } from './wallets.ts'
 export type {
   CreatedWebhook,

@@ -17,6 +17,8 @@ export type NewByoWallet = Body<operations['wallets.byo.create']>
 export type ByoWalletChange = Body<operations['wallets.byo.update']>
 export type ByoWallet = Answer<operations['wallets.byo.get']>
 export type RescanRequest = Body<operations['wallets.deposits.rescan']>
+export type NewWalletPayment = Body<operations['wallets.pay']>
+export type WalletPayment = Answer<operations['wallets.pay']>
 export type RescanResult = Answer<operations['wallets.deposits.rescan']>
 
 /** The operations on the customer's own wallets and on managed wallets. */
@@ -26,6 +28,12 @@ export function walletsOf(send: Send) {
     children: childAddressesOf(send),
     sweeps: sweepsOf(send),
     legacy: legacyWalletOf(send),
+    /**
+     * Pays a 402 from a managed wallet: returns the header field to send. `credential` is null while the payment waits
+     * for an approval. Repeating the call with the same `idempotencyKey` returns the same credential.
+     */
+    pay: (body: NewWalletPayment, options?: CallOptions): Promise<WalletPayment> =>
+      call(send, 'POST', '/wallet-infra/pay', { ...options, body }),
     byo: {
       create: (body: NewByoWallet, options?: CallOptions): Promise<ByoWallet> =>
         call(send, 'POST', '/wallet-infra/byo-wallets', { ...options, body }),

@@ -6,7 +6,7 @@ import { paymentRelays } from './features/payments/index.ts'
 import type { SignIn } from './features/people/index.ts'
 import { type RelayerParts, relayHandler, relayTimings, startRelayer } from './features/relayer/index.ts'
 import { testDepositHandler } from './features/testing/index.ts'
-import { gaslessTransfers, transferHandler } from './features/transfers/index.ts'
+import { gaslessTransfers, transferHandler, watchedPayments } from './features/transfers/index.ts'
 import { startDepositWatcher, sweepRelays, tempoSweepHandler } from './features/wallets/index.ts'
 import { WebhookWorker } from './features/webhooks/index.ts'
 import { partnerPages } from './features/withdrawals/index.ts'
@@ -97,7 +97,7 @@ function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: num
 
 /** Dependencies of the relayer: the features whose signatures it sends, and the settler's lane. */
 export function relayerParts(deps: Deps, leaseMs: number): RelayerParts {
-  const purposes = [paymentRelays(deps), sweepRelays(deps), gaslessTransfers(deps)]
+  const purposes = [paymentRelays(deps), sweepRelays(deps), gaslessTransfers(deps), watchedPayments(deps)]
   return {
     ctx: systemCtx(deps),
     networks: deps.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009),

@@ -8,7 +8,7 @@ import { peopleOperations } from './features/people/index.ts'
 import { registryOperations } from './features/registry/index.ts'
 import { sessionOperations } from './features/sessions/index.ts'
 import { testOperations } from './features/testing/index.ts'
-import { legacyWithdrawOperations, transferOperations } from './features/transfers/index.ts'
+import { legacyWithdrawOperations, payingOperations, transferOperations } from './features/transfers/index.ts'
 import {
   vaultFileOperations,
   vaultOperations,
@@ -29,6 +29,7 @@ export const operations: readonly Operation[] = [
   ...depositOperations,
   ...testOperations,
   ...transferOperations,
+  ...payingOperations,
   ...legacyWithdrawOperations,
   ...approvalOperations,
   ...bankAccountOperations,

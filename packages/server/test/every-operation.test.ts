@@ -78,6 +78,7 @@ const asksAChain = [
   'wallets.master.sweep',
   'payments.refund',
   'transfers.create',
+  'wallets.pay',
   'transfers.quote',
   'withdrawals.create',
   'wallets.legacy.balance',

@@ -139,6 +139,7 @@ test.each([
   ['sessions.create', 'paymentId', 'pay'],
   ['registry.snapshots.create', 'paymentLogId', 'plog'],
   ['transfers.create', 'fromWalletId', 'mwt'],
+  ['wallets.pay', 'fromWalletId', 'mwt'],
   ['transfers.quote', 'fromWalletId', 'mwt'],
   ['withdrawals.create', 'fromWalletId', 'mwt'],
   ['withdrawals.create', 'bankAccountId', 'bac'],

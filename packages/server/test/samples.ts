@@ -1,3 +1,4 @@
+import { encodeJsonBase64, networkByName, tokenBySymbol } from '@purser/protocol'
 import { sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
 import { formOf, upload } from './files/uploads.ts'
@@ -261,6 +262,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'test.deposits.create': () => ({ body: { walletId: ids.byw, token: 'USDC', amount: '1' } }),
     'wallets.byo.balances': () => ({ params: { id: ids.byw } }),
     'transfers.create': () => ({ body: transferOf(ids) }),
+    'wallets.pay': () => ({ body: walletPaymentOf(ids) }),
     'approvals.list': () => ({}),
     'approvals.get': () => ({ params: { id: ids.apr } }),
     'approvals.approve': () => ({ params: { id: ids.apr } }),
@@ -395,6 +397,16 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
 function transferOf({ mwt }: Resources) {
   const toAddress = addressNumber(7)
   return { fromWalletId: mwt, fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount: '1', toAddress }
+}
+
+/** Pays an offer on the network of the test keys. */
+function walletPaymentOf({ mwt }: Resources) {
+  const network = networkByName('base-sepolia')
+  const usdc = network && tokenBySymbol(network, 'USDC')
+  const offer = { scheme: 'exact', network: network?.caip2, amount: '10000', asset: usdc?.address }
+  const accepts = [{ ...offer, payTo: addressNumber(7), maxTimeoutSeconds: 60, extra: usdc?.eip712 }]
+  const required = encodeJsonBase64({ x402Version: 2, resource: { url: 'https://api.example.com' }, accepts })
+  return { fromWalletId: mwt, challenge: { status: 402, headers: { 'PAYMENT-REQUIRED': required } }, maxAmount: '0.05' }
 }
 
 function withdrawalOf({ mwt, bac }: Resources) {

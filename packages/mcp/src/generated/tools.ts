@@ -3529,11 +3529,11 @@ export const tools: readonly Tool[] = [
                 "type": "string"
               },
               "kind": {
-                "description": "Such as transfer, refund, withdrawal.",
+                "description": "Such as transfer, refund, withdrawal, payment.",
                 "type": "string"
               },
               "transferId": {
-                "description": "The transfer, also of a refund; null for a withdrawal.",
+                "description": "The transfer, also of a refund or a payment of a 402; null for a withdrawal.",
                 "anyOf": [
                   {
                     "type": "string"
@@ -3791,11 +3791,11 @@ export const tools: readonly Tool[] = [
           "type": "string"
         },
         "kind": {
-          "description": "Such as transfer, refund, withdrawal.",
+          "description": "Such as transfer, refund, withdrawal, payment.",
           "type": "string"
         },
         "transferId": {
-          "description": "The transfer, also of a refund; null for a withdrawal.",
+          "description": "The transfer, also of a refund or a payment of a 402; null for a withdrawal.",
           "anyOf": [
             {
               "type": "string"
@@ -4051,11 +4051,11 @@ export const tools: readonly Tool[] = [
           "type": "string"
         },
         "kind": {
-          "description": "Such as transfer, refund, withdrawal.",
+          "description": "Such as transfer, refund, withdrawal, payment.",
           "type": "string"
         },
         "transferId": {
-          "description": "The transfer, also of a refund; null for a withdrawal.",
+          "description": "The transfer, also of a refund or a payment of a 402; null for a withdrawal.",
           "anyOf": [
             {
               "type": "string"

@@ -889,6 +889,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/wallet-infra/pay": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Pay a 402 from a managed wallet or child address.
+         * @description Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the payee used the signature or it has expired (at most an hour). 202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never signs a second payment.
+         */
+        readonly post: operations["wallets.pay"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallets/withdraw": {
         readonly parameters: {
             readonly query?: never;
@@ -3361,11 +3381,11 @@ export interface webhooks {
                         readonly payload: {
                             /** @description The approval. */
                             readonly approvalId: string;
-                            /** @description `transfer`, `refund` or `withdrawal`. */
+                            /** @description `transfer`, `refund`, `payment` or `withdrawal`. */
                             readonly kind: string;
-                            /** @description The transfer, also of a refund; null for a withdrawal. */
+                            /** @description The transfer, also of a refund or of a payment of a 402; null for a withdrawal. */
                             readonly transactionId: string | null;
-                            /** @description The withdrawal; null for a transfer or a refund. */
+                            /** @description The withdrawal; null for the other kinds. */
                             readonly withdrawalId: string | null;
                             /** @description The wallet that would pay. */
                             readonly walletId: string;
@@ -3459,11 +3479,11 @@ export interface webhooks {
                         readonly payload: {
                             /** @description The approval. */
                             readonly approvalId: string;
-                            /** @description `transfer`, `refund` or `withdrawal`. */
+                            /** @description `transfer`, `refund`, `payment` or `withdrawal`. */
                             readonly kind: string;
-                            /** @description The transfer, also of a refund; null for a withdrawal. */
+                            /** @description The transfer, also of a refund or of a payment of a 402; null for a withdrawal. */
                             readonly transactionId: string | null;
-                            /** @description The withdrawal; null for a transfer or a refund. */
+                            /** @description The withdrawal; null for the other kinds. */
                             readonly withdrawalId: string | null;
                             /** @description The wallet that would pay. */
                             readonly walletId: string;
@@ -3552,11 +3572,11 @@ export interface webhooks {
                         readonly payload: {
                             /** @description The approval. */
                             readonly approvalId: string;
-                            /** @description `transfer`, `refund` or `withdrawal`. */
+                            /** @description `transfer`, `refund`, `payment` or `withdrawal`. */
                             readonly kind: string;
-                            /** @description The transfer, also of a refund; null for a withdrawal. */
+                            /** @description The transfer, also of a refund or of a payment of a 402; null for a withdrawal. */
                             readonly transactionId: string | null;
-                            /** @description The withdrawal; null for a transfer or a refund. */
+                            /** @description The withdrawal; null for the other kinds. */
                             readonly withdrawalId: string | null;
                             /** @description The wallet that would pay. */
                             readonly walletId: string;
@@ -9753,6 +9773,306 @@ export interface operations {
             readonly 503: components["responses"]["service-unavailable"];
         };
     };
+    readonly "wallets.pay": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description The master wallet or child address that pays. */
+                    readonly fromWalletId: string;
+                    /** @description The 402 as it was received. */
+                    readonly challenge: {
+                        /** @constant */
+                        readonly status: 402;
+                        /** @description The header fields of the 402, by name in any case. `PAYMENT-REQUIRED` and `WWW-Authenticate` are read, the others ignored. */
+                        readonly headers: {
+                            readonly [key: string]: string;
+                        };
+                        /** @description The body of the 402 as text; x402 version 1 has its offers there. */
+                        readonly body?: string;
+                    };
+                    /**
+                     * @description Most that is paid, in whole tokens. Offers above it are refused.
+                     * @example 0.05
+                     */
+                    readonly maxAmount: string;
+                    /** @description The chains that may be paid on. If omitted: all that the key and the deployment have. */
+                    readonly chains?: readonly ("base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato")[];
+                    /** @description Symbols of the tokens that may be paid. If omitted: all that pay by signature. */
+                    readonly tokens?: readonly string[];
+                    /**
+                     * @description The protocol to prefer. Otherwise the cheapest offer, then x402.
+                     * @enum {string}
+                     */
+                    readonly prefer?: "x402" | "mpp";
+                    /**
+                     * @description A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount.
+                     * @example wtx_01h455vb4pex5vsknk084sn02q
+                     */
+                    readonly approvedPaymentId?: string;
+                    /** @description Your own reference; it is returned and used for nothing else. */
+                    readonly reference?: string;
+                    readonly metadata?: {
+                        readonly [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 201: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        readonly toAddress: string;
+                        /** @description Null until the transaction is signed. */
+                        readonly txHash: string | null;
+                        /** @enum {string} */
+                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @enum {string} */
+                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly fromToken: string;
+                        readonly toToken: string;
+                        readonly amount: string;
+                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
+                        readonly toAmount: string;
+                        /** @description Least amount that arrives, in whole tokens of toToken. */
+                        readonly minToAmount: string;
+                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
+                        readonly feeAmount: string;
+                        readonly feeToken: string;
+                        /** @enum {string} */
+                        readonly route: "direct" | "partner-swap" | "partner-bridge";
+                        /** @description Explanation of the chosen route. */
+                        readonly routeReason: string;
+                        /** @enum {string} */
+                        readonly status: "pending" | "confirmed" | "failed";
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
+                        readonly receivedToken: string | null;
+                        /** @description Where a bridge delivered, if its partner says. */
+                        readonly destinationTxHash: string | null;
+                        readonly refundTxHash: string | null;
+                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
+                        readonly refundedAt: string | null;
+                        readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly confirmedAt: string | null;
+                        /** @enum {string} */
+                        readonly method: "x402/v2" | "x402/v1" | "mpp/evm-charge";
+                        /** @description Null until an approval is granted and a fresh 402 is paid. */
+                        readonly credential: {
+                            /** @description Name of the header field to send. */
+                            readonly header: string;
+                            /** @description Its value. Whoever has it can get the goods: keep it out of logs. */
+                            readonly value: string;
+                            /**
+                             * Format: date-time
+                             * @description After this the payee can no longer take the money.
+                             */
+                            readonly validBefore: string;
+                        } | null;
+                    };
+                };
+            };
+            /** @description Success. */
+            readonly 202: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        readonly fromWalletId: string;
+                        readonly toAddress: string;
+                        /** @description Null until the transaction is signed. */
+                        readonly txHash: string | null;
+                        /** @enum {string} */
+                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        /** @enum {string} */
+                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                        readonly fromToken: string;
+                        readonly toToken: string;
+                        readonly amount: string;
+                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
+                        readonly toAmount: string;
+                        /** @description Least amount that arrives, in whole tokens of toToken. */
+                        readonly minToAmount: string;
+                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
+                        readonly feeAmount: string;
+                        readonly feeToken: string;
+                        /** @enum {string} */
+                        readonly route: "direct" | "partner-swap" | "partner-bridge";
+                        /** @description Explanation of the chosen route. */
+                        readonly routeReason: string;
+                        /** @enum {string} */
+                        readonly status: "pending" | "confirmed" | "failed";
+                        /** @description Why it failed. */
+                        readonly reason: string | null;
+                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
+                        readonly receivedToken: string | null;
+                        /** @description Where a bridge delivered, if its partner says. */
+                        readonly destinationTxHash: string | null;
+                        readonly refundTxHash: string | null;
+                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
+                        readonly refundedAt: string | null;
+                        readonly reference: string | null;
+                        readonly metadata: {
+                            readonly [key: string]: unknown;
+                        };
+                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+                        readonly approval: {
+                            /** @example apr_01h455vb4pex5vsknk084sn02q */
+                            readonly id: string;
+                            /** @enum {string} */
+                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                            /** Format: date-time */
+                            readonly expiresAt: string;
+                        } | null;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                        readonly confirmedAt: string | null;
+                        /** @enum {string} */
+                        readonly method: "x402/v2" | "x402/v1" | "mpp/evm-charge";
+                        /** @description Null until an approval is granted and a fresh 402 is paid. */
+                        readonly credential: {
+                            /** @description Name of the header field to send. */
+                            readonly header: string;
+                            /** @description Its value. Whoever has it can get the goods: keep it out of logs. */
+                            readonly value: string;
+                            /**
+                             * Format: date-time
+                             * @description After this the payee can no longer take the money.
+                             */
+                            readonly validBefore: string;
+                        } | null;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `organisation-not-found`, `transfer-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `challenge-already-paid`, `approved-payment-not-open` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `no-payable-offer`, `wallet-not-found`, `wallet-retired`, `insufficient-balance`, `recipient-flagged` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            /** @description `service-unavailable`, `screening-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly "wallets.legacy.withdraw": {
         readonly parameters: {
             readonly query?: never;
@@ -9910,8 +10230,8 @@ export interface operations {
                         /** Format: date-time */
                         readonly expiresAt: string;
                         /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal";
-                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
+                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
                         readonly transferId: string | null;
                         readonly withdrawalId: string | null;
                         /** @description The payment that a refund pays back. */
@@ -10001,8 +10321,8 @@ export interface operations {
                         /** Format: date-time */
                         readonly expiresAt: string;
                         /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal";
-                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
+                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
                         readonly transferId: string | null;
                         readonly withdrawalId: string | null;
                         /** @description The payment that a refund pays back. */
@@ -10108,8 +10428,8 @@ export interface operations {
                         /** Format: date-time */
                         readonly expiresAt: string;
                         /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal";
-                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
+                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
                         readonly transferId: string | null;
                         readonly withdrawalId: string | null;
                         /** @description The payment that a refund pays back. */
@@ -10250,8 +10570,8 @@ export interface operations {
                         /** Format: date-time */
                         readonly expiresAt: string;
                         /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal";
-                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
+                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
                         readonly transferId: string | null;
                         readonly withdrawalId: string | null;
                         /** @description The payment that a refund pays back. */
@@ -10385,8 +10705,8 @@ export interface operations {
                         /** Format: date-time */
                         readonly expiresAt: string;
                         /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal";
-                        /** @description The transfer, also of a refund; null for a withdrawal. */
+                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
+                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
                         readonly transferId: string | null;
                         readonly withdrawalId: string | null;
                         /** @description The payment that a refund pays back. */

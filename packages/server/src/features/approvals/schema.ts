@@ -5,8 +5,8 @@ import { Instant, PageQuery, text } from '../../platform/wire.ts'
 export const approvalStatuses = ['waiting', 'granted', 'refused', 'canceled', 'expired'] as const
 export type ApprovalStatus = (typeof approvalStatuses)[number]
 
-/** What waits: `refund` and `transfer` are transfers. */
-export const approvalKinds = ['transfer', 'refund', 'withdrawal'] as const
+/** What waits: `refund`, `payment` and `transfer` are transfers. */
+export const approvalKinds = ['transfer', 'refund', 'withdrawal', 'payment'] as const
 export type ApprovalKind = (typeof approvalKinds)[number]
 
 const Status = z.enum(approvalStatuses)
@@ -26,7 +26,9 @@ const Remaining = z.string().nullable()
 export const Approval = z.strictObject({
   ...ApprovalState.shape,
   kind: z.enum(approvalKinds),
-  transferId: id('wtx').nullable().meta({ description: 'The transfer, also of a refund; null for a withdrawal.' }),
+  transferId: id('wtx')
+    .nullable()
+    .meta({ description: 'The transfer, also of a refund or a payment of a 402; null for a withdrawal.' }),
   withdrawalId: id('wdr').nullable(),
   paymentId: id('pay').nullable().meta({ description: 'The payment that a refund pays back.' }),
   masterWalletId: id('mwt').meta({ description: 'The wallet whose policy requires the approval.' }),

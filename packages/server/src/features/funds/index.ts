@@ -27,6 +27,7 @@ export {
 } from './snapshot.ts'
 export {
   assignReservations,
+  authorizeReservation,
   dropReservations,
   endReservations,
   insertReservations,

@@ -71,6 +71,17 @@ export async function assignReservations(
     from chain_transactions c where c.id = ${transactionId} and r.subject_id = ${subjectId} and r.part = ${part}`)
 }
 
+/** Makes the reservation of a subject that waited that of the authorization that it signs now. */
+export async function authorizeReservation(
+  tx: Tx,
+  subjectId: string,
+  { rawAmount, nonce }: { readonly rawAmount: bigint; readonly nonce: Uint8Array },
+): Promise<void> {
+  await tx.run(sql`
+    update reservations set raw_amount = ${rawAmount.toString()}, authorization_nonce = ${Buffer.from(nonce)}
+    where subject_id = ${subjectId} and nonce is null and authorization_nonce is null`)
+}
+
 /** Deletes a subject's reservations that have no transaction yet, so that it can reserve anew in the same transaction. */
 export async function dropReservations(tx: Tx, subjectId: string): Promise<void> {
   await tx.run(

@@ -59,7 +59,7 @@ function isReturned({ state, mayBeSent }: CheckRow): boolean {
 }
 
 function isUnended({ state }: CheckRow): boolean {
-  return state === 'waiting' || state === 'withdrawn'
+  return state === 'waiting' || state === 'withdrawn' || state === 'watched'
 }
 
 /** Whether checks of the relay can end: a signature that is valid for years is not checked forever. */

@@ -3,7 +3,7 @@ import type { Queryable, Sql, Tx } from '../../platform/db/db.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
 import type { RelayPayload } from './payload.ts'
 
-export const relayStates = ['waiting', 'included', 'settled', 'failed', 'expired', 'withdrawn'] as const
+export const relayStates = ['waiting', 'included', 'settled', 'failed', 'expired', 'withdrawn', 'watched'] as const
 export type RelayState = (typeof relayStates)[number]
 
 /** A signed payload that the settler sends. */
@@ -110,6 +110,11 @@ export interface Relays {
     items: readonly T[],
     sourceOf: (items: readonly T[]) => Sql,
   ): Promise<readonly (Error | undefined)[]>
+  /**
+   * Reads the chain for these rows until their nonces are used or expired; the settler never sends them. `source` as for `enqueue`. Throws
+   * an error for which `isNonceTaken` is true if another relay has the same nonce.
+   */
+  watch(db: Queryable, purpose: string, source: Sql): Promise<void>
   /**
    * Removes a relay from the queue, in the caller's transaction. Only possible if no transaction that may still be mined carries
    * it. Returns whether it was removed.

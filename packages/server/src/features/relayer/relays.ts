@@ -1,12 +1,13 @@
 import { isRefusedData, type Queryable, type Sql } from '../../platform/db/db.ts'
 import type { Relays } from './port.ts'
-import { insertRelays } from './queue-store.ts'
+import { insertRelays, insertWatched } from './queue-store.ts'
 import { markWithdrawn } from './store.ts'
 
 /** The queue as other features use it; it needs only the caller's database. */
 export const relays: Relays = {
   enqueue: insertRelays,
   enqueueEach,
+  watch: insertWatched,
   async withdraw(tx, purpose, subjectId) {
     return (await markWithdrawn(tx, purpose, subjectId)) === 1
   },

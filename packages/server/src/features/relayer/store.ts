@@ -134,6 +134,9 @@ const CheckRow = RelayRow.extend({ mayBeSent: z.boolean(), isPast: z.boolean() }
 /** `mayBeSent`: it waits in its queue. `isPast`: it has expired by the database's clock. */
 export type CheckRow = z.output<typeof CheckRow>
 
+/** Longest time between two reads for a relay that somebody else sends. */
+const watchedMsMax = 15_000
+
 /**
  * Takes relays for which the chain is to be read, those due first, and postpones each by its back-off before the read: one that
  * always fails, whatever it does to a process, blocks no others.
@@ -150,7 +153,8 @@ export function takeChecks(
       select id from relays where network = ${network} and check_at is not null and check_at <= now() order by check_at limit ${most}
       for update skip locked
     )
-    update relays r set check_at = now() + least(${firstMs}::float8 * 2 ^ checks, ${mostMs}::float8) * interval '1 millisecond', checks = least(checks + 1, 30)
+    update relays r set checks = least(checks + 1, 30), check_at = now() + least(${firstMs}::float8 * 2 ^ checks,
+      case when r.state = 'watched' then ${watchedMsMax} else ${mostMs} end::float8) * interval '1 millisecond'
     from due where r.id = due.id
     returning r.id, network, purpose, subject_id, organisation_id, environment, signer, payload, valid_before, alone, state, attempts, created_at,
       next_attempt_at is not null as may_be_sent, valid_before <= now() as is_past`,
@@ -168,7 +172,7 @@ export async function stopChecks(db: Queryable, relayIds: readonly bigint[]): Pr
 /** How long after its expiry a relay whose nonce is unused is read once more: somebody else may have sent it. */
 const watchedFor = sql`interval '1 day'`
 
-/** Ends relays that wait or are withdrawn; returns the ids of those that it ended. A failed one is read again at its expiry. */
+/** Ends relays that wait, are withdrawn or are watched; returns the ids of those that it ended. A failed one is read again at its expiry. */
 export async function markEnded(
   tx: Tx,
   relayIds: readonly bigint[],
@@ -180,7 +184,7 @@ export async function markEnded(
     sql`
     update relays set state = ${state}, next_attempt_at = null, checks = 0,
       check_at = case when ${state === 'failed'} and valid_before > now() then least(valid_before, now() + ${watchedFor}) end
-    where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn') returning id`,
+    where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn', 'watched') returning id`,
   )
   return new Set(rows.map((row) => row.id))
 }

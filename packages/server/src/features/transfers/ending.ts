@@ -47,7 +47,7 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
     if (isToBeReported(row)) await publishOutcome(ctx, tx, row)
   }
   // A withdrawal has its own audit records for its transfer.
-  for (const row of ended) if (row.purpose === 'transfer') appendAudit({ ...ctx, tenant: row }, tx, recordOf(row))
+  for (const row of ended) if (row.purpose !== 'withdrawal') appendAudit({ ...ctx, tenant: row }, tx, recordOf(row))
 }
 
 /** Actual gas in 1e-18 of the coin; it replaces the maximum that counted against the wallets' policies so far. */

@@ -6,6 +6,7 @@ import { finalizeTransfers } from './finality.ts'
 import { followPartners } from './follow.ts'
 import { signTransfers } from './gasless/sign.ts'
 import { listUnanswered } from './outcome-store.ts'
+import { applyPaymentDecisions, endUnusedPayments } from './paying/approved.ts'
 import { sweepQuotes } from './quotes.ts'
 import { refillChildren } from './refill.ts'
 import { revokeApprovals } from './revoke.ts'
@@ -33,6 +34,8 @@ const publishUnanswered: Recurring = {
 
 export const transferRecurring: readonly Recurring[] = [
   applyTransferDecisions,
+  applyPaymentDecisions,
+  endUnusedPayments,
   publishUnanswered,
   finalizeTransfers,
   followPartners,

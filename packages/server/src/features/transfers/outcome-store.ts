@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type EventId, id } from '../../platform/ids.ts'
-import { columns, type TransferId, TransferRow } from './store.ts'
+import { columns, type TransferId, TransferRow, transferPurposes } from './store.ts'
 
 /** Marks transfers whose signed bytes are stored. */
 export async function markSent(
@@ -76,7 +76,7 @@ export interface TransferEnd {
 }
 
 /** `isRevokeDue`: its approval must be revoked first. */
-const Ended = TransferRow.extend({ purpose: z.enum(['transfer', 'withdrawal']), isRevokeDue: z.boolean() })
+const Ended = TransferRow.extend({ purpose: z.enum(transferPurposes), isRevokeDue: z.boolean() })
 export type EndedTransfer = z.output<typeof Ended>
 
 /**

@@ -111,6 +111,43 @@ export async function planTransfer(
   return { source, network, target, fromChain, coin, toCoin, rawAmount, ...priced, route: choice.route, routeReason }
 }
 
+/** What a wallet signs and its payee sends. */
+export interface SignedTerms {
+  readonly source: SourceWallet
+  readonly network: Network
+  readonly fromChain: ChainName
+  readonly coin: Coin
+  readonly rawAmount: bigint
+  readonly to: Address
+  readonly routeReason: string
+  readonly except?: string | undefined
+}
+
+/**
+ * Plans a transfer that the wallet signs and its payee sends, which costs no gas. Throws the refusals: the recipient is flagged, or the
+ * wallet has too little. Reads once more if funds are short while mined deposits are not booked yet.
+ */
+export async function planSignature(ctx: Ctx, terms: SignedTerms): Promise<TransferPlan> {
+  const { source, network, fromChain, coin, rawAmount, to, routeReason, except } = terms
+  await refuseFlagged(ctx, to)
+  const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin, except }
+  const read = async () => {
+    const { snapshot, spendable } = await readFunds(ctx, network, [place])
+    const [own] = spendable
+    return {
+      snapshot,
+      need: { coin, required: rawAmount, available: own?.available ?? 0n, held: own?.unscreened ?? 0n },
+    }
+  }
+  const first = await read()
+  const isShort = first.need.available < rawAmount
+  const { snapshot, need } = isShort && (await hasCaughtUp(ctx, first.snapshot)) ? await read() : first
+  refuseShort([need])
+  const ends = { source, network, target: network, fromChain, coin, toCoin: coin, rawAmount }
+  const gasless = { snapshot, steps: [], rawFee: 0n, feeCoin: coin, quote: undefined }
+  return { ...ends, ...gasless, route: 'direct', routeReason }
+}
+
 function refusePartnerless(ctx: Ctx, choice: RouteChoice): void {
   if (choice.route === 'direct') return
   if (ctx.routingPartners[ctx.tenant.environment][choice.partner] === undefined) throw fail('partner-unavailable')

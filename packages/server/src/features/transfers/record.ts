@@ -23,6 +23,8 @@ export interface Intent {
   readonly purpose: TransferPurpose
   /** The operation that the spend policy evaluates. The transfer of a withdrawal is not counted: the withdrawal was. */
   readonly operation: PolicyOperation
+  /** For a payment: the nonce of the authorization that the wallet signs, 32 bytes. */
+  readonly nonce?: Uint8Array
   /** What it is for, if it needs an approval; a transfer by itself if undefined. */
   readonly refund?: RefundNote | undefined
   /** The state that its caller gets before there is an outcome; undefined if the caller waits for it. */
@@ -67,7 +69,7 @@ export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promis
   const covered = await areCovered(ctx, tx, claims)
   const named = intents.map((intent) => ({ ...intent, intent, transferId: newId('wtx', intent.ctx) }))
   const fitting = named.filter((_, index) => covered[index])
-  const counted = fitting.filter(({ purpose }) => purpose === 'transfer')
+  const counted = fitting.filter(({ purpose }) => purpose !== 'withdrawal')
   const judged = await reservePolicies(ctx, tx, counted.map(movementOf))
   const denied = new Map(
     counted.flatMap(({ transferId }, index) => {
@@ -111,12 +113,12 @@ async function withApprovals(
 }
 
 function requestFor(tx: Tx, one: Named, approvalAbove: string): ReturnType<typeof requestApproval> {
-  const { ctx, request, refund, plan, operation, transferId } = one
+  const { ctx, request, refund, plan, operation, purpose, transferId } = one
   const { masterWalletId, token, decimals, rawAmount, recipient } = movementOf(one)
   return requestApproval(ctx, tx, {
     masterWalletId,
     walletId: plan.source.id,
-    kind: refund === undefined ? 'transfer' : 'refund',
+    kind: refund !== undefined ? 'refund' : purpose === 'payment' ? 'payment' : 'transfer',
     operation,
     subjectId: transferId,
     paymentId: refund?.paymentId ?? null,
@@ -135,10 +137,13 @@ function requestFor(tx: Tx, one: Named, approvalAbove: string): ReturnType<typeo
 async function store(ctx: Ctx, tx: Tx, all: readonly Approved[]): Promise<void> {
   await storeRows(ctx, tx, all)
   const made = all.filter(({ approvalId }) => approvalId === null)
-  const gasless = made.filter(({ plan }) => plan.steps.length === 0)
-  const { nonces, over } = await storeGasless(tx, gasless)
+  const gasless = made.filter(({ plan, purpose }) => plan.steps.length === 0 && purpose !== 'payment')
+  const { nonces: ofGasless, over } = await storeGasless(tx, gasless)
   if (over.length > 0) throw new RejectedIntents(new Map(over.map(({ intent, plan }) => [intent, contendedBy(plan)])))
-  await storeSteps(ctx, tx, made, nonces)
+  const ofPayments = made.flatMap(({ transferId, nonce }) =>
+    nonce === undefined ? [] : [[transferId, nonce] as const],
+  )
+  await storeSteps(ctx, tx, made, new Map([...ofGasless, ...ofPayments]))
   const waiting = all.filter(({ approvalId }) => approvalId !== null)
   if (waiting.length > 0) await reserveSteps(ctx, tx, waiting)
 }

@@ -103,8 +103,9 @@ export type NewTransferRow = Omit<
   | 'refundOverdueEventId'
 >
 
-/** Owner of a transfer: a caller, or a withdrawal, which reports its outcome itself. */
-export type TransferPurpose = 'transfer' | 'withdrawal'
+/** Owner of a transfer: a caller; a withdrawal, which reports its outcome itself; or a 402 that the transfer pays. */
+export const transferPurposes = ['transfer', 'withdrawal', 'payment'] as const
+export type TransferPurpose = (typeof transferPurposes)[number]
 
 export type StoredTransfer = NewTransferRow & {
   readonly purpose: TransferPurpose
@@ -217,7 +218,7 @@ export function findOwnTransfer(
     TransferRow,
     sql`
     select ${columns} from transfers
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${transferId} and purpose = 'transfer'`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${transferId} and purpose <> 'withdrawal'`,
   )
 }
 
@@ -250,6 +251,13 @@ export function lockTransfers(tx: Tx, transferIds: readonly TransferId[]): Promi
   )
 }
 
+/** Sets the amount of a payment that is signed for less than was approved. */
+export async function setAmount(tx: Tx, transferId: TransferId, rawAmount: bigint): Promise<void> {
+  await tx.run(
+    sql`update transfers set raw_amount = ${rawAmount.toString()} where id = ${transferId} and ended_at is null`,
+  )
+}
+
 /** Newest first, one more than the limit. */
 export function listTransfers(
   db: Queryable,
@@ -260,7 +268,7 @@ export function listTransfers(
     TransferRow,
     sql`
     select ${columns} from transfers
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and purpose = 'transfer'
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and purpose <> 'withdrawal'
       and (${page.walletId ?? null}::text is null or wallet_id = ${page.walletId ?? null})
       and (${page.after ?? null}::text is null or id < ${page.after ?? null})
     order by id desc limit ${page.limit + 1}`,

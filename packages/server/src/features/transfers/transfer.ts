@@ -105,7 +105,8 @@ export async function storeTransfer(
   return storeOne(tx, { ctx, request, plan, purpose: 'withdrawal', operation: 'transfer', answered: undefined })
 }
 
-async function storeOne(tx: Tx, intent: Intent): Promise<TransferId> {
+/** Stores one transfer in the caller's transaction; throws its refusal. */
+export async function storeOne(tx: Tx, intent: Intent): Promise<TransferId> {
   const [outcome] = await storeTransfers(tx, [intent]).catch((error: unknown) => {
     throw error instanceof RejectedIntents ? (error.causes.get(intent) ?? error) : error
   })
@@ -156,7 +157,7 @@ async function shownOne(ctx: Ctx, row: TransferRow): Promise<Transfer> {
   return shown(row, (await approvalStates(ctx, [row])).get(row.approvalId) ?? null)
 }
 
-function shown(row: TransferRow, approval: ApprovalState | null): Transfer {
+export function shown(row: TransferRow, approval: ApprovalState | null): Transfer {
   const { feeSymbol, feeDecimals } = coinsOf(row)
   const amount = formatAmount(row.rawAmount, row.decimals)
   return {

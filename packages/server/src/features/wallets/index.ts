@@ -20,6 +20,7 @@ export {
   type OutgoingMovement,
   policyWouldDeny,
   releasePolicy,
+  replaceAmount,
   replaceGas,
   reservePolicies,
   reservePolicy,

@@ -62,7 +62,7 @@ function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<v
 }
 
 /** Maps the fault of a relay to the reason of a transfer. */
-function reasonOf({ kind }: RelayFault): string {
+export function reasonOf({ kind }: RelayFault): string {
   const words = {
     expired: 'authorization-expired',
     canceled: 'authorization-cancelled',
@@ -94,11 +94,12 @@ function seenIn({ relay, hash }: CarriedRelay): SeenTransfer {
   return { transferId: transferOf(relay), hash, rawReceived: undefined }
 }
 
-function transferOf({ subjectId }: Relay): TransferId {
+/** The transfer whose signature a relay carries. */
+export function transferOf({ subjectId }: Relay): TransferId {
   return transferIdOf(subjectId)
 }
 
-function transferIdOf(subjectId: string): TransferId {
+export function transferIdOf(subjectId: string): TransferId {
   return id('wtx').parse(subjectId)
 }
 

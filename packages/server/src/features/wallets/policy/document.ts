@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isId } from '../../../platform/ids.ts'
 
 /** Operations by which money can leave a managed wallet and its children. */
-export const policyOperations = ['transfer', 'withdraw', 'legacyWithdraw', 'sweep'] as const
+export const policyOperations = ['transfer', 'pay', 'withdraw', 'legacyWithdraw', 'sweep'] as const
 export type PolicyOperation = (typeof policyOperations)[number]
 
 /** Rolling windows with their lengths. A month is thirty days: a cap must not grow with the calendar. */

@@ -96,6 +96,14 @@ export async function reservePolicyAgain(
   await markReserved(tx, ctx.tenant, subjectIds, now)
 }
 
+/** Replaces the amount that a movement counts, in the token's smallest unit. */
+export function replaceAmount(
+  tx: Tx,
+  { subjectId, rawAmount, decimals }: Pick<Reserving, 'subjectId' | 'rawAmount' | 'decimals'>,
+): Promise<void> {
+  return setAmounts(tx, [{ subjectId, attoAmount: attoOf(rawAmount, decimals) }])
+}
+
 /** Replaces the gas that a movement reserved by that of a new plan; undefined if it needs none. */
 export async function replaceGas(
   ctx: Pick<Ctx, 'tenant' | 'clock'>,

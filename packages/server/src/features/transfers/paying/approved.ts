@@ -1,0 +1,50 @@
+import { instantOf } from '../../../platform/clock.ts'
+import { id } from '../../../platform/ids.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { applyDecisions, markApplied } from '../../approvals/index.ts'
+import { end } from '../ending.ts'
+import { lockTransfer, type TransferId } from '../store.ts'
+import { clearPayUntil, listUnused, lockPayment, setPayUntil } from './store.ts'
+
+/** How long an approved payment takes a fresh 402. Its funds stay reserved until then. */
+const payMs = 3_600_000
+const endedAtOnce = 50
+
+/** Lets approved payments take a fresh 402, and fails those that were not approved. */
+export const applyPaymentDecisions: Recurring = applyDecisions({
+  name: 'transfers.apply-payment-approvals',
+  kinds: ['payment'],
+  begin: (ctx, approval) =>
+    ctx.db.tx(async (tx) => {
+      const transferId = subjectOf(approval)
+      const now = ctx.clock.now()
+      const { endedAt } = await lockTransfer(tx, transferId)
+      if (!(await markApplied(tx, approval.id, now)) || endedAt !== null) return
+      await setPayUntil(tx, transferId, instantOf(now.getTime() + payMs))
+    }),
+  end: (ctx, approval, reason) =>
+    ctx.db.tx(async (tx) => {
+      const { id: transferId } = await lockTransfer(tx, subjectOf(approval))
+      if (await markApplied(tx, approval.id, ctx.clock.now())) await end(ctx, tx, transferId, reason)
+    }),
+})
+
+/** Ends approved payments that got no fresh 402 in time, and releases their funds. Idempotent: each is ended under its transfer's lock. */
+export const endUnusedPayments: Recurring = {
+  name: 'transfers.end-unused-payments',
+  everyMs: 10_000,
+  async run(ctx) {
+    for (const transferId of await listUnused(ctx.db, ctx.clock.now(), endedAtOnce))
+      await ctx.db.tx(async (tx) => {
+        await lockTransfer(tx, transferId)
+        const { draft, payUntil } = await lockPayment(tx, transferId)
+        if (draft !== null || payUntil === null) return
+        await clearPayUntil(tx, transferId)
+        await end(ctx, tx, transferId, 'approval-unused')
+      })
+  },
+}
+
+function subjectOf({ subjectId }: { readonly subjectId: string }): TransferId {
+  return id('wtx').parse(subjectId)
+}

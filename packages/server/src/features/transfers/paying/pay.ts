@@ -1,0 +1,234 @@
+import { type AuthorizationOffer, bytesToHex, formatAmount, hexToBytes, sameAddress } from '@purser/protocol'
+import { instantOf } from '../../../platform/clock.ts'
+import type { Ctx } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { Problem } from '../../../platform/errors.ts'
+import { areCovered, authorizeReservation, lockOwners, retryOnContention } from '../../funds/index.ts'
+import {
+  findSource,
+  policyWouldDeny,
+  replaceAmount,
+  reservePolicyAgain,
+  type SourceWallet,
+  underPolicy,
+} from '../../wallets/index.ts'
+import { claimOf } from '../claim.ts'
+import { fail } from '../errors.ts'
+import { planSignature, type TransferPlan } from '../plan.ts'
+import { contendedBy, outgoing } from '../record.ts'
+import type { NewTransfer } from '../schema.ts'
+import { findOwnTransfer, lockTransfer, setAmount, type TransferId, type TransferRow } from '../store.ts'
+import { storeOne } from '../transfer.ts'
+import { failPaying } from './errors.ts'
+import { type AllowedOffer, offersWithin, type Refusal } from './offers.ts'
+import type { NewWalletPayment } from './schema.ts'
+import {
+  findPayment,
+  findPaymentOf,
+  insertPayment,
+  isChallengeTaken,
+  lockPayment,
+  type PaymentRow,
+  type StoredMessage,
+  setMessage,
+  watchPayment,
+} from './store.ts'
+
+const nonceBytes = 32
+
+/** An offer that the wallet can pay, with its message. */
+interface Planned {
+  readonly offer: AuthorizationOffer
+  readonly plan: TransferPlan
+  readonly message: StoredMessage
+}
+
+/**
+ * Stores the payment of a 402, once: the message to sign, its reserved funds, its use of the policy and the Idempotency-Key commit together
+ * before anything is signed. Returns its transfer.
+ */
+export function storePayment(ctx: Ctx, request: NewWalletPayment): Promise<TransferId> {
+  return retryOnContention(ctx, async () => {
+    const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
+    if (source === undefined) throw fail('wallet-not-found')
+    if (source.retiredAt !== null) throw fail('wallet-retired')
+    const { approvedPaymentId } = request
+    return approvedPaymentId === undefined
+      ? storeNew(ctx, request, source)
+      : storeApproved(ctx, request, { source, transferId: approvedPaymentId })
+  })
+}
+
+async function storeNew(ctx: Ctx, request: NewWalletPayment, source: SourceWallet): Promise<TransferId> {
+  const { allowed, refusals } = offersWithin(ctx, request)
+  const planned = await planFirst(ctx, request, { source, allowed, refusals })
+  const { plan, message } = planned
+  return stored(ctx, planned, async (tx) => {
+    const nonce = hexToBytes(message.draft.authorization.nonce)
+    const own = transferOf(request, planned)
+    const kind = { purpose: 'payment', operation: 'pay', answered: 'pending' } as const
+    const transferId = await storeOne(tx, { ctx, request: own, plan, nonce, ...kind })
+    const { approvalId } = await lockTransfer(tx, transferId)
+    await insertPayment(tx, ctx.tenant, {
+      transferId,
+      method: methodOf(planned),
+      message: approvalId === null ? message : undefined,
+    })
+    if (approvalId === null) await watch(ctx, tx, transferId, planned)
+    await keep(ctx, tx, transferId, planned)
+    return transferId
+  })
+}
+
+/** Runs the work under the wallet's policy. A challenge that a payment exists for is refused, whoever was first. */
+async function stored<T>(ctx: Ctx, { message }: Planned, work: (tx: Tx) => Promise<T>): Promise<T> {
+  try {
+    return await underPolicy(ctx, work)
+  } catch (error) {
+    if (!isChallengeTaken(error)) throw error
+    const { challengeKey } = message
+    const known = challengeKey === undefined ? undefined : await findPaymentOf(ctx.db, ctx.tenant, challengeKey)
+    throw failPaying('challenge-already-paid', { paymentId: known ?? null })
+  }
+}
+
+interface Candidates {
+  readonly source: SourceWallet
+  readonly allowed: readonly AllowedOffer[]
+  readonly refusals: readonly Refusal[]
+  readonly except?: string
+}
+
+/**
+ * The first offer that the wallet can pay and its policy allows. If the policy allows none, the first that the wallet can pay, which the
+ * policy then refuses with its reason. Throws the first refusal if the wallet can pay none.
+ */
+async function planFirst(ctx: Ctx, request: NewWalletPayment, candidates: Candidates): Promise<Planned> {
+  const { source, allowed, refusals, except } = candidates
+  let failure: Problem | undefined
+  let denied: Planned | undefined
+  for (const one of allowed) {
+    try {
+      const planned = await planOne(ctx, one, { source, except })
+      if (except !== undefined) return planned
+      const movement = { ...outgoing(transferOf(request, planned), planned.plan), operation: 'pay' } as const
+      if ((await policyWouldDeny(ctx, movement)) === null) return planned
+      denied ??= planned
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      failure ??= error
+    }
+  }
+  if (denied !== undefined) return denied
+  throw failure ?? failPaying('no-payable-offer', { refusals })
+}
+
+async function planOne(
+  ctx: Ctx,
+  { offer, chain: fromChain }: AllowedOffer,
+  { source, except }: { readonly source: SourceWallet; readonly except: string | undefined },
+): Promise<Planned> {
+  const { network, token: coin, rawAmount, payTo: to, method } = offer
+  const routeReason = `The payee sends an authorization that the wallet signs (${method}), and pays the gas.`
+  const plan = await planSignature(ctx, { source, network, fromChain, coin, rawAmount, to, routeReason, except })
+  const nonce = bytesToHex(ctx.random.bytes(nonceBytes))
+  const { credential: draft } = offer.draft({ from: source.address, nonce, nowMs: ctx.clock.now().getTime() })
+  const validBefore = instantOf(Number(draft.authorization.validBefore) * 1_000)
+  return { offer, plan, message: { challengeKey: offer.challengeKey, draft, validBefore } }
+}
+
+function transferOf({ fromWalletId, reference, metadata }: NewWalletPayment, { offer, plan }: Planned): NewTransfer {
+  const { fromChain, coin, rawAmount } = plan
+  return {
+    fromWalletId,
+    fromChain,
+    fromToken: coin.symbol,
+    toAddress: offer.payTo,
+    toChain: fromChain,
+    toToken: coin.symbol,
+    amount: formatAmount(rawAmount, coin.decimals),
+    reference,
+    metadata,
+  }
+}
+
+function methodOf({ offer: { method } }: Planned): PaymentRow['method'] {
+  if (method === 'mpp/tempo-charge') throw new Error('a managed wallet pays no Tempo charge')
+  return method
+}
+
+function watch(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, message }: Planned): Promise<void> {
+  return watchPayment(tx, ctx.tenant, {
+    transferId,
+    network: offer.network.name,
+    token: offer.token.address,
+    authorization: message.draft.authorization,
+    validBefore: message.validBefore,
+    createdAt: ctx.clock.now(),
+  })
+}
+
+/** Ties the Idempotency-Key to the payment and records it, last in its transaction. */
+async function keep(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, plan }: Planned): Promise<void> {
+  await ctx.idempotency?.commit(tx, transferId)
+  const { source, network, coin, rawAmount } = plan
+  const amount = formatAmount(rawAmount, coin.decimals)
+  const details = { from: source.id, to: offer.payTo, network: network.name, token: coin.symbol, amount }
+  await ctx.audit(tx, { action: 'wallets.pay', target: transferId, details: { ...details, method: offer.method } })
+}
+
+/** Gives an approved payment the message of a fresh 402, once, if it stays within what was approved. */
+async function storeApproved(
+  ctx: Ctx,
+  request: NewWalletPayment,
+  { source, transferId }: { readonly source: SourceWallet; readonly transferId: TransferId },
+): Promise<TransferId> {
+  const approved = await findOwnTransfer(ctx.db, ctx.tenant, transferId)
+  const payment = await findPayment(ctx.db, ctx.tenant, transferId)
+  if (approved === undefined || payment === undefined || approved.walletId !== source.id)
+    throw fail('transfer-not-found')
+  refuseClosed(ctx, approved, payment)
+  const { allowed, refusals } = offersWithin(ctx, request)
+  const [within, outside] = [
+    allowed.filter((one) => isWithin(approved, one)),
+    allowed.filter((one) => !isWithin(approved, one)),
+  ]
+  const others = outside.map(({ offer }) => ({
+    offer: `${offer.method} ${offer.network.name}`,
+    reason: 'not-as-approved' as const,
+  }))
+  const candidates = { source, allowed: within, refusals: [...refusals, ...others], except: transferId }
+  const planned = await planFirst(ctx, request, candidates)
+  await stored(ctx, planned, (tx) => sign(ctx, tx, transferId, planned))
+  return transferId
+}
+
+function isWithin(approved: TransferRow, { offer }: AllowedOffer): boolean {
+  const isSame = offer.network.name === approved.fromNetwork && offer.token.symbol === approved.fromToken
+  return isSame && sameAddress(offer.payTo, approved.toAddress) && offer.rawAmount <= approved.rawAmount
+}
+
+function refuseClosed(ctx: Ctx, { status, endedAt }: TransferRow, { draft, payUntil }: PaymentRow): void {
+  const isOpen = endedAt === null && draft === null && payUntil !== null && payUntil > ctx.clock.now()
+  if (!isOpen) throw failPaying('approved-payment-not-open', { paymentStatus: status })
+}
+
+async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned): Promise<void> {
+  const { plan, message } = planned
+  const { network, source, coin, rawAmount } = plan
+  const { masterWalletId } = source
+  await lockOwners(tx, [{ network: network.name, owner: source.address }])
+  const row = await lockTransfer(tx, transferId)
+  refuseClosed(ctx, row, await lockPayment(tx, transferId))
+  const [isCovered] = await areCovered(ctx, tx, [claimOf(ctx.tenant, plan, transferId)])
+  if (isCovered !== true) throw contendedBy(plan)
+  const amount = { subjectId: transferId, rawAmount, decimals: coin.decimals }
+  const movement = { masterWalletId, operation: 'pay', token: coin.symbol, recipient: row.toAddress } as const
+  await reservePolicyAgain(ctx, tx, { ...movement, ...amount })
+  await replaceAmount(tx, amount)
+  await setAmount(tx, transferId, rawAmount)
+  await authorizeReservation(tx, transferId, { rawAmount, nonce: hexToBytes(message.draft.authorization.nonce) })
+  await setMessage(tx, { transferId, method: methodOf(planned), message })
+  await watch(ctx, tx, transferId, planned)
+  await keep(ctx, tx, transferId, planned)
+}

@@ -1,0 +1,37 @@
+import type { Deps } from '../../../platform/ctx.ts'
+import { systemCtx } from '../../../platform/work/runner.ts'
+import type { RelayPurpose } from '../../relayer/index.ts'
+import { endAll } from '../ending.ts'
+import { reasonOf, transferIdOf, transferOf } from '../gasless/relay.ts'
+import { lockTransfers } from '../store.ts'
+import { paymentPurpose } from './store.ts'
+
+/**
+ * Relay purpose of payments of a 402, which their payees send and which are only watched here: the chain decides whether the money moved, or
+ * can never move.
+ */
+export function watchedPayments(deps: Deps): RelayPurpose {
+  const ctx = systemCtx(deps)
+  return {
+    purpose: paymentPurpose,
+    share: 0,
+    refusal: 'wait',
+    lock: async (tx, subjectIds) => void (await lockTransfers(tx, subjectIds.map(transferIdOf))),
+    onSettled: (tx, settled) =>
+      endAll(
+        ctx,
+        tx,
+        settled.map(({ relay, transactionHash: hash }) => {
+          const transferId = transferOf(relay)
+          return { transferId, fault: undefined, seen: { transferId, hash, rawReceived: undefined } }
+        }),
+      ),
+    onFailed: (tx, failed) =>
+      endAll(
+        ctx,
+        tx,
+        failed.map(({ relay, fault }) => ({ transferId: transferOf(relay), fault: reasonOf(fault) })),
+      ),
+    onSpent: async () => {},
+  }
+}

@@ -1,0 +1,51 @@
+import { chainErrors } from '../../../chain/errors.ts'
+import { type Operation, operation } from '../../../platform/operation.ts'
+import { approvalErrors } from '../../approvals/index.ts'
+import { policyErrors } from '../../wallets/index.ts'
+import { fail } from '../errors.ts'
+import { payChallenge, paymentState } from './answer.ts'
+import { failPaying } from './errors.ts'
+import { NewWalletPayment, WalletPayment } from './schema.ts'
+
+const {
+  'transfer-not-found': transferNotFound,
+  'wallet-not-found': walletNotFound,
+  'wallet-retired': retired,
+  'insufficient-balance': insufficient,
+  'recipient-flagged': flagged,
+  'screening-unavailable': unscreened,
+} = fail.table
+
+export const payingOperations: readonly Operation[] = [
+  operation({
+    id: 'wallets.pay',
+    needs: { role: 'member', scope: 'money', fresh: true },
+    method: 'POST',
+    path: '/wallet-infra/pay',
+    summary: 'Pay a 402 from a managed wallet or child address.',
+    description: [
+      "Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the payee used the signature or it has expired (at most an hour).",
+      '202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never signs a second payment.',
+    ].join(' '),
+    input: NewWalletPayment,
+    output: WalletPayment,
+    status: 201,
+    otherOutputs: { 202: WalletPayment },
+    errors: {
+      ...failPaying.table,
+      'transfer-not-found': transferNotFound,
+      'wallet-not-found': walletNotFound,
+      'wallet-retired': retired,
+      'insufficient-balance': insufficient,
+      'recipient-flagged': flagged,
+      'screening-unavailable': unscreened,
+      ...chainErrors,
+      ...policyErrors,
+      ...approvalErrors,
+    },
+    // It waits for a chain and for custody, which no database transaction waits for.
+    idempotency: 'intent',
+    resume: paymentState,
+    run: (ctx, { body }) => payChallenge(ctx, body),
+  }),
+]

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { newId } from '../../src/platform/ids.ts'
+import { aBrowser } from '../people.ts'
+import { aTransferStage, patient, reservedBy, stranger, type TransferStage, transferOf } from '../transfer-stage.ts'
+import {
+  aPayer,
+  challengeOf,
+  credentialOf,
+  endOf,
+  offer,
+  pay,
+  payloadOf,
+  redeem,
+  reservedOf,
+  usdc,
+} from '../wallet-payment-stage.ts'
+import { type Answer, codeOf } from '../world.ts'
+
+// A hostile 402, and a policy that says who may be paid how much.
+
+let stage: TransferStage
+
+beforeAll(async () => {
+  stage = await aTransferStage({ network: 'base-sepolia' })
+})
+afterAll(() => stage?.stop())
+
+const Refusals = z.array(z.object({ offer: z.string(), reason: z.string() }))
+const reasonsOf = ({ body }: Answer) => Refusals.parse(body.refusals).map(({ reason }) => reason)
+
+test('offers that lie about the token, the chain or the price, or exceed the caller’s limits, are refused and not signed', async () => {
+  const { child } = await aPayer(stage)
+  const hostile = [
+    offer({ extra: { name: 'Other Coin', version: '9' } }),
+    offer({ network: 'eip155:8453' }),
+    offer({ network: 'eip155:1' }),
+    offer({ asset: stranger() }),
+    offer({ amount: '2000000' }),
+    offer({ amount: '0' }),
+    offer({ payTo: usdc.address }),
+    offer({ payTo: `0x${'0'.repeat(40)}` }),
+    offer({ scheme: 'upto' }),
+  ]
+  const refused = await pay(stage, { from: child, challenge: challengeOf(...hostile) })
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'no-payable-offer'])
+  expect(reasonsOf(refused)).toEqual([
+    'wrong-token-domain',
+    'network-not-allowed',
+    'network-not-allowed',
+    'unknown-token',
+    'above-max-amount',
+    'no-amount',
+    'service-address',
+    'malformed',
+    'unsupported-scheme',
+  ])
+  const limits = [{ chains: ['polygon'] }, { tokens: ['EURC'] }, { maxAmount: '0.009999' }]
+  const limited = await Promise.all(
+    limits.map((changes) => pay(stage, { from: child, challenge: challengeOf(offer()), changes })),
+  )
+  expect(limited.map(reasonsOf)).toEqual([['network-not-allowed'], ['token-not-allowed'], ['above-max-amount']])
+  const empty = await pay(stage, {
+    from: child,
+    challenge: { status: 402, headers: { 'payment-required': '%%%' }, body: '{' },
+  })
+  expect([empty.status, reasonsOf(empty)]).toEqual([422, ['unreadable']])
+  expect(await reservedOf(stage, child)).toBe(0n)
+})
+
+test('the cheapest offer within the limits is paid, and a signature is valid for an hour at most', async () => {
+  const { child } = await aPayer(stage)
+  const year = 31_536_000
+  const offers = [
+    offer({ amount: '3000000' }),
+    offer({ amount: '20000' }),
+    offer({ amount: '15000', maxTimeoutSeconds: year }),
+  ]
+  const paid = await pay(stage, { from: child, challenge: challengeOf(...offers) })
+  expect([paid.status, paid.body.amount]).toEqual([201, '0.015'])
+  const now = Math.floor(stage.clock.now().getTime() / 1_000)
+  expect(Number(payloadOf(paid).authorization.validBefore)).toBeLessThanOrEqual(now + 3_600)
+})
+
+test('a sanctioned payee gets nothing, and the next offer is paid', async () => {
+  const { child } = await aPayer(stage)
+  const sanctioned = offer({ amount: '1', payTo: '0x8589427373D6D84E98730D7795D8f6f8731FDA16' })
+  const refused = await pay(stage, { from: child, challenge: challengeOf(sanctioned) })
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'recipient-flagged'])
+  const paid = await pay(stage, { from: child, challenge: challengeOf(sanctioned, offer()) })
+  expect([paid.status, paid.body.amount]).toEqual([201, '0.01'])
+})
+
+test('a policy decides by its operation `pay`, the payee and the caps, over the wallet and its children', async () => {
+  const [known, other] = [stranger(), stranger()]
+  const tokens = { USDC: { perDay: '1' } }
+  const { child } = await aPayer(stage, { operations: { pay: { recipients: [known] } }, tokens })
+  const payer = await aPayer(stage, { operations: { transfer: { recipients: 'any' } }, tokens })
+  const notNamed = await pay(stage, { from: payer.child, challenge: challengeOf(offer()) })
+  expect([notNamed.status, codeOf(notNamed), notNamed.body.rule]).toEqual([403, 'policy-denied', 'operation'])
+  const unknown = await pay(stage, { from: child, challenge: challengeOf(offer({ payTo: other })) })
+  expect([unknown.status, unknown.body.rule]).toEqual([403, 'recipient'])
+  const chosen = await pay(stage, {
+    from: child,
+    challenge: challengeOf(offer({ payTo: other }), offer({ payTo: known, amount: '600000' })),
+  })
+  expect([chosen.status, chosen.body.toAddress]).toEqual([201, known])
+  const capped = await pay(stage, { from: child, challenge: challengeOf(offer({ payTo: known, amount: '600000' })) })
+  expect([capped.status, capped.body.rule]).toEqual([403, 'perDay'])
+  expect(await reservedOf(stage, child)).toBe(600_000n)
+})
+
+const approving = {
+  operations: { pay: { recipients: 'any' } },
+  tokens: { USDC: { perDay: '5', approvalAbove: '0.5' } },
+}
+
+/** A second admin, who may approve what the owner's key requests. */
+async function anAdmin() {
+  const { world, org } = stage
+  const email = 'second@example.com'
+  const { db } = world.database
+  await db.run(sql`
+    insert into accounts (id, email, accepted_at, created_at) values (${newId('acc', world.server.deps)}, ${email}, now(), now())
+    on conflict do nothing`)
+  await db.run(sql`
+    insert into members (organisation_id, account_id, role, created_at, accepted_at)
+    select ${org.id}, id, 'admin', now(), now() from accounts where email = ${email} on conflict do nothing`)
+  return aBrowser(world, { email, organisationId: org.id })
+}
+
+async function aWaiting(payTo: string) {
+  const payer = await aPayer(stage, approving)
+  const waiting = await pay(stage, { from: payer.child, challenge: challengeOf(offer({ amount: '900000', payTo })) })
+  expect([waiting.status, waiting.body.credential]).toEqual([202, null])
+  const { id } = z.object({ id: z.string() }).parse(waiting.body.approval)
+  return { ...payer, approvalId: id, paymentId: String(waiting.body.id) }
+}
+
+async function approve(approvalId: string, paymentId: string): Promise<void> {
+  expect((await (await anAdmin()).call('POST', `/approvals/${approvalId}/approve`)).status).toBe(200)
+  const open = async () => {
+    const rows = sql`select transfer_id from wallet_payments where transfer_id = ${paymentId} and pay_until is not null`
+    return (await stage.world.database.db.many(z.object({}), rows)).length
+  }
+  await expect.poll(open, patient).toBe(1)
+}
+
+test('a payment that was approved takes one fresh 402 for the same payee and at most the approved amount', async () => {
+  const payTo = stranger()
+  const { master, child, approvalId, paymentId } = await aWaiting(payTo)
+  const fresh = (changes: Record<string, unknown>) =>
+    pay(stage, {
+      from: child,
+      challenge: challengeOf(offer({ amount: '800000', payTo, ...changes })),
+      changes: { approvedPaymentId: paymentId },
+    })
+  const early = await fresh({})
+  expect([early.status, codeOf(early)]).toEqual([409, 'approved-payment-not-open'])
+  expect(await reservedOf(stage, child)).toBe(900_000n)
+  await approve(approvalId, paymentId)
+  const others = await Promise.all([fresh({ payTo: stranger() }), fresh({ amount: '900001' })])
+  expect(others.map(reasonsOf)).toEqual([['not-as-approved'], ['not-as-approved']])
+  const answers = await Promise.all([fresh({}), fresh({})])
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409])
+  const [paid] = answers.filter(({ status }) => status === 201)
+  if (paid === undefined) throw new Error('nothing was paid')
+  expect([paid.body.id, paid.body.amount, credentialOf(paid).header]).toEqual([paymentId, '0.8', 'PAYMENT-SIGNATURE'])
+  expect(await reservedOf(stage, child)).toBe(800_000n)
+  expect(await reservedBy(stage, master)).toBe(8n * 10n ** 17n)
+  await redeem(stage, paid)
+  expect(await endOf(stage, paymentId)).toEqual(['confirmed', null])
+})
+
+test('an approved payment that gets no fresh 402 within an hour ends, as does one that was refused, and the funds are free', async () => {
+  const refused = await aWaiting(stranger())
+  const unused = await aWaiting(stranger())
+  expect((await (await anAdmin()).call('POST', `/approvals/${refused.approvalId}/refuse`, {})).status).toBe(200)
+  expect(await endOf(stage, refused.paymentId)).toEqual(['failed', 'approval-refused'])
+  await approve(unused.approvalId, unused.paymentId)
+  await stage.world.database.db.run(
+    sql`update wallet_payments set pay_until = now() where transfer_id = ${unused.paymentId}`,
+  )
+  expect(await endOf(stage, unused.paymentId)).toEqual(['failed', 'approval-unused'])
+  expect([await reservedOf(stage, refused.child), await reservedOf(stage, unused.child)]).toEqual([0n, 0n])
+  expect((await transferOf(stage, unused.paymentId)).amount).toBe('0.9')
+})

@@ -1,0 +1,203 @@
+import { createServer } from 'node:http'
+import { tokenBalance } from '@purser/devnet'
+import { mppxServer } from '@purser/devnet/mppx'
+import type { Address } from '@purser/protocol'
+import { x402Facilitator } from '@x402/core/facilitator'
+import { toFacilitatorEvmSigner } from '@x402/evm'
+import { ExactEvmScheme as FacilitatorScheme } from '@x402/evm/exact/facilitator'
+import { ExactEvmScheme as ServerScheme } from '@x402/evm/exact/server'
+import { paymentMiddleware, x402ResourceServer } from '@x402/express'
+import express from 'express'
+import { createPublicClient, createWalletClient, http } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { baseSepolia } from 'viem/chains'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
+import {
+  aTransferStage,
+  eventsOf,
+  patient,
+  reservedBy,
+  stranger,
+  type TransferStage,
+  transferOf,
+} from '../transfer-stage.ts'
+import {
+  aPayer,
+  challengeOf,
+  credentialOf,
+  endOf,
+  must,
+  network,
+  offer,
+  pay,
+  payloadOf,
+  redeem,
+  reservedOf,
+  usdc,
+} from '../wallet-payment-stage.ts'
+import { type Answer, codeOf } from '../world.ts'
+
+const settler = privateKeyToAccount(generatePrivateKey())
+const closings: (() => Promise<unknown>)[] = []
+
+let stage: TransferStage
+
+beforeAll(async () => {
+  stage = await aTransferStage({ network: 'base-sepolia' })
+  await stage.chain.setBalance({ address: settler.address, value: 10n ** 18n })
+})
+afterAll(async () => {
+  for (const closing of closings) await closing()
+  await stage?.stop()
+})
+
+function officialShop(payTo: Address): Promise<string> {
+  const transport = http(stage.dev.rpcUrl)
+  const reads = createPublicClient({ chain: baseSepolia, transport, pollingInterval: 20 })
+  const writes = createWalletClient({ account: settler, chain: baseSepolia, transport })
+  const signer = toFacilitatorEvmSigner({
+    address: settler.address,
+    getCode: (args) => reads.getCode(args),
+    readContract: (args) => reads.readContract({ ...args, args: args.args ?? [] }),
+    verifyTypedData: () => Promise.reject(new Error('not expected')),
+    writeContract: (args) => writes.writeContract(args),
+    sendTransaction: (args) => writes.sendTransaction(args),
+    waitForTransactionReceipt: (args) => reads.waitForTransactionReceipt(args),
+  })
+  const facilitator = new x402Facilitator().register('eip155:84532', new FacilitatorScheme(signer))
+  const kind = { x402Version: 2, scheme: 'exact', network: 'eip155:84532' } as const
+  const server = new x402ResourceServer({
+    verify: (payload, requirements) => facilitator.verify(payload, requirements),
+    settle: (payload, requirements) => facilitator.settle(payload, requirements),
+    getSupported: async () => ({ kinds: [kind], extensions: [], signers: {} }),
+  }).register('eip155:84532', new ServerScheme())
+  const accepts = { scheme: 'exact', network: 'eip155:84532', price: '$0.01', payTo } as const
+  const app = express()
+  app.use(paymentMiddleware({ 'GET /report': { accepts, description: 'Report', mimeType: 'text/plain' } }, server))
+  app.get('/report', (_req, res) => void res.send('goods'))
+  return serve(createServer(app))
+}
+
+async function serve(server: ReturnType<typeof createServer>): Promise<string> {
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', () => resolve()))
+  closings.push(() => new Promise((resolve) => server.close(resolve)))
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+}
+
+async function received(url: string) {
+  const response = await fetch(url)
+  return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() }
+}
+
+test('a child without coin pays the official x402 server, and the payment is a transfer that the chain confirms', async () => {
+  const { master, child } = await aPayer(stage)
+  const payTo = stranger()
+  const url = `${await officialShop(payTo)}/report`
+  const paid = await pay(stage, { from: child, challenge: await received(url), changes: { reference: 'report 7' } })
+  expect([paid.status, paid.body]).toMatchObject([
+    201,
+    { status: 'pending', method: 'x402/v2', amount: '0.01', toAddress: payTo, route: 'direct', feeAmount: '0' },
+  ])
+  const { header, value } = credentialOf(paid)
+  const response = await fetch(url, { headers: { [header]: value } })
+  expect([response.status, await response.text()]).toEqual([200, 'goods'])
+  expect(await tokenBalance(stage.dev, 'USDC', payTo)).toBe(10_000n)
+  expect(await endOf(stage, paid.body.id)).toEqual(['confirmed', null])
+  const transfer = await transferOf(stage, String(paid.body.id))
+  expect(transfer).toMatchObject({
+    reference: 'report 7',
+    txHash: expect.stringMatching(/^0x/),
+    fromWalletId: child.id,
+  })
+  await expect.poll(() => eventsOf(stage, String(paid.body.id)), patient).toEqual(['transfer.completed'])
+  await expect.poll(() => reservedOf(stage, child), patient).toBe(0n)
+  expect(await reservedBy(stage, master), 'it counts against a later policy').toBe(10n ** 16n)
+})
+
+test('the official mppx server takes the payment of a managed wallet, and one challenge is paid once', async () => {
+  const { child } = await aPayer(stage)
+  const seller = { realm: 'seller.test', secret: 'a secret of at least thirty-two bytes', price: '0.01' }
+  const domain = must(usdc.eip712)
+  const { dual } = mppxServer({ ...seller, payTo: stranger(), token: usdc.address, domain, chainId: network.chainId })
+  const url = await serve(
+    createServer(async (req, res) => {
+      if (await dual(req, res)) res.end('goods')
+    }),
+  )
+  const challenge = await received(url)
+  const twice = { from: child, challenge, changes: { prefer: 'mpp' } }
+  const answers = await Promise.all([pay(stage, twice), pay(stage, { ...twice, base: stage.hasty.base })])
+  const [paid, refused] = answers.toSorted((left, right) => left.status - right.status)
+  expect([paid?.status, paid?.body.method]).toEqual([201, 'mpp/evm-charge'])
+  expect([refused?.status, codeOf(must(refused)), refused?.body.paymentId]).toEqual([
+    409,
+    'challenge-already-paid',
+    paid?.body.id,
+  ])
+  const { header, value } = credentialOf(must(paid))
+  const response = await fetch(url, { headers: { [header]: value } })
+  expect([header, response.status, await response.text()]).toEqual(['Authorization', 200, 'goods'])
+})
+
+test('a version 1 challenge in the body is paid', async () => {
+  const { child } = await aPayer(stage)
+  const { amount: maxAmountRequired, ...rest } = offer({ network: 'base-sepolia' })
+  const resource = { resource: 'https://seller.test/', description: '', mimeType: 'text/plain' }
+  const body = JSON.stringify({ x402Version: 1, error: 'pay', accepts: [{ ...rest, ...resource, maxAmountRequired }] })
+  const paid = await pay(stage, { from: child, challenge: { status: 402, headers: {}, body } })
+  expect([paid.status, paid.body.method, credentialOf(paid).header]).toEqual([201, 'x402/v1', 'X-PAYMENT'])
+  await redeem(stage, paid)
+  expect(await endOf(stage, paid.body.id)).toEqual(['confirmed', null])
+})
+
+test('an Idempotency-Key has one signature, whoever repeats it, at once or after the process died before its answer', async () => {
+  const { child } = await aPayer(stage)
+  const challenge = challengeOf(offer())
+  const keyed = { from: child, challenge, key: `pay-${child.id}` }
+  const settled = async (base: string): Promise<Answer> => {
+    for (;;) {
+      const answer = await pay(stage, { ...keyed, base })
+      if (codeOf(answer) !== 'idempotency-in-progress') return answer
+    }
+  }
+  const answers = await Promise.all(
+    [1, 2, 3, 4].map((at) => settled(at % 2 === 0 ? stage.hasty.base : stage.world.base)),
+  )
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
+  expect(new Set(answers.map((answer) => credentialOf(answer).value)).size).toBe(1)
+  const [first] = answers
+  // The process died after the payment was stored: neither the signature nor the answer is there.
+  const { db } = stage.world.database
+  await db.run(
+    sql`update idempotency_keys set state = 'running', status = null, body = null, headers = null where key = ${keyed.key}`,
+  )
+  await db.run(sql`update wallet_payments set signature = null where transfer_id = ${String(first?.body.id)}`)
+  const again = await settled(stage.hasty.base)
+  expect([again.status, again.body.id]).toEqual([201, first?.body.id])
+  expect(payloadOf(again).authorization).toEqual(payloadOf(must(first)).authorization)
+  expect(await reservedOf(stage, child)).toBe(10_000n)
+})
+
+test('payments reserve their funds, whatever the number of processes, until the signature has expired unused', async () => {
+  const { master, child } = await aPayer(stage)
+  const big = () => ({ from: child, challenge: challengeOf(offer({ amount: '4000000' })), changes: { maxAmount: '5' } })
+  const answers = await Promise.all(
+    [1, 2, 3, 4].map((at) => pay(stage, { ...big(), base: at % 2 === 0 ? stage.hasty.base : stage.world.base })),
+  )
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 422, 422])
+  const refused = answers.filter(({ status }) => status === 422)
+  expect(refused.map(codeOf)).toEqual(['insufficient-balance', 'insufficient-balance'])
+  expect(await reservedBy(stage, master)).toBe(8n * 10n ** 18n)
+  const signed = answers.filter(({ status }) => status === 201)
+  const ends = signed.map((answer) => Number(payloadOf(answer).authorization.validBefore))
+  await stage.world.database.db.run(sql`update relays set valid_before = now() - interval '1 second', check_at = now()
+    where subject_id = any(${signed.map(({ body }) => String(body.id))}::text[])`)
+  expect((await transferOf(stage, String(signed[0]?.body.id))).status, 'the chain decides').toBe('pending')
+  await stage.chain.setNextBlockTimestamp({ timestamp: BigInt(Math.max(...ends) + 1) })
+  for (const { body } of signed) expect(await endOf(stage, body.id)).toEqual(['failed', 'authorization-expired'])
+  expect(await reservedOf(stage, child)).toBe(0n)
+  expect(await reservedBy(stage, master)).toBe(0n)
+  expect(await eventsOf(stage, String(signed[0]?.body.id))).toEqual(['transfer.failed'])
+})
