@@ -29,6 +29,7 @@ export function devConfig(settings: DevSettings): Config {
   const config = readConfig(
     {
       DATABASE_URL: settings.databaseUrl,
+      DATABASE_DURABILITY: 'single',
       KEY_ENCRYPTION_KEY_FILE: settings.keyFile,
       FILES_DIR: settings.filesDir,
       HOST: '127.0.0.1',

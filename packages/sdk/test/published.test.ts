@@ -201,6 +201,7 @@ function serve(databaseUrl: string): ChildProcess {
     env: {
       PATH: process.env.PATH ?? '',
       DATABASE_URL: databaseUrl,
+      DATABASE_DURABILITY: 'single',
       BASE_URL: 'http://purser.test',
       DASHBOARD_URL: 'http://dashboard.test',
       KEY_ENCRYPTION_KEY: randomBytes(32).toString('base64'),

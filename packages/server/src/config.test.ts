@@ -3,6 +3,7 @@ import { faultsAsText, readConfig } from './config.ts'
 
 const env = {
   DATABASE_URL: 'postgres://purser@db.test/purser',
+  DATABASE_DURABILITY: 'managed',
   BASE_URL: 'https://pay.test',
   DASHBOARD_URL: 'https://app.test',
   KEY_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
@@ -28,3 +29,15 @@ test.each(['24h', '24h/', '/24h', '2d/1d', '1w/2w', 'unlimited/unlimited', '24h/
     expect(ttls({ VAULT_TTL_PRO: value })).toContain('VAULT_TTL_PRO: is not usable')
   },
 )
+
+test('durability must be stated where live is served, and nowhere else', () => {
+  const { DATABASE_DURABILITY: _, ...unstated } = env
+  const durabilityOf = (more: Record<string, string>) => {
+    const config = readConfig({ ...unstated, ...more }, [], [])
+    return 'faults' in config ? config.faults.map(({ name, fault }) => `${name} ${fault}`) : config.databaseDurability
+  }
+  expect(durabilityOf({})).toEqual(['DATABASE_DURABILITY is missing'])
+  expect(durabilityOf({ ENVIRONMENTS: 'test' })).toBeUndefined()
+  expect(durabilityOf({ DATABASE_DURABILITY: 'yes' })).toEqual(['DATABASE_DURABILITY is not usable'])
+  expect(durabilityOf({ DATABASE_DURABILITY: 'synchronous' })).toBe('synchronous')
+})

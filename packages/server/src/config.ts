@@ -7,6 +7,7 @@ import { readKeySettings } from './key-settings.ts'
 import { type PartnerSettings, readPartners } from './partner-config.ts'
 import type { Environment } from './platform/ctx.ts'
 import type { Pooler } from './platform/db/db.ts'
+import { type Durability, durabilities } from './platform/db/durability.ts'
 import { parseAddress } from './platform/db/hosts.ts'
 import { parseProxies } from './proxies.ts'
 import { readSignIn, type SignInSettings } from './sign-in-config.ts'
@@ -17,6 +18,8 @@ export type Role = 'all' | 'api' | 'work'
 export interface Config {
   readonly role: Role
   readonly databaseUrl: string
+  /** How commits survive the loss of the database's server; must be stated where `live` is served. */
+  readonly databaseDurability?: Durability | undefined
   readonly databaseConnectionsMax: number
   /** What is between the service and PostgreSQL; default `none`. */
   readonly databasePooler?: Pooler
@@ -128,6 +131,7 @@ export function readConfig(
     ),
     databaseConnectionsMax: read.integer('DATABASE_CONNECTIONS_MAX', 16, 2, 500),
     databasePooler: poolers.find((pooler) => pooler === read.oneOf('DATABASE_POOLER', poolers, 'none')) ?? 'none',
+    databaseDurability: readDurability(env, faults),
     host: env.HOST || '0.0.0.0',
     port: read.integer('PORT', 4100, 0, 65_535),
     metricsPort: env.METRICS_PORT === undefined ? 9464 : read.integer('METRICS_PORT', 9464, 0, 65_535),
@@ -265,6 +269,18 @@ function readRole(args: readonly string[], env: Env, faults: ConfigFault[]): Rol
   if (role === 'all' || role === 'api' || role === 'work') return role
   faults.push({ name: '--role', fault: 'is not usable', how: 'give all, api or work' })
   return 'all'
+}
+
+/** With `live` it must be stated: what a lost server takes with it is the operator's decision. */
+function readDurability(env: Env, faults: ConfigFault[]): Durability | undefined {
+  const name = 'DATABASE_DURABILITY'
+  const value = env[name]
+  const known = durabilities.find((durability) => durability === value)
+  const how = `set it to synchronous, managed or single: whether a standby confirms each commit, a managed service promises it, or there is one server`
+  if (value !== undefined && known === undefined) faults.push({ name, fault: 'is not usable', how })
+  if (value === undefined && (env.ENVIRONMENTS ?? 'test,live').includes('live'))
+    faults.push({ name, fault: 'is missing', how })
+  return known
 }
 
 function readEnvironments(env: Env, faults: ConfigFault[]): Environment[] {

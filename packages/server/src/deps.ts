@@ -32,6 +32,7 @@ import type { ListState, Screening } from './partners/screening/port.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Deps } from './platform/ctx.ts'
 import { openDb, openPool } from './platform/db/db.ts'
+import { watchDurability } from './platform/db/durability.ts'
 import { createFairDb } from './platform/db/fair-db.ts'
 import { requireMigrated } from './platform/db/migrate.ts'
 import { createGuardedFetch } from './platform/guarded-fetch.ts'
@@ -147,12 +148,15 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       serviceSeal: custody.seal,
       endedReaders: ended,
     })
+    const durability = watchDurability({ db, clock, log }, config.databaseDurability)
+    await durability()
     const deps: Deps = {
       ...floor,
       ...partners,
       routingPartners: overrides.routing?.(partners.routingPartners) ?? partners.routingPartners,
       lookUpKey: () => keys.findKey(new Uint8Array(32)),
       readinessDetails: async () => ({
+        durability: await durability(),
         screening: {
           ...shownList(await screening.list()),
           liveDeposits: (await areLiveDepositsOnHold({ db, clock })) ? 'on-hold' : 'free',

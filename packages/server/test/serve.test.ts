@@ -37,8 +37,8 @@ test('with nothing set it lists everything that is missing at once, each with ho
   const bare = spawnService({})
   expect(await bare.ended).toBe(2)
   expect(bare.stdout()).toBe('')
-  expect(bare.stderr()).toMatch(/^The configuration has 5 faults:\n/)
-  for (const name of ['DATABASE_URL', 'BASE_URL', 'DASHBOARD_URL', 'KEY_ENCRYPTION_KEY_FILE', 'FILES_DIR']) {
+  expect(bare.stderr()).toMatch(/^The configuration has 6 faults:\n/)
+  for (const name of ['DATABASE_URL', 'DATABASE_DURABILITY', 'BASE_URL', 'DASHBOARD_URL', 'KEY_ENCRYPTION_KEY_FILE', 'FILES_DIR']) {
     expect(bare.stderr()).toMatch(
       new RegExp(`^ {2}${name}: is missing\\n {4}(set it to|name a file of) \\S.{20,}$`, 'm'),
     )

@@ -20,7 +20,11 @@ test.each(['killed', 'frozen'] as const)(
     cleanUps.push(postgres.remove)
     const chain: DevChain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })
     cleanUps.push(() => chain.stop())
-    const deployment = await aDeployment({ databaseUrl: postgres.url, chain, env: { SETTLE_WAIT_MS: '300' } })
+    const deployment = await aDeployment({
+      databaseUrl: postgres.url,
+      chain,
+      env: { SETTLE_WAIT_MS: '300', DATABASE_DURABILITY: 'synchronous' },
+    })
     const service = await deployment.start()
     const load = startLoad({ deployment, where: async () => service.base, buyers: 12 })
     const served = (more: number) => {
@@ -28,6 +32,7 @@ test.each(['killed', 'frozen'] as const)(
       return expect.poll(() => load.acknowledged(), { timeout: 60_000, interval: 20 }).toBeGreaterThanOrEqual(enough)
     }
     await served(40)
+    expect(await readDurability(service.base)).toEqual({ configured: 'synchronous', standby: 'confirmed' })
 
     const lostAt = performance.now()
     await postgres.losePrimary(how)
@@ -44,10 +49,19 @@ test.each(['killed', 'frozen'] as const)(
     console.log(`${how}: ${JSON.stringify({ noticedMs, servedMs, totals, counts: load.counts })}`)
     expect(noticedMs).toBeLessThan(5_000)
     expect(await readyStatus(service.base)).toBe(200)
+    // The promoted server has no standby of its own: an alert, and no reason to stop.
+    await expect
+      .poll(() => readDurability(service.base), { timeout: 20_000, interval: 200 })
+      .toEqual({ configured: 'synchronous', standby: 'standby-missing' })
     expect(await service.end('SIGTERM')).toBe(0)
   },
 )
 
 async function readyStatus(base: string): Promise<number> {
   return (await fetch(`${base}/readyz`)).status
+}
+
+async function readDurability(base: string): Promise<unknown> {
+  const body: { readonly durability?: unknown } = await (await fetch(`${base}/readyz`)).json()
+  return body.durability
 }

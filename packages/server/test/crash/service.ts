@@ -30,6 +30,7 @@ const compileCache = path.join(import.meta.dirname, '..', '..', '..', '..', 'nod
 export function serveEnv(databaseUrl: string, own: Env = {}): Env {
   return {
     DATABASE_URL: databaseUrl,
+    DATABASE_DURABILITY: 'single',
     BASE_URL: 'http://purser.test',
     DASHBOARD_URL: 'http://dashboard.test',
     KEY_ENCRYPTION_KEY: randomBytes(32).toString('base64'),

@@ -99,6 +99,7 @@ test('every fault of the partners’ settings is named at once', () => {
   const good = readConfig(
     {
       DATABASE_URL: 'postgres://a',
+      DATABASE_DURABILITY: 'single',
       BASE_URL: 'http://a',
       DASHBOARD_URL: 'http://a',
       FILES_DIR: '/a',
