@@ -38,7 +38,14 @@ test('with nothing set it lists everything that is missing at once, each with ho
   expect(await bare.ended).toBe(2)
   expect(bare.stdout()).toBe('')
   expect(bare.stderr()).toMatch(/^The configuration has 6 faults:\n/)
-  for (const name of ['DATABASE_URL', 'DATABASE_DURABILITY', 'BASE_URL', 'DASHBOARD_URL', 'KEY_ENCRYPTION_KEY_FILE', 'FILES_DIR']) {
+  for (const name of [
+    'DATABASE_URL',
+    'DATABASE_DURABILITY',
+    'BASE_URL',
+    'DASHBOARD_URL',
+    'KEY_ENCRYPTION_KEY_FILE',
+    'FILES_DIR',
+  ]) {
     expect(bare.stderr()).toMatch(
       new RegExp(`^ {2}${name}: is missing\\n {4}(set it to|name a file of) \\S.{20,}$`, 'm'),
     )
