@@ -2,7 +2,9 @@ import { sandboxBridgeAddress, tokenBalance } from '@purser/devnet'
 import { createPublicClient, createTestClient, http, parseAbi } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { revokeApprovals } from '../../src/features/transfers/revoke.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { systemCtx } from '../../src/platform/work/runner.ts'
 import { auditedActions } from '../audited.ts'
 import { aPartnerStage, bridgeOf, type Conduct, type Managed, type PartnerStage } from '../partner-stage.ts'
 import { untilBooked } from '../transfer-stage.ts'
@@ -157,6 +159,25 @@ test.each([
   },
   60_000,
 )
+
+test('checks at once by several processes, and while a revocation waits for its block, store it once', async () => {
+  const master = await stage.aMaster()
+  stage.conduct = refusedOnceApproved()
+  await whileRevocationsWait(async (look) => {
+    expect((await stage.send(bridgeOf(master))).status).toBe(422)
+    await node.setAutomine(false)
+    const ctx = systemCtx(stage.world.server.deps)
+    for (let check = 1; check <= 3; check += 1) {
+      await stage.world.database.db.run(sql`update transfers set revoke_at = now() where revoke_at is not null`)
+      await Promise.all([look(), ...Array.from({ length: 4 }, () => revokeApprovals.run(ctx))])
+      await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(2)
+    }
+    await node.mine({ blocks: 1 })
+    await node.setAutomine(true)
+    await untilAtRest()
+  })
+  expect([await allowed(master), await stage.countOf(master)]).toEqual([0n, 2])
+})
 
 test('a wallet without the coin for it keeps its allowance, of exactly the amount, and nothing hangs', async () => {
   const master = await stage.aMaster()

@@ -23,3 +23,11 @@ export async function lockToRevoke(tx: Tx, transferId: TransferId): Promise<bool
   )
   return row.isDue
 }
+
+export async function countRevocations(db: Queryable, transferId: TransferId): Promise<number> {
+  const { count } = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from transfer_steps where transfer_id = ${transferId} and kind = 'revoke'`,
+  )
+  return Number(count)
+}

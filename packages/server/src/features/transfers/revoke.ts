@@ -9,7 +9,7 @@ import { endUnits, isUnitTaken } from './approval-store.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { nextPollTime } from './backoff.ts'
 import { allowanceOf, encodeApproval } from './partner.ts'
-import { listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
+import { countRevocations, listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
 import { listSteps } from './route-store.ts'
 import type { TransferRow } from './store.ts'
 
@@ -17,7 +17,8 @@ type Work = Omit<Ctx, 'tenant'>
 
 /**
  * Revokes the allowances that failed transfers gave a partner's contract: by one more step in the wallet's lane, paid by the wallet. The
- * end of the transfer does not change. Idempotent: the allowance is read each time, and the step is stored under the transfer's lock.
+ * end of the transfer does not change. Idempotent: the allowance is read once every earlier revocation has ended, and the step is stored under the
+ * transfer's lock unless another process has stored one since.
  * Checked until the allowance is zero, or a few transactions did not achieve that.
  */
 export const revokeApprovals: Recurring = {
@@ -53,16 +54,19 @@ async function check(ctx: Work, transfer: TransferRow): Promise<void> {
   const partner = steps.find(({ kind }) => kind === 'partner')
   if (network === undefined || approve === undefined || partner === undefined) return finish(ctx, transfer)
   const { sender: owner, toAddress: token } = approve
+  const tried = steps.filter(({ kind }) => kind === 'revoke')
   const approval = { network, owner, token, spender: partner.toAddress }
-  if (approve.doneAt === null || (await isBusy(ctx.db, transfer, approval)))
+  const isOpen = approve.doneAt === null || tried.some(({ doneAt }) => doneAt === null)
+  if (isOpen || (await isBusy(ctx.db, transfer, approval)))
     return setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
   const allowed = await allowanceOf(ctx.chains.on(network), token, approval)
   if (allowed === 0n) return finish(ctx, transfer)
-  const tried = steps.filter(({ kind }) => kind === 'revoke').map(({ transactionId }) => transactionId)
-  if (tried.length > 0)
-    ctx.log.warn({ transferId: transfer.id, tried }, 'revoke transactions did not remove an approval')
+  if (tried.length > 0) {
+    const transactions = tried.map(({ transactionId }) => transactionId)
+    ctx.log.warn({ transferId: transfer.id, tried: transactions }, 'revoke transactions did not remove an approval')
+  }
   if (tried.length >= triesMax) return leaveInPlace(ctx, transfer, approval)
-  await revoke(ctx, transfer, approval)
+  await revoke(ctx, transfer, { approval, tried: tried.length })
 }
 
 /** Whether another transfer uses the allowance: only for transfers from before units were stored. */
@@ -83,7 +87,11 @@ function leaveInPlace(ctx: Work, transfer: TransferRow, { network, ...approval }
 }
 
 /** Revokes the allowance, or leaves it if the wallet cannot pay or the token refuses. */
-async function revoke(ctx: Work, transfer: TransferRow, approval: Approval): Promise<void> {
+async function revoke(
+  ctx: Work,
+  transfer: TransferRow,
+  { approval, tried }: { readonly approval: Approval; readonly tried: number },
+): Promise<void> {
   const { network, owner, token } = approval
   const { tenant } = forTenant(ctx, transfer)
   const source = await findSource(ctx.db, tenant, transfer.walletId)
@@ -94,24 +102,32 @@ async function revoke(ctx: Work, transfer: TransferRow, approval: Approval): Pro
   const gasLimit = trial.ok ? gasLimitOf(trial.gas) : undefined
   if (gasLimit === undefined || payer.available < feeOfCall({ gasLimit, data }, payer.snapshot.fees))
     return leaveInPlace(ctx, transfer, approval)
-  await store(ctx, transfer, { approval, payer, data, gasLimit })
+  await store(ctx, transfer, { approval, tried, payer, data, gasLimit })
 }
 
 interface Revocation {
   readonly approval: Approval
+  /** How many revocations there were when the allowance was read. */
+  readonly tried: number
   readonly payer: Payer
   readonly data: Hex
   readonly gasLimit: bigint
 }
 
 /** Stores the step under the lock of the wallet's funds, then of the transfer. The transfer's next check is set in any case. */
-function store(ctx: Work, transfer: TransferRow, { approval, payer, data, gasLimit }: Revocation): Promise<void> {
+function store(
+  ctx: Work,
+  transfer: TransferRow,
+  { approval, tried, payer, data, gasLimit }: Revocation,
+): Promise<void> {
   const { token: toAddress, spender } = approval
   const own = forTenant(ctx, transfer)
   return ctx.db.tx(async (tx) => {
     await lockPayer(tx, payer)
     if (!(await lockToRevoke(tx, transfer.id))) return
     await setRevokeAt(tx, transfer.id, nextPollTime(ctx, transfer.endedAt))
+    // Another process has stored one since the allowance was read.
+    if ((await countRevocations(tx, transfer.id)) !== tried) return
     // Another transfer approves, revokes or reserves the coin since the wallet was read.
     if (await isBusy(tx, transfer, approval)) return
     const step = { kind: 'revoke', toAddress, data, value: 0n, gasLimit } as const
