@@ -167,3 +167,35 @@ test.each(['light', 'dark'] as const)(
     })
   },
 )
+
+test('a viewer reads what waits and has no button to decide it', async () => {
+  await open({}, async (page, { faults }) => {
+    const { approvalId } = await demoData()
+    await page.route(`${dev.baseUrl}/account`, async (route) => {
+      const answer = await route.fetch()
+      await route.fulfill({ response: answer, body: (await answer.text()).replaceAll('"owner"', '"viewer"') })
+    })
+    await page.goto(`${dev.dashboardUrl}/test/approvals/${approvalId}`)
+    await page.getByText('Owners and admins decide.').waitFor()
+    expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+    expect(faults).toEqual([])
+  })
+})
+
+test('a person approves money that waits, and the wallet, the count and the movement say so', async () => {
+  await open({}, async (page, { faults }) => {
+    const { approvalId, waitingTransferId } = await demoData()
+    await page.goto(`${dev.dashboardUrl}/test/approvals`)
+    await page.getByRole('link', { name: 'Approvals 2 waiting' }).waitFor()
+    await page.goto(`${dev.dashboardUrl}/test/approvals/${approvalId}`)
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('dialog').getByText('cannot be called back').waitFor()
+    await page.getByRole('button', { name: 'Approve 70 USDC' }).click()
+    await page.getByText('Approved', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'Approvals 1 waiting' }).waitFor()
+    await page.goto(`${dev.dashboardUrl}/test/transfers/${waitingTransferId}`)
+    await page.getByText('A person approved it').waitFor()
+    await page.getByText('Arrived', { exact: true }).first().waitFor()
+    expect(faults).toEqual([])
+  })
+})

@@ -31,8 +31,8 @@ export async function makeDemoData(dev: DevRecord): Promise<DemoData> {
   const paymentId = newest?.paymentId ?? ''
   await inviteTeam(purser)
   await reportRoutes(purser, paymentId)
-  await moveMoneyOut(purser, walletId)
-  return { walletId, paymentId, ...(await makeVaults(purser)) }
+  const moved = await moveMoneyOut(purser, dev, walletId)
+  return { walletId, paymentId, ...moved, ...(await makeVaults(purser)) }
 }
 
 async function makeWallets(purser: Purser): Promise<string> {
@@ -43,6 +43,12 @@ async function makeWallets(purser: Purser): Promise<string> {
     supportedTokens: ['USDC'],
   })
   await purser.test.deposits.create({ walletId: treasury.id, token: 'USDC', amount: '25' })
+  for (const name of ['Customer 7', 'A customer with a name that is longer than any column would be'])
+    await purser.wallets.children.create(treasury.id, { name })
+  await purser.wallets.master.policy.set(treasury.id, {
+    operations: { transfer: { recipients: 'any' }, withdraw: { recipients: 'any' } },
+    tokens: { USDC: { perTransaction: '100', perDay: '500', perMonth: '2500', approvalAbove: '60' } },
+  })
   return treasury.id
 }
 

@@ -1,53 +1,65 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { isHex } from '@purser/protocol'
 import { type Purser, PurserError } from '@purser/sdk'
+import type { DevRecord } from '../../devnet/src/dev-file.ts'
+import { fundNative } from '../../devnet/src/faucet.ts'
 
-const fundedMsMax = 10_000
+const fundedMsMax = 60_000
 const pollMs = 500
 
-/** Registers a bank account, and sends money out of a wallet to an address and to it, as far as the wallet's money is free by then. */
-export async function moveMoneyOut(purser: Purser, walletId: string): Promise<void> {
+type MoneyOut = Readonly<Record<'transferId' | 'withdrawalId' | 'waitingTransferId' | 'approvalId', string>>
+
+/** Registers a bank account, and sends money out of a wallet to an address and to it: at once what is small, and what is large asks a person. */
+export async function moveMoneyOut(purser: Purser, dev: DevRecord, walletId: string): Promise<MoneyOut> {
   const account = await purser.withdrawals.bankAccounts.create({
     accountName: 'Acme Research and Forecasting Services Limited',
     currency: 'GBP',
     sortCode: '20-29-59',
     accountNumber: '63748472',
   })
-  await purser.test.deposits.create({ walletId, token: 'USDC', amount: '100' })
-  await onceFunded(() =>
+  await purser.test.deposits.create({ walletId, token: 'USDC', amount: '300' })
+  await giveGas(purser, dev, walletId)
+  const transfer = (amount: string, reference: string) =>
     purser.transfers.create({
       fromWalletId: walletId,
       fromToken: 'USDC',
       toAddress: '0x9b1deb4d3b7d4bad9bdd2b0d7b3dcb6dabcdef01',
       toChain: 'base',
       toToken: 'USDC',
-      amount: '1.25',
-      reference: 'Supplier 11',
-    }),
-  )
-  await onceFunded(() =>
-    purser.withdrawals.create({
-      fromWalletId: walletId,
-      amount: '50',
-      token: 'USDC',
-      chain: 'base',
-      bankAccountId: account.id,
-      reference: 'Payroll 11',
-    }),
-  )
+      amount,
+      reference,
+    })
+  const withdraw = (amount: string, reference: string) => {
+    const from = { fromWalletId: walletId, token: 'USDC', chain: 'base' } as const
+    return purser.withdrawals.create({ ...from, amount, bankAccountId: account.id, reference })
+  }
+  const sent = await onceFunded(() => transfer('1.25', 'Supplier 11'))
+  const paid = await onceFunded(() => withdraw('50', 'Payroll 10'))
+  const waiting = await onceFunded(() => transfer('70', 'Supplier 12: two months of satellite pictures'))
+  await onceFunded(() => withdraw('75.5', 'Payroll 11'))
+  const ids = { transferId: sent.id, withdrawalId: paid.id, waitingTransferId: waiting.id }
+  return { ...ids, approvalId: waiting.approval?.id ?? '' }
+}
+
+/** Gives a wallet the coin that pays for its transactions, as its owner does. */
+async function giveGas(purser: Purser, dev: DevRecord, walletId: string): Promise<void> {
+  const chain = dev.chains['base-sepolia']
+  if (chain === undefined) throw new Error('the demo needs the chains')
+  const { address } = await purser.wallets.master.get(walletId)
+  if (!isHex(address)) throw new Error('an address is not hexadecimal')
+  await fundNative({ network: 'base-sepolia', ...chain }, address, 10n ** 18n)
 }
 
 /** Repeats what a wallet refuses while its deposits are screened, for a bounded time. */
-async function onceFunded(send: () => Promise<unknown>): Promise<void> {
+async function onceFunded<T>(send: () => Promise<T>): Promise<T> {
   const end = Date.now() + fundedMsMax
-  while (Date.now() < end) {
+  while (true)
     try {
-      await send()
-      return
+      return await send()
     } catch (error) {
-      if (!(error instanceof PurserError) || error.code !== 'insufficient-balance') throw error
+      if (!(error instanceof PurserError) || error.code !== 'insufficient-balance' || Date.now() > end) throw error
       await pause(pollMs)
     }
-  }
 }
 
 /** Reports two routes to the registry, and opens a session for a payment. */

@@ -32,7 +32,7 @@ try {
         await page.getByRole('heading', { level: 1 }).waitFor()
         await page.waitForFunction(() => document.querySelector('.skeleton') === null)
         const file = path.join(folder, `${name}-${theme}-${width}.png`)
-        await page.screenshot({ path: file })
+        await page.screenshot({ path: file, fullPage: only.length > 0 })
         console.log(file)
       }
       for (const fault of faults) console.log(`  ${fault}`)

@@ -1,9 +1,11 @@
-import type { PaymentLog } from '@purser/sdk'
+import type { PaymentLog, PolicyDocument } from '@purser/sdk'
 import { expect, test } from 'vitest'
 import { environmentOf, inEnvironment } from '../src/api/scope.ts'
 import { csvOf } from '../src/pages/payments/export-csv.ts'
 import { mergeFirstPage, withStatuses } from '../src/pages/payments/queries.ts'
 import { limitWords, quotasOf, quotaWords } from '../src/pages/usage/quotas.tsx'
+import { draftOf, policyOf } from '../src/pages/wallets/policy-draft.ts'
+import { policyLines } from '../src/pages/wallets/policy-words.ts'
 import { addDecimals, count, duration, groupDecimal, middleTruncate } from '../src/ui/format.ts'
 
 test('an amount keeps every digit that says something, and gets no digit of its own', () => {
@@ -125,4 +127,29 @@ test('a quota is said with the units of the plan, and without a limit there is n
   expect([limitWords('fileBytes', 2 ** 30), limitWords('webhooks', -1)]).toEqual(['1 GB', 'Unlimited'])
   expect(limitWords('vaultTtlSecondsDefault', 86_400)).toBe('24 hours')
   expect(limitWords('vaultTtlSecondsMax', 7 * 86_400)).toBe('7 days')
+})
+
+test('a policy is read back in sentences that leave out nothing it allows', () => {
+  const words = (policy: PolicyDocument | null) => policyLines(policy).map(({ kind, text }) => `${kind}: ${text}`)
+  expect(words(null)).toEqual(['allows: Nothing is limited: any amount may leave, to any address and bank account.'])
+  expect(words({ operations: {}, tokens: { USDC: {} } })).toEqual([
+    'refuses: Nothing may leave this wallet and its child addresses.',
+  ])
+  const supplier = '0x9b1deb4d3b7d4bad9bdd2b0d7b3dcb6dabcdef01'
+  const policy: PolicyDocument = {
+    operations: { transfer: { recipients: [supplier] }, sweep: { recipients: 'any' } },
+    tokens: { USDC: { perTransaction: '50', perDay: '1500.5', approvalAbove: '20' }, ETH: { approvalAbove: '0' } },
+  }
+  expect(words(policy)).toEqual([
+    'allows: Transfers may go only to 0x9b1d…ef01.',
+    'allows: Sweeps to other addresses may go to any address.',
+    'allows: At most 50 at once and 1,500.50 in a day of USDC may leave.',
+    'person: A person approves each movement of more than 20 USDC.',
+    'allows: Any amount of ETH may leave.',
+    'person: A person approves each movement of ETH.',
+    'refuses: Withdrawals are refused.',
+    'refuses: No token but USDC, ETH may leave.',
+  ])
+  // A form that is saved unchanged changes nothing, nor what the form does not show.
+  expect(policyOf(draftOf(policy, ['USDC', 'EURC']), policy)).toEqual(policy)
 })

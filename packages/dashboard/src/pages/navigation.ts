@@ -1,6 +1,7 @@
 import type { NavEntry } from '../shell/section.ts'
 import { accountNav } from './account/nav.ts'
 import { auditNav } from './audit/nav.ts'
+import { approvalsNav } from './approvals/nav.ts'
 import { bankAccountsNav } from './bank-accounts/nav.ts'
 import { homeNav } from './home/nav.ts'
 import { paymentsNav } from './payments/nav.ts'
@@ -11,6 +12,7 @@ import { teamNav } from './team/nav.ts'
 import { transfersNav } from './transfers/nav.ts'
 import { usageNav } from './usage/nav.ts'
 import { vaultsNav } from './vaults/nav.ts'
+import { walletsNav } from './wallets/nav.ts'
 import { withdrawalsNav } from './withdrawals/nav.ts'
 
 /** The entries of the rail, in its order: one line for each section. */
@@ -20,9 +22,11 @@ export const navigation: readonly NavEntry[] = [
   ...registryNav,
   ...sessionsNav,
   ...vaultsNav,
+  ...walletsNav,
   ...transfersNav,
   ...withdrawalsNav,
   ...bankAccountsNav,
+  ...approvalsNav,
   ...teamNav,
   ...usageNav,
   ...auditNav,

@@ -1,5 +1,6 @@
 import { accountRoutes } from './account/route.ts'
 import { auditRoutes } from './audit/route.ts'
+import { approvalsRoutes } from './approvals/route.ts'
 import { bankAccountsRoutes } from './bank-accounts/route.ts'
 import { homeRoutes } from './home/route.ts'
 import { paymentsRoutes } from './payments/route.ts'
@@ -10,6 +11,7 @@ import { teamRoutes } from './team/route.ts'
 import { transfersRoutes } from './transfers/route.ts'
 import { usageRoutes } from './usage/route.ts'
 import { vaultsRoutes } from './vaults/route.ts'
+import { walletsRoutes } from './wallets/route.ts'
 import { withdrawalsRoutes } from './withdrawals/route.ts'
 
 /** The pages of every section: one line each. */
@@ -19,6 +21,7 @@ export const pageRoutes = [
   ...vaultsRoutes,
   ...registryRoutes,
   ...sessionsRoutes,
+  ...walletsRoutes,
   ...transfersRoutes,
   ...withdrawalsRoutes,
   ...bankAccountsRoutes,
@@ -27,4 +30,5 @@ export const pageRoutes = [
   ...auditRoutes,
   ...settingsRoutes,
   ...accountRoutes,
+  ...approvalsRoutes,
 ] as const

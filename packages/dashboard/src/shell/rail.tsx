@@ -72,7 +72,7 @@ export function Rail({ full = false, onSearch }: RailProps) {
 
 const commandKey = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl '
 
-function RailLink({ entry: { icon: Icon, label, path }, full }: { entry: NavEntry; full: boolean }) {
+function RailLink({ entry: { icon: Icon, label, path, badge: Badge }, full }: { entry: NavEntry; full: boolean }) {
   const link = (
     <Link
       to={path}
@@ -80,10 +80,18 @@ function RailLink({ entry: { icon: Icon, label, path }, full }: { entry: NavEntr
       activeOptions={{ exact: path === '/', includeSearch: false }}
       activeProps={{ className: 'bg-well text-ink font-medium [&_svg]:text-accent-text', 'aria-current': 'page' }}
       inactiveProps={{ className: 'text-ink-2 hover:bg-well/70 hover:text-ink' }}
-      className={classes('flex h-8 items-center gap-2.5 rounded-control px-2', !full && 'max-lg:justify-center')}
+      className={classes(
+        'relative flex h-8 items-center gap-2.5 rounded-control px-2',
+        !full && 'max-lg:justify-center',
+      )}
     >
       <Icon className="size-4 shrink-0" aria-hidden />
-      <span className={full ? '' : 'max-lg:sr-only'}>{label}</span>
+      <span className={classes('min-w-0 flex-1 truncate', !full && 'max-lg:sr-only')}>{label}</span>
+      {Badge !== undefined && (
+        <span className={full ? '' : 'max-lg:absolute max-lg:top-0 max-lg:right-0'}>
+          <Badge />
+        </span>
+      )}
     </Link>
   )
   return full || matchMedia('(min-width: 1100px)').matches ? (

@@ -1,4 +1,5 @@
 import type { LucideIcon } from 'lucide-react'
+import type { ComponentType } from 'react'
 
 /** An entry of the rail and of the command palette. */
 export interface NavEntry {
@@ -8,6 +9,8 @@ export interface NavEntry {
   readonly path: string
   /** Where it stands in the rail; what is of the person is in the menu at its foot. */
   readonly group: 'money in' | 'wallets' | 'developers' | 'organization' | 'person'
+  /** What stands at the end of the entry, such as how many wait. */
+  readonly badge?: ComponentType
   /** Prefixes of ids that this section shows: a pasted one opens there. */
   readonly opens?: readonly { readonly prefix: string; readonly path: (id: string) => string }[]
 }

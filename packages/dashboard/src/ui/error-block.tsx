@@ -1,6 +1,7 @@
 import { LimitError, PurserError } from '@purser/sdk'
 import { CircleAlert } from 'lucide-react'
-import { base, signInAgain } from '../api/scope.ts'
+import { lazy, Suspense } from 'react'
+import { base } from '../api/scope.ts'
 import { Button, buttonClasses } from './button.tsx'
 import { classes } from './classes.ts'
 import { CopyButton } from './values.tsx'
@@ -23,7 +24,7 @@ export function errorWords(error: unknown): ErrorWords {
 function adviceFor(error: PurserError): string {
   const { status, code } = error
   if (status === undefined) return 'Check the connection, then try again.'
-  if (code === 'fresh-authentication-required') return 'Sign in again to confirm that it is you, then repeat it.'
+  if (code === 'fresh-authentication-required') return 'Nothing was changed. Confirm that it is you.'
   if (status === 401) return 'Sign in again.'
   if (status === 403) return 'Your role does not allow this. An owner of the organization can change it.'
   if (status === 404) return 'It may belong to another organization, or to the other environment.'
@@ -33,13 +34,19 @@ function adviceFor(error: PurserError): string {
   return ''
 }
 
-/** Stands where a part of a page would be. The rest of the page stays. */
+const FreshSignIn = lazy(async () => ({ default: (await import('../sign-in/fresh-sign-in.tsx')).FreshSignIn }))
+
+function needsFreshSignIn(error: unknown): boolean {
+  return error instanceof PurserError && error.code === 'fresh-authentication-required'
+}
+
+/** Stands where a part of a page would be. The rest of the page stays. What needs a fresh sign-in is repeated after it. */
 export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
   const { sentence, advice, requestId } = errorWords(error)
   return (
     <div role="alert" className="flex gap-3 rounded-card border border-line bg-failed-soft p-4">
       <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-hidden />
-      <div className="min-w-0">
+      <div className="min-w-0 flex-1">
         <p className="font-medium text-failed">{sentence}</p>
         {advice !== '' && <p className="mt-0.5 text-ink-2">{advice}</p>}
         {requestId !== undefined && (
@@ -47,17 +54,17 @@ export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() =
             Request <span className="font-mono break-all">{requestId}</span> <CopyButton value={requestId} />
           </p>
         )}
-        {error instanceof PurserError && error.code === 'fresh-authentication-required' && (
-          <a href={signInAgain()} className={classes(buttonClasses('secondary', true), 'mt-3 mr-2')}>
-            Sign in again
-          </a>
-        )}
+        {needsFreshSignIn(error) ? (
+          <Suspense>
+            <FreshSignIn onDone={onRetry} />
+          </Suspense>
+        ) : null}
         {error instanceof LimitError && (
           <a href={`${base}/settings/billing`} className={classes(buttonClasses('secondary', true), 'mt-3 mr-2')}>
             See the plan
           </a>
         )}
-        {onRetry !== undefined && (
+        {onRetry !== undefined && !needsFreshSignIn(error) && (
           <Button small className="mt-3" onClick={onRetry}>
             Try again
           </Button>

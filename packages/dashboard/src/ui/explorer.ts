@@ -1,3 +1,5 @@
+import type { Environment } from '@purser/sdk'
+
 /** Block explorers, by the name of the network. Networks without a public one link nowhere. */
 const explorers: Readonly<Record<string, string>> = {
   base: 'https://basescan.org',
@@ -9,6 +11,23 @@ const explorers: Readonly<Record<string, string>> = {
   polygon: 'https://polygonscan.com',
   tempo: 'https://explore.tempo.xyz',
   'tempo-moderato': 'https://explore.moderato.tempo.xyz',
+  'optimism-sepolia': 'https://sepolia-optimism.etherscan.io',
+  'arbitrum-sepolia': 'https://sepolia.arbiscan.io',
+  'polygon-amoy': 'https://amoy.polygonscan.com',
+}
+
+const testNetworks: Readonly<Record<string, string>> = {
+  base: 'base-sepolia',
+  ethereum: 'eth-sepolia',
+  optimism: 'optimism-sepolia',
+  arbitrum: 'arbitrum-sepolia',
+  polygon: 'polygon-amoy',
+  tempo: 'tempo-moderato',
+}
+
+/** The network that a chain's name means: in the test environment a main network's name means its test network. */
+export function actualNetwork(chain: string, environment: Environment): string {
+  return environment === 'test' ? (testNetworks[chain] ?? chain) : chain
 }
 
 /** Where the explorer of the network shows an address or a transaction; undefined where there is none. */

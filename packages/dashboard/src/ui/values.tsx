@@ -1,8 +1,9 @@
 import { Check, Copy, ExternalLink } from 'lucide-react'
 import { type MouseEvent, useEffect, useState, useSyncExternalStore } from 'react'
+import { useWorkspace } from '../api/context.ts'
 import { Tip } from './button.tsx'
 import { classes } from './classes.ts'
-import { explorerUrl } from './explorer.ts'
+import { actualNetwork, explorerUrl } from './explorer.ts'
 import { groupDecimal, middleTruncate, networkName } from './format.ts'
 import { fullTime, shortTime, timeZone, utcTime } from './time.ts'
 
@@ -39,8 +40,9 @@ export function Id({ value, whole = false }: { value: string; whole?: boolean })
   )
 }
 
-/** An address or a transaction with its network, linked to the network's explorer where there is one. */
-export function OnChain({ value, network, kind }: { value: string; network: string; kind: 'address' | 'tx' }) {
+/** An address or a transaction of a chain, linked to the explorer of the network that the chain's name means here. */
+export function OnChain({ value, network: chain, kind }: { value: string; network: string; kind: 'address' | 'tx' }) {
+  const network = actualNetwork(chain, useWorkspace().environment)
   const url = explorerUrl(network, kind, value)
   const where = `${networkName(network)} explorer`
   return (

@@ -5,7 +5,7 @@ import { usePurser } from '../../api/context.ts'
 export const bankAccountsKey = ['bank-accounts'] as const
 
 /** The bank accounts that money can be paid to. */
-export function useBankAccounts(): UseQueryResult<readonly BankAccount[]> {
+export function useBankAccounts(isWanted = true): UseQueryResult<readonly BankAccount[]> {
   const purser = usePurser()
   return useQuery({
     queryKey: [...bankAccountsKey, 'choices'],
@@ -13,6 +13,7 @@ export function useBankAccounts(): UseQueryResult<readonly BankAccount[]> {
       const { items } = await purser.withdrawals.bankAccounts.list({ limit: 100 }, { signal }).page()
       return items.filter(({ isActive }) => isActive)
     },
+    enabled: isWanted,
   })
 }
 

@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
 import { groupDecimal, middleTruncate, networkName } from '../../ui/format.ts'
+import { useIdempotencyKey } from '../../ui/idempotency.ts'
 import { Dialog } from '../../ui/overlay.tsx'
 import { Fact, Facts } from '../../ui/page.tsx'
 import { toastDone } from '../../ui/toast.tsx'
@@ -28,21 +29,21 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
   })
   const own = payment.walletId !== null && /^(?:mwt|cad)_/.test(payment.walletId) ? payment.walletId : undefined
   const from = chosen ?? own ?? wallets.data?.[0]?.id
+  const { key, onError } = useIdempotencyKey()
   const refund = useMutation({
-    // One key for this dialog: a second press, or a press after a lost answer, never pays twice.
-    mutationFn: ({ key }: { key: string }) =>
+    mutationFn: () =>
       purser.payments.refund(
         payment.id,
         { amount, ...(reason !== '' && { reason }), ...(from !== undefined && { fromWalletId: from }) },
         { idempotencyKey: key },
       ),
+    onError,
     onSuccess: ({ amount: paid, token }) => {
       toastDone(`Refund of ${groupDecimal(paid)} ${token} is on its way`)
       void queries.invalidateQueries({ queryKey: paymentsKey })
       onClose()
     },
   })
-  const [key] = useState(() => crypto.randomUUID())
   const isReadable = /^\d+(?:\.\d+)?$/.test(amount) && !/^0*(?:\.0*)?$/.test(amount)
   return (
     <Dialog
@@ -56,7 +57,7 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
             tone="primary"
             busy={refund.isPending}
             disabled={!isReadable || from === undefined}
-            onClick={() => refund.mutate({ key: `${key}-${amount}-${from}` })}
+            onClick={() => refund.mutate()}
           >
             Refund {isReadable ? groupDecimal(amount) : ''} {payment.token}
           </Button>

@@ -13,7 +13,7 @@ export const transferColumns: readonly Column<Transfer>[] = [
     width: 'w-40',
     cell: ({ amount, fromToken }) => <Amount value={amount} token={fromToken} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <TransferBadge status={status} /> },
+  { id: 'state', head: 'State', width: 'w-32', cell: (row) => <TransferBadge {...row} /> },
   {
     id: 'to',
     head: 'To',
@@ -63,7 +63,7 @@ export function CompactTransfer({ row }: { row: Transfer }) {
     <>
       <span className="flex items-center justify-between gap-3">
         <Amount value={row.amount} token={row.fromToken} className="font-medium" />
-        <TransferBadge status={row.status} />
+        <TransferBadge {...row} />
       </span>
       <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
         <span className="inline-flex items-center gap-1">

@@ -7,6 +7,6 @@ export const transfersNav: readonly NavEntry[] = [
     icon: ArrowLeftRight,
     path: '/transfers',
     group: 'wallets',
-    opens: [{ prefix: 'ctx_', path: (id) => `/transfers/${id}` }],
+    opens: [{ prefix: 'wtx_', path: (id) => `/transfers/${id}` }],
   },
 ]

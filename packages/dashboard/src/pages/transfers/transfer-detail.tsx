@@ -4,7 +4,7 @@ import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { classes } from '../../ui/classes.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { networkName } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline } from '../../ui/timeline.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
@@ -22,7 +22,7 @@ export function TransferDetail({ transferId, wide = false }: { transferId: strin
     queryFn: ({ signal }) => purser.transfers.get(transferId, { signal }),
     refetchInterval: ({ state }) => (state.data?.status === 'pending' ? pollMs : false),
   })
-  useRefreshOn(['transfer.'], ['transfers', 'one', transferId])
+  useRefreshOn(['transfer.', 'approval.'], ['transfers', 'one', transferId])
   const { data, error } = transfer
   if (data === undefined)
     return error === null ? <Skeleton lines={9} /> : <ErrorBlock error={error} onRetry={() => transfer.refetch()} />
@@ -33,7 +33,7 @@ export function TransferDetail({ transferId, wide = false }: { transferId: strin
           <h1 className="text-2xl font-semibold tracking-tight">
             <Amount value={data.amount} token={data.fromToken} />
           </h1>
-          <TransferBadge status={data.status} />
+          <TransferBadge {...data} />
         </div>
         <p className="text-ink-2">{whereTransferIs(data)}</p>
       </header>
@@ -57,11 +57,16 @@ function TransferFacts({ transfer }: { transfer: Transfer }) {
         <Id value={id} />
       </Fact>
       <Fact name="From">
-        <Id value={fromWalletId} /> <span className="text-ink-3">{networkName(fromChain)}</span>
+        <Id value={fromWalletId} />{' '}
+        <span className="text-ink-3">
+          <Network chain={fromChain} />
+        </span>
       </Fact>
       <Fact name="To">
         <OnChain value={toAddress} network={toChain} kind="address" />{' '}
-        <span className="text-ink-3">{networkName(toChain)}</span>
+        <span className="text-ink-3">
+          <Network chain={toChain} />
+        </span>
       </Fact>
       <Fact name="Recipient gets">
         <Amount value={toAmount} token={transfer.receivedToken ?? toToken} />

@@ -8,13 +8,23 @@ const states: Readonly<Record<string, { readonly state: MoneyState; readonly wor
   failed: { state: 'failed', word: 'Failed' },
 }
 
-export function TransferBadge({ status }: { status: string }) {
-  const { state, word } = states[status] ?? { state: 'held', word: sentenceCase(status) }
+const waiting = { state: 'held', word: 'Needs approval' } as const
+
+export function TransferBadge({ status, approval }: Pick<Transfer, 'status' | 'approval'>) {
+  const { state, word } = isWaiting(approval)
+    ? waiting
+    : (states[status] ?? { state: 'held', word: sentenceCase(status) })
   return <StateBadge state={state}>{word}</StateBadge>
 }
 
+/** Whether nothing moves until a person approves it. */
+export function isWaiting(approval: Transfer['approval']): boolean {
+  return approval?.status === 'waiting'
+}
+
 /** Where the money is now, in one sentence. */
-export function whereTransferIs({ status, txHash, reason, refundTxHash, toChain }: Transfer): string {
+export function whereTransferIs({ status, txHash, reason, refundTxHash, toChain, approval }: Transfer): string {
+  if (isWaiting(approval)) return 'It waits for a person. Nothing has moved.'
   if (status === 'confirmed') return 'The recipient has the money, for good.'
   if (status === 'failed') {
     const why = reason === null ? '' : ` Reason: ${sentenceCase(reason).toLowerCase()}.`

@@ -2,11 +2,13 @@ import type { Transfer } from '@purser/sdk'
 import { networkName, sentenceCase } from '../../ui/format.ts'
 import type { TimelineStep } from '../../ui/timeline.tsx'
 import { OnChain } from '../../ui/values.tsx'
+import { approvalSteps } from '../approvals/approval-step.tsx'
 
 /** The steps of a transfer as far as they are known, and the one that it waits for. */
 export function transferSteps(transfer: Transfer): readonly TimelineStep[] {
   return [
     { key: 'created', state: 'settled', title: 'Requested', at: transfer.createdAt },
+    ...approvalSteps(transfer.approval),
     sent(transfer),
     ...(transfer.destinationTxHash === null ? [] : [delivered(transfer, transfer.destinationTxHash)]),
     ...last(transfer),

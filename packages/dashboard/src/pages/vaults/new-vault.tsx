@@ -6,6 +6,7 @@ import { useMay, usePurser } from '../../api/context.ts'
 import { Button, type ButtonTone } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
+import { useIdempotencyKey } from '../../ui/idempotency.ts'
 import { Dialog } from '../../ui/overlay.tsx'
 import { vaultsKey } from './queries.ts'
 
@@ -30,13 +31,14 @@ function NewVaultDialog({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const [description, setDescription] = useState('')
   const [ttl, setTtl] = useState('24h')
-  const [key] = useState(() => crypto.randomUUID())
+  const { key, onError } = useIdempotencyKey()
   const create = useMutation({
     mutationFn: () =>
       purser.vaults.create(
         { ttl, ...(description.trim() !== '' && { description: description.trim() }) },
-        { idempotencyKey: `${key}-${ttl}-${description.length}` },
+        { idempotencyKey: key },
       ),
+    onError,
     onSuccess: ({ id }) => {
       void queries.invalidateQueries({ queryKey: vaultsKey })
       void navigate({ to: '/vaults/$vaultId', params: { vaultId: id } })

@@ -13,7 +13,7 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     width: 'w-40',
     cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-36', cell: ({ status }) => <WithdrawalBadge status={status} /> },
+  { id: 'state', head: 'State', width: 'w-36', cell: (row) => <WithdrawalBadge {...row} /> },
   { id: 'payout', head: 'Bank gets', align: 'right', width: 'w-40', cell: (row) => <Payout row={row} /> },
   {
     id: 'reference',
@@ -58,7 +58,7 @@ export function CompactWithdrawal({ row }: { row: Withdrawal }) {
     <>
       <span className="flex items-center justify-between gap-3">
         <Amount value={row.amount} token={row.token} className="font-medium" />
-        <WithdrawalBadge status={row.status} />
+        <WithdrawalBadge {...row} />
       </span>
       <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
         <Payout row={row} />

@@ -4,10 +4,11 @@ import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { classes } from '../../ui/classes.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { networkName } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline, type TimelineStep } from '../../ui/timeline.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
+import { approvalSteps } from '../approvals/approval-step.tsx'
 import { Payout } from './columns.tsx'
 import { refundWords, WithdrawalBadge, whereWithdrawalIs } from './withdrawal-state.tsx'
 
@@ -19,7 +20,7 @@ export function WithdrawalDetail({ withdrawalId, wide = false }: { withdrawalId:
     queryKey: key,
     queryFn: ({ signal }) => purser.withdrawals.get(withdrawalId, { signal }),
   })
-  useRefreshOn(['withdrawal.'], key)
+  useRefreshOn(['withdrawal.', 'approval.'], key)
   const { data, error } = found
   if (data === undefined)
     return error === null ? <Skeleton lines={9} /> : <ErrorBlock error={error} onRetry={() => found.refetch()} />
@@ -30,7 +31,7 @@ export function WithdrawalDetail({ withdrawalId, wide = false }: { withdrawalId:
           <h1 className="text-2xl font-semibold tracking-tight">
             <Amount value={data.amount} token={data.token} />
           </h1>
-          <WithdrawalBadge status={data.status} />
+          <WithdrawalBadge {...data} />
         </div>
         <p className="text-ink-2">{whereWithdrawalIs(data)}</p>
       </header>
@@ -71,7 +72,8 @@ function steps(withdrawal: Withdrawal): readonly TimelineStep[] {
             ? { key: 'end', state: 'settled', title: 'Bank paid', at: completedAt }
             : { key: 'end', state: 'pending', title: 'Waits for the bank' },
         ]
-  return [{ key: 'created', state: 'settled', title: 'Requested', at: createdAt }, sent, ...end]
+  const requested: TimelineStep = { key: 'created', state: 'settled', title: 'Requested', at: createdAt }
+  return [requested, ...approvalSteps(withdrawal.approval), sent, ...end]
 }
 
 function WithdrawalFacts({ withdrawal }: { withdrawal: Withdrawal }) {
@@ -82,7 +84,10 @@ function WithdrawalFacts({ withdrawal }: { withdrawal: Withdrawal }) {
         <Id value={id} />
       </Fact>
       <Fact name="From">
-        <Id value={fromWalletId} /> <span className="text-ink-3">{networkName(chain)}</span>
+        <Id value={fromWalletId} />{' '}
+        <span className="text-ink-3">
+          <Network chain={chain} />
+        </span>
       </Fact>
       <Fact name="Bank account">
         <Id value={bankAccountId} />

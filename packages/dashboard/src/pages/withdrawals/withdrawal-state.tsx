@@ -9,8 +9,11 @@ const states: Readonly<Record<string, { readonly state: MoneyState; readonly wor
   failed: { state: 'failed', word: 'Failed' },
 }
 
-export function WithdrawalBadge({ status }: { status: string }) {
-  const { state, word } = states[status] ?? { state: 'held', word: sentenceCase(status) }
+const waiting = { state: 'held', word: 'Needs approval' } as const
+
+export function WithdrawalBadge({ status, approval }: Pick<Withdrawal, 'status' | 'approval'>) {
+  const { state, word } =
+    approval?.status === 'waiting' ? waiting : (states[status] ?? { state: 'held', word: sentenceCase(status) })
   return <StateBadge state={state}>{word}</StateBadge>
 }
 
@@ -29,6 +32,7 @@ export function refundWords({ refund }: Pick<Withdrawal, 'refund'>): string | un
 /** Where the money is now, in one sentence. */
 export function whereWithdrawalIs(withdrawal: Withdrawal): string {
   const { status, reason, estimatedDays, token, txHash } = withdrawal
+  if (withdrawal.approval?.status === 'waiting') return 'It waits for a person. Nothing has moved.'
   if (status === 'completed') return 'The partner says that the bank is paid.'
   if (status === 'conversion_complete')
     return `The ${token} is money now, and the bank is being paid. That takes about ${estimatedDays === 1 ? 'a day' : `${estimatedDays} days`}.`

@@ -1,0 +1,160 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { CircleCheck, History } from 'lucide-react'
+import { useCallback } from 'react'
+import { usePurser } from '../../api/context.ts'
+import { useListing } from '../../api/listing.ts'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { count } from '../../ui/format.ts'
+import { ListCard } from '../../ui/list-card.tsx'
+import { Empty, Page, Skeleton } from '../../ui/page.tsx'
+import { RecordSheet } from '../../ui/record-sheet.tsx'
+import { RowLink } from '../../ui/row-link.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Tabs } from '../../ui/tabs.tsx'
+import { Amount, Time } from '../../ui/values.tsx'
+import { ApprovalCard } from './approval-card.tsx'
+import { ApprovalDetail } from './approval-page.tsx'
+import { ApprovalBadge, kindWord, requester } from './approval-state.tsx'
+import { type Approval, approvalsKey, shownWaitingMax, waitingQuery } from './queries.ts'
+
+const route = getRouteApi('/shell/approvals')
+
+/** What waits for a person, to be decided here; and what was decided. */
+export function ApprovalsPage() {
+  const { view } = route.useSearch()
+  const waiting = useQuery(waitingQuery(usePurser()))
+  return (
+    <Page title="Approvals" state={stateWords(waiting.data?.items)}>
+      <div className="mb-3">
+        <Tabs
+          label="Approvals"
+          to="/approvals"
+          tabs={[
+            { label: 'Waiting', search: {}, isChosen: view === undefined },
+            { label: 'All requests', search: { view: 'history' }, isChosen: view === 'history' },
+          ]}
+        />
+      </div>
+      {view === 'history' ? (
+        <AllRequests />
+      ) : waiting.data === undefined ? (
+        waiting.error === null ? (
+          <Skeleton lines={9} />
+        ) : (
+          <ErrorBlock error={waiting.error} onRetry={() => waiting.refetch()} />
+        )
+      ) : waiting.data.items.length === 0 ? (
+        <div className="rounded-card border border-line bg-surface">
+          <Empty icon={<CircleCheck />} title="Nothing waits for you">
+            A movement waits here when the policy of its wallet wants a person above its amount. Set that under Wallets.
+          </Empty>
+        </div>
+      ) : (
+        <div className="grid items-start gap-4 xl:grid-cols-2">
+          {waiting.data.items.slice(0, shownWaitingMax).map((approval) => (
+            <ApprovalCard key={approval.id} approval={approval} />
+          ))}
+        </div>
+      )}
+    </Page>
+  )
+}
+
+function stateWords(waiting: readonly Approval[] | undefined): string {
+  if (waiting === undefined || waiting.length === 0) return 'Money that leaves only when a person agrees.'
+  if (waiting.length > shownWaitingMax) return `More than ${shownWaitingMax} movements wait; these are the newest.`
+  return `${count(waiting.length, 'movement')} ${waiting.length === 1 ? 'waits' : 'wait'} for a person.`
+}
+
+function AllRequests() {
+  const purser = usePurser()
+  const navigate = useNavigate()
+  const { open } = route.useSearch()
+  const listing = useListing([...approvalsKey, 'list'], (query, options) =>
+    purser.approvals.list(query, options).page(),
+  )
+  const show = useCallback(
+    (id: string | undefined) =>
+      void navigate({
+        to: '/approvals',
+        search: { view: 'history', ...(id !== undefined && { open: id }) },
+        resetScroll: false,
+      }),
+    [navigate],
+  )
+  const openRow = useCallback(({ id }: Approval) => show(id), [show])
+  return (
+    <>
+      <ListCard
+        label="Approvals"
+        listing={listing}
+        columns={columns}
+        rowKey={rowKey}
+        compact={compact}
+        onOpen={openRow}
+        openKey={open}
+        empty={
+          <Empty icon={<History />} title="No policy has wanted a person yet">
+            Every request that needs an approval stays listed here, with who decided it and why.
+          </Empty>
+        }
+      />
+      <RecordSheet
+        title="Approval"
+        open={open !== undefined}
+        onClose={() => show(undefined)}
+        page={open === undefined ? undefined : `/approvals/${open}`}
+      >
+        {open !== undefined && <ApprovalDetail approvalId={open} />}
+      </RecordSheet>
+    </>
+  )
+}
+
+const rowKey = ({ id }: Approval) => id
+
+const columns: readonly Column<Approval>[] = [
+  {
+    id: 'amount',
+    head: 'Amount',
+    align: 'right',
+    width: 'w-40',
+    cell: ({ id, amount, token }) => (
+      <RowLink to={`/approvals/${id}`}>
+        <Amount value={amount} token={token} className="ml-auto font-medium" />
+      </RowLink>
+    ),
+  },
+  { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <ApprovalBadge status={status} /> },
+  { id: 'kind', head: 'Kind', width: 'w-32', cell: kindWord },
+  {
+    id: 'by',
+    head: 'Requested by',
+    cell: ({ requestedBy }) => <span className="truncate">{requester(requestedBy)}</span>,
+  },
+  {
+    id: 'created',
+    head: 'Requested',
+    align: 'right',
+    width: 'w-36',
+    cell: ({ createdAt }) => (
+      <span className="text-ink-2">
+        <Time at={createdAt} />
+      </span>
+    ),
+  },
+]
+
+const compact = (row: Approval) => (
+  <>
+    <span className="flex items-center justify-between gap-3">
+      <Amount value={row.amount} token={row.token} className="font-medium" />
+      <ApprovalBadge status={row.status} />
+    </span>
+    <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+      <span className="truncate">{requester(row.requestedBy)}</span>
+      <Time at={row.createdAt} />
+    </span>
+  </>
+)

@@ -1,0 +1,131 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { usePurser } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Field, TextInput } from '../../ui/form.tsx'
+import { groupDecimal } from '../../ui/format.ts'
+import { Dialog } from '../../ui/overlay.tsx'
+import { toastDone } from '../../ui/toast.tsx'
+import { Amount } from '../../ui/values.tsx'
+import { Recipient } from './approval-facts.tsx'
+import { type Approval, approvalsKey } from './queries.ts'
+
+export type Act = 'approve' | 'refuse' | 'cancel'
+
+interface DialogProps {
+  readonly approval: Approval
+  readonly onClose: () => void
+}
+
+/** Asks once more for one of the three acts, in words. */
+export function DecisionDialog({ act, ...props }: DialogProps & { act: Act }) {
+  if (act === 'approve') return <ApproveDialog {...props} />
+  return act === 'refuse' ? <RefuseDialog {...props} /> : <CancelDialog {...props} />
+}
+
+function useDecision(decide: () => Promise<Approval>, done: string, onClose: () => void) {
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: decide,
+    onSuccess: () => {
+      toastDone(done)
+      onClose()
+    },
+    // Somebody else may have decided meanwhile: the page shows what holds now in either case.
+    onSettled: () => queries.invalidateQueries({ queryKey: approvalsKey }),
+  })
+}
+
+function ApproveDialog({ approval, onClose }: DialogProps) {
+  const purser = usePurser()
+  const { id, amount, token } = approval
+  const money = `${groupDecimal(amount)} ${token}`
+  const approve = useDecision(() => purser.approvals.approve(id), `${money} may leave`, onClose)
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`Let ${money} leave`}
+      footer={
+        <>
+          <Button onClick={onClose}>Not yet</Button>
+          <Button tone="primary" busy={approve.isPending} onClick={() => approve.mutate()}>
+            Approve {money}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p className="flex flex-wrap items-center gap-x-1.5 gap-y-1">
+          <Amount value={amount} token={token} className="font-medium" /> goes to <Recipient approval={approval} />
+        </p>
+        <p className="text-ink-2">
+          It begins within a second and cannot be called back. The caps of the policy are checked again at this moment.
+        </p>
+        {approve.error !== null && <ErrorBlock error={approve.error} onRetry={() => approve.mutate()} />}
+      </div>
+    </Dialog>
+  )
+}
+
+function RefuseDialog({ approval, onClose }: DialogProps) {
+  const purser = usePurser()
+  const [reason, setReason] = useState('')
+  const words = reason.trim()
+  const refuse = useDecision(
+    () => purser.approvals.refuse(approval.id, words === '' ? {} : { reason: words }),
+    'The request is declined',
+    onClose,
+  )
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Decline this request"
+      footer={
+        <>
+          <Button onClick={onClose}>Not yet</Button>
+          <Button tone="danger" busy={refuse.isPending} onClick={() => refuse.mutate()}>
+            Decline {groupDecimal(approval.amount)} {approval.token}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p className="text-ink-2">Nothing moves, and the money in the wallet is free again.</p>
+        <Field label="Reason" hint="Optional. The requester sees it.">
+          {(wiring) => (
+            <TextInput {...wiring} maxLength={200} value={reason} onChange={({ target }) => setReason(target.value)} />
+          )}
+        </Field>
+        {refuse.error !== null && <ErrorBlock error={refuse.error} onRetry={() => refuse.mutate()} />}
+      </div>
+    </Dialog>
+  )
+}
+
+function CancelDialog({ approval, onClose }: DialogProps) {
+  const purser = usePurser()
+  const cancel = useDecision(() => purser.approvals.cancel(approval.id), 'The request is canceled', onClose)
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Cancel your request"
+      footer={
+        <>
+          <Button onClick={onClose}>Keep it</Button>
+          <Button tone="danger" busy={cancel.isPending} onClick={() => cancel.mutate()}>
+            Cancel the request
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p className="text-ink-2">Nothing moves, and the money in the wallet is free again.</p>
+        {cancel.error !== null && <ErrorBlock error={cancel.error} onRetry={() => cancel.mutate()} />}
+      </div>
+    </Dialog>
+  )
+}

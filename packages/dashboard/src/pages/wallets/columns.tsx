@@ -1,0 +1,82 @@
+import { useQuery } from '@tanstack/react-query'
+import { usePurser } from '../../api/context.ts'
+import { Network } from '../../ui/network.tsx'
+import { RowLink } from '../../ui/row-link.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Amount, OnChain, Time } from '../../ui/values.tsx'
+import { type AnyWallet, balancesQuery } from './queries.ts'
+import { WalletBadge, walletName } from './wallet-state.tsx'
+
+export const walletColumns: readonly Column<AnyWallet>[] = [
+  {
+    id: 'name',
+    head: 'Wallet',
+    cell: (wallet) => (
+      <RowLink to={`/wallets/${wallet.id}`}>
+        <span className="truncate font-medium">{walletName(wallet)}</span>
+      </RowLink>
+    ),
+  },
+  { id: 'state', head: 'State', width: 'w-32', cell: (wallet) => <WalletBadge wallet={wallet} /> },
+  {
+    id: 'balance',
+    head: 'Balance',
+    align: 'right',
+    width: 'w-48',
+    cell: ({ id }) => <WalletBalance walletId={id} />,
+  },
+  { id: 'network', head: 'Network', width: 'w-40', from: 'lg', cell: ({ chain }) => <Network chain={chain} /> },
+  {
+    id: 'address',
+    head: 'Address',
+    width: 'w-48',
+    from: 'lg',
+    cell: ({ address, chain }) => <OnChain value={address} network={chain} kind="address" />,
+  },
+  {
+    id: 'created',
+    head: 'Created',
+    align: 'right',
+    width: 'w-36',
+    from: 'xl',
+    cell: ({ createdAt }) => (
+      <span className="text-ink-2">
+        <Time at={createdAt} />
+      </span>
+    ),
+  },
+]
+
+/** The largest part of what a wallet has, and how many other tokens it has. Reads the chain when it comes into view. */
+function WalletBalance({ walletId }: { walletId: string }) {
+  const { data, error } = useQuery(balancesQuery(usePurser(), walletId))
+  if (error !== null) return <span className="text-ink-3">not readable now</span>
+  if (data === undefined) return <span className="skeleton inline-block h-3.5 w-20 align-middle" />
+  const has = data.filter(({ rawBalance }) => rawBalance !== '0')
+  const shown = has.find(({ tokenSymbol }) => tokenSymbol === 'USDC') ?? has[0] ?? data[0]
+  if (shown === undefined) return <span className="text-ink-3">nothing</span>
+  return (
+    <span className="inline-flex items-baseline gap-2">
+      {has.length > 1 && <span className="text-xs text-ink-3">+{has.length - 1}</span>}
+      <Amount value={shown.formattedBalance} token={shown.tokenSymbol} />
+    </span>
+  )
+}
+
+/** Two lines on a phone: which wallet, and what it has. */
+export function CompactWallet({ wallet }: { wallet: AnyWallet }) {
+  return (
+    <>
+      <span className="flex items-center justify-between gap-3">
+        <RowLink to={`/wallets/${wallet.id}`}>
+          <span className="truncate font-medium">{walletName(wallet)}</span>
+        </RowLink>
+        <WalletBadge wallet={wallet} />
+      </span>
+      <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+        <Network chain={wallet.chain} />
+        <WalletBalance walletId={wallet.id} />
+      </span>
+    </>
+  )
+}

@@ -1,0 +1,17 @@
+import { Wallet } from 'lucide-react'
+import type { NavEntry } from '../../shell/section.ts'
+
+const path = (id: string) => `/wallets/${id}`
+
+export const walletsNav: readonly NavEntry[] = [
+  {
+    label: 'Wallets',
+    icon: Wallet,
+    path: '/wallets',
+    group: 'wallets',
+    opens: [
+      { prefix: 'mwt_', path },
+      { prefix: 'byw_', path },
+    ],
+  },
+]

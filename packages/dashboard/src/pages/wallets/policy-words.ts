@@ -1,0 +1,78 @@
+import type { PolicyDocument } from '@purser/sdk'
+import { count, groupDecimal, middleTruncate } from '../../ui/format.ts'
+
+export interface PolicyLine {
+  /** Whether it lets money out, makes a person decide, or keeps money in. */
+  readonly kind: 'allows' | 'person' | 'refuses'
+  readonly text: string
+}
+
+type Operation = 'transfer' | 'withdraw' | 'legacyWithdraw' | 'sweep'
+
+const operations: Readonly<Record<Operation, { readonly what: string; readonly any: string }>> = {
+  transfer: { what: 'Transfers', any: 'any address' },
+  withdraw: { what: 'Withdrawals', any: 'any bank account of the organization' },
+  legacyWithdraw: { what: 'Withdrawals of the legacy wallet', any: 'any address' },
+  sweep: { what: 'Sweeps to other addresses', any: 'any address' },
+}
+const operationNames = ['transfer', 'withdraw', 'legacyWithdraw', 'sweep'] as const
+
+/** What a spend policy allows, sentence by sentence; null is a wallet without one. */
+export function policyLines(policy: PolicyDocument | null): readonly PolicyLine[] {
+  if (policy === null)
+    return [{ kind: 'allows', text: 'Nothing is limited: any amount may leave, to any address and bank account.' }]
+  const named = operationNames.filter((name) => policy.operations[name] !== undefined)
+  const tokens = Object.entries(policy.tokens)
+  const isOpen = named.some((name) => recipientsIn(policy, name).length > 0) && tokens.length > 0
+  if (!isOpen) return [{ kind: 'refuses', text: 'Nothing may leave this wallet and its child addresses.' }]
+  const refused = operationNames.filter((name) => !named.includes(name) && (name === 'transfer' || name === 'withdraw'))
+  return [
+    ...named.map((name) => recipientsLine(name, policy)),
+    ...tokens.flatMap(([symbol, caps]) => tokenLines(symbol, caps)),
+    ...refused.map((name) => ({ kind: 'refuses' as const, text: `${operations[name].what} are refused.` })),
+    { kind: 'refuses', text: `No token but ${tokens.map(([symbol]) => symbol).join(', ')} may leave.` },
+  ]
+}
+
+function recipientsIn(policy: PolicyDocument, name: Operation): 'any' | readonly string[] {
+  return policy.operations[name]?.recipients ?? []
+}
+
+/** How many recipients a sentence names before it only counts them. */
+const namedMax = 3
+
+function recipientsLine(name: Operation, policy: PolicyDocument): PolicyLine {
+  const { what, any } = operations[name]
+  const recipients = recipientsIn(policy, name)
+  if (recipients === 'any') return { kind: 'allows', text: `${what} may go to ${any}.` }
+  if (recipients.length === 0) return { kind: 'refuses', text: `${what} have no recipient that is allowed.` }
+  const shown = recipients.slice(0, namedMax).map((one) => middleTruncate(one))
+  const more = recipients.length > namedMax ? `, and ${count(recipients.length - namedMax, 'other')}` : ''
+  return { kind: 'allows', text: `${what} may go only to ${shown.join(', ')}${more}.` }
+}
+
+type Caps = PolicyDocument['tokens'][string]
+
+function tokenLines(symbol: string, caps: Caps): readonly PolicyLine[] {
+  const at = (cap: string | undefined, when: string) => (cap === undefined ? [] : [`${groupDecimal(cap)} ${when}`])
+  const limits = [
+    ...at(caps.perTransaction, 'at once'),
+    ...at(caps.perHour, 'in an hour'),
+    ...at(caps.perDay, 'in a day'),
+    ...at(caps.perMonth, 'in 30 days'),
+  ]
+  const { approvalAbove } = caps
+  const money: PolicyLine =
+    limits.length === 0
+      ? { kind: 'allows', text: `Any amount of ${symbol} may leave.` }
+      : { kind: 'allows', text: `At most ${listed(limits)} of ${symbol} may leave.` }
+  if (approvalAbove === undefined) return [money]
+  const which = /[1-9]/.test(approvalAbove)
+    ? `each movement of more than ${groupDecimal(approvalAbove)} ${symbol}`
+    : `each movement of ${symbol}`
+  return [money, { kind: 'person', text: `A person approves ${which}.` }]
+}
+
+function listed(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
+}

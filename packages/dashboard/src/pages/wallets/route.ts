@@ -1,0 +1,31 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { shellRoute } from '../../shell/root-route.ts'
+
+export interface WalletsSearch {
+  /** The wallets whose keys the organization keeps, in place of those of the service. */
+  readonly kind?: 'own'
+}
+
+export interface WalletSearch {
+  readonly view?: 'children' | 'on-hold'
+}
+
+const views = ['children', 'on-hold'] as const
+
+export const walletsRoutes = [
+  createRoute({
+    getParentRoute: () => shellRoute,
+    path: '/wallets',
+    validateSearch: ({ kind }: Readonly<Record<string, unknown>>): WalletsSearch => (kind === 'own' ? { kind } : {}),
+    component: lazyRouteComponent(() => import('./wallets-page.tsx'), 'WalletsPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shellRoute,
+    path: '/wallets/$walletId',
+    validateSearch: (search: Readonly<Record<string, unknown>>): WalletSearch => {
+      const view = views.find((one) => one === search.view)
+      return view === undefined ? {} : { view }
+    },
+    component: lazyRouteComponent(() => import('./wallet-page.tsx'), 'WalletPage'),
+  }),
+] as const

@@ -1,0 +1,148 @@
+import type { ChildAddress, MasterWallet } from '@purser/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { GitBranch, Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useMay, usePurser } from '../../api/context.ts'
+import { useListing } from '../../api/listing.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Field, TextInput } from '../../ui/form.tsx'
+import { useIdempotencyKey } from '../../ui/idempotency.ts'
+import { ListCard } from '../../ui/list-card.tsx'
+import { Dialog } from '../../ui/overlay.tsx'
+import { Empty } from '../../ui/page.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { toastDone } from '../../ui/toast.tsx'
+import { Id, OnChain, Time } from '../../ui/values.tsx'
+import { walletsKey } from './queries.ts'
+
+/** The addresses that were derived from the wallet, for a customer each. */
+export function WalletChildren({ wallet }: { wallet: MasterWallet }) {
+  const purser = usePurser()
+  const mayCreate = useMay('member') && wallet.provisionStatus === 'active'
+  const [isAdding, setAdding] = useState(false)
+  const listing = useListing([...walletsKey, 'children', wallet.id], (query, options) =>
+    purser.wallets.children.list(wallet.id, query, options).page(),
+  )
+  const add = mayCreate && (
+    <Button onClick={() => setAdding(true)}>
+      <Plus aria-hidden /> Create a child address
+    </Button>
+  )
+  return (
+    <>
+      {listing.rows.length > 0 && <div className="flex justify-end">{add}</div>}
+      <ListCard
+        label="Child addresses"
+        listing={listing}
+        columns={columnsOn(wallet.chain)}
+        rowKey={rowKey}
+        compact={(row) => <CompactChild row={row} chain={wallet.chain} />}
+        empty={
+          <Empty icon={<GitBranch />} title="No child addresses yet" action={add}>
+            An address of its own for a customer says who paid. The wallet’s policy holds for its child addresses too.
+          </Empty>
+        }
+      />
+      {isAdding && <NewChildDialog walletId={wallet.id} onClose={() => setAdding(false)} />}
+    </>
+  )
+}
+
+const rowKey = ({ id }: ChildAddress) => id
+
+function columnsOn(chain: string): readonly Column<ChildAddress>[] {
+  return [
+    { id: 'name', head: 'Name', cell: (row) => <ChildName row={row} /> },
+    {
+      id: 'address',
+      head: 'Address',
+      width: 'w-52',
+      cell: ({ address }) => <OnChain value={address} network={chain} kind="address" />,
+    },
+    { id: 'id', head: 'Id', width: 'w-44', from: 'lg', cell: ({ id }) => <Id value={id} /> },
+    {
+      id: 'path',
+      head: 'Derivation path',
+      width: 'w-44',
+      from: 'xl',
+      cell: ({ derivationPath }) => <span className="font-mono text-sm">{derivationPath}</span>,
+    },
+    {
+      id: 'created',
+      head: 'Created',
+      align: 'right',
+      width: 'w-36',
+      cell: ({ createdAt }) => (
+        <span className="text-ink-2">
+          <Time at={createdAt} />
+        </span>
+      ),
+    },
+  ]
+}
+
+function ChildName({ row: { name } }: { row: ChildAddress }) {
+  return name === null ? (
+    <span className="text-ink-3">no name</span>
+  ) : (
+    <span className="truncate font-medium">{name}</span>
+  )
+}
+
+function CompactChild({ row, chain }: { row: ChildAddress; chain: string }) {
+  return (
+    <>
+      <ChildName row={row} />
+      <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+        <OnChain value={row.address} network={chain} kind="address" />
+        <Time at={row.createdAt} />
+      </span>
+    </>
+  )
+}
+
+function NewChildDialog({ walletId, onClose }: { walletId: string; onClose: () => void }) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const { key, onError } = useIdempotencyKey()
+  const [name, setName] = useState('')
+  const create = useMutation({
+    mutationFn: () =>
+      purser.wallets.children.create(
+        walletId,
+        { ...(name.trim() !== '' && { name: name.trim() }) },
+        { idempotencyKey: key },
+      ),
+    onError,
+    onSuccess: () => {
+      toastDone('The child address is created')
+      void queries.invalidateQueries({ queryKey: [...walletsKey, 'children', walletId] })
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Create a child address"
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button tone="primary" busy={create.isPending} onClick={() => create.mutate()}>
+            Create the address
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <Field label="Name" hint="Such as the customer that it is for.">
+          {(wiring) => (
+            <TextInput {...wiring} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
+          )}
+        </Field>
+        {create.error !== null && <ErrorBlock error={create.error} />}
+      </div>
+    </Dialog>
+  )
+}

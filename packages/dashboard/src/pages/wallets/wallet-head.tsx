@@ -1,0 +1,194 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Archive, ArchiveRestore, MoreHorizontal, Pencil, QrCode as QrIcon, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { useMay, usePurser } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Field, TextInput } from '../../ui/form.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { Dialog } from '../../ui/overlay.tsx'
+import { toastDone } from '../../ui/toast.tsx'
+import { type AnyWallet, isManaged, walletsKey } from './queries.ts'
+import { ReceiveSheet } from './receive-sheet.tsx'
+import { standingOf, WalletBadge, walletName } from './wallet-state.tsx'
+
+type Open = 'receive' | 'rename' | 'end' | 'restore' | undefined
+
+export function WalletHead({ wallet }: { wallet: AnyWallet }) {
+  const mayChange = useMay('member')
+  const [open, setOpen] = useState<Open>()
+  const close = () => setOpen(undefined)
+  const isRetired = isManaged(wallet) && wallet.provisionStatus === 'retired'
+  const end = isManaged(wallet)
+    ? { label: 'Retire this wallet', icon: <Archive />, onChoose: () => setOpen('end') }
+    : { label: 'Remove this wallet', icon: <Trash2 />, onChoose: () => setOpen('end') }
+  return (
+    <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+      <div className="flex min-w-0 flex-col gap-1">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <h1 className="min-w-0 text-xl font-semibold tracking-tight break-words">{walletName(wallet)}</h1>
+          <WalletBadge wallet={wallet} />
+        </div>
+        <p className="text-ink-2">{standingOf(wallet).sentence}</p>
+      </div>
+      <div className="flex flex-wrap gap-2">
+        {isRetired ? (
+          mayChange && (
+            <Button tone="primary" onClick={() => setOpen('restore')}>
+              <ArchiveRestore aria-hidden /> Restore
+            </Button>
+          )
+        ) : (
+          <Button tone="primary" onClick={() => setOpen('receive')}>
+            <QrIcon aria-hidden /> Receive
+          </Button>
+        )}
+        {mayChange && (
+          <Menu
+            trigger={
+              <Button aria-label="More acts">
+                <MoreHorizontal aria-hidden />
+              </Button>
+            }
+            groups={[
+              {
+                items: [
+                  { label: 'Rename', icon: <Pencil />, onChoose: () => setOpen('rename') },
+                  ...(isRetired ? [] : [end]),
+                ],
+              },
+            ]}
+          />
+        )}
+      </div>
+      {open === 'receive' && <ReceiveSheet wallet={wallet} onClose={close} />}
+      {open === 'rename' && <RenameDialog wallet={wallet} onClose={close} />}
+      {open === 'end' && <EndDialog wallet={wallet} onClose={close} />}
+      {open === 'restore' && <RestoreDialog wallet={wallet} onClose={close} />}
+    </header>
+  )
+}
+
+interface DialogProps {
+  readonly wallet: AnyWallet
+  readonly onClose: () => void
+}
+
+function RenameDialog({ wallet, onClose }: DialogProps) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const [name, setName] = useState(wallet.name ?? '')
+  const rename = useMutation({
+    mutationFn: async (): Promise<unknown> => {
+      const change = { name: name.trim() === '' ? null : name.trim() }
+      return isManaged(wallet)
+        ? purser.wallets.master.update(wallet.id, change)
+        : purser.wallets.byo.update(wallet.id, change)
+    },
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: walletsKey })
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Rename this wallet"
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button tone="primary" busy={rename.isPending} onClick={() => rename.mutate()}>
+            Save the name
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <Field label="Name" hint="Without a name, its id stands in its place.">
+          {(wiring) => (
+            <TextInput {...wiring} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
+          )}
+        </Field>
+        {rename.error !== null && <ErrorBlock error={rename.error} />}
+      </div>
+    </Dialog>
+  )
+}
+
+/** Takes a wallet out of use, after saying what stays. */
+function EndDialog({ wallet, onClose }: DialogProps) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const managed = isManaged(wallet)
+  const end = useMutation({
+    mutationFn: () => (managed ? purser.wallets.master.retire(wallet.id) : purser.wallets.byo.delete(wallet.id)),
+    onSuccess: () => {
+      toastDone(managed ? 'The wallet is retired' : 'The wallet is removed')
+      if (!managed) void navigate({ to: '/wallets', search: { kind: 'own' } })
+      void queries.invalidateQueries({ queryKey: walletsKey, refetchType: managed ? 'active' : 'none' })
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={managed ? 'Retire this wallet' : 'Remove this wallet'}
+      footer={
+        <>
+          <Button onClick={onClose}>Keep it</Button>
+          <Button tone="danger" busy={end.isPending} onClick={() => end.mutate()}>
+            {managed ? 'Retire' : 'Remove'} {walletName(wallet).slice(0, 24)}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p className="text-ink-2">
+          {managed
+            ? 'It takes no payments and sends nothing from then on. Its addresses stay watched, and it can be restored. A wallet that has money cannot be retired.'
+            : 'The service watches its address no longer, and payments to it are refused. Its money stays where it is.'}
+        </p>
+        {end.error !== null && <ErrorBlock error={end.error} />}
+      </div>
+    </Dialog>
+  )
+}
+
+function RestoreDialog({ wallet, onClose }: DialogProps) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const restore = useMutation({
+    mutationFn: () => purser.wallets.master.restore(wallet.id),
+    onSuccess: () => {
+      toastDone('The wallet is active again')
+      void queries.invalidateQueries({ queryKey: walletsKey })
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Restore this wallet"
+      footer={
+        <>
+          <Button onClick={onClose}>Leave it retired</Button>
+          <Button tone="primary" busy={restore.isPending} onClick={() => restore.mutate()}>
+            Restore the wallet
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p className="text-ink-2">
+          It takes payments again, and money may leave it under its policy. It counts toward the plan.
+        </p>
+        {restore.error !== null && <ErrorBlock error={restore.error} />}
+      </div>
+    </Dialog>
+  )
+}
