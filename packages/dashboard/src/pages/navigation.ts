@@ -1,7 +1,7 @@
 import type { NavEntry } from '../shell/section.ts'
 import { accountNav } from './account/nav.ts'
-import { auditNav } from './audit/nav.ts'
 import { approvalsNav } from './approvals/nav.ts'
+import { auditNav } from './audit/nav.ts'
 import { bankAccountsNav } from './bank-accounts/nav.ts'
 import { homeNav } from './home/nav.ts'
 import { paymentsNav } from './payments/nav.ts'

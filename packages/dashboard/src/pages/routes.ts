@@ -1,6 +1,6 @@
 import { accountRoutes } from './account/route.ts'
-import { auditRoutes } from './audit/route.ts'
 import { approvalsRoutes } from './approvals/route.ts'
+import { auditRoutes } from './audit/route.ts'
 import { bankAccountsRoutes } from './bank-accounts/route.ts'
 import { homeRoutes } from './home/route.ts'
 import { paymentsRoutes } from './payments/route.ts'
