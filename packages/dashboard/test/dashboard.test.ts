@@ -10,6 +10,7 @@ import { buildIfNeeded } from './build-if-needed.ts'
 import { makeDemoData } from './demo-data.ts'
 import { pages } from './pages.ts'
 import { peopleScenarios } from './people-scenarios.ts'
+import { securityScenarios } from './security-scenarios.ts'
 import { pathOf, signIn } from './stage.ts'
 
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
@@ -127,7 +128,9 @@ test('the keyboard alone finds a page, a pasted id, a row, and the way back', as
   })
 })
 
-peopleScenarios({ dev: () => dev, browser: () => browser, open })
+const stage = { dev: () => dev, browser: () => browser, open }
+peopleScenarios(stage)
+securityScenarios(stage, () => demoData())
 
 const AxeResult = z.array(z.object({ id: z.string(), impact: z.string().nullable(), nodes: z.array(z.string()) }))
 

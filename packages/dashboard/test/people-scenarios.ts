@@ -33,15 +33,17 @@ async function withAuthenticator(page: Page, context: BrowserContext): Promise<v
   })
 }
 
+/** The cookies of a person after a new one-time link. */
+export async function signedInBy({ dev, browser }: Pick<Stage, 'dev' | 'browser'>, email: string) {
+  const { server, baseUrl, dashboardUrl } = dev()
+  const { deps } = server
+  const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
+  return signIn(browser(), { signInUrl, dashboardUrl })
+}
+
 /** People and their organization, in the browser. */
 export function peopleScenarios({ dev, browser, open }: Stage): void {
-  /** The cookies of a person after a new one-time link. */
-  async function signedIn(email: string) {
-    const { server, baseUrl, dashboardUrl } = dev()
-    const { deps } = server
-    const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
-    return signIn(browser(), { signInUrl, dashboardUrl })
-  }
+  const signedIn = (email: string) => signedInBy({ dev, browser }, email)
 
   test('a passkey is added, named, signs in, and signs in no more once it is removed', async () => {
     await open({}, async (page, { faults }, context) => {

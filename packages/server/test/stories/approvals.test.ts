@@ -246,6 +246,23 @@ test('only whoever made a request cancels it', async () => {
   expect((await owner.call('POST', `/approvals/${approvalId}/cancel`)).status).toBe(200)
 })
 
+test('an admin who was invited and has not accepted approves nothing, and does not count as the second person', async () => {
+  const { world, org } = stage
+  const { approvalId } = await aWaiting(await underPolicy())
+  expect(codeOf(await decide(owner, approvalId, 'approve'))).toBe('approval-own-request')
+  const accept = (at: Date | null) =>
+    world.database.db.run(
+      sql`update members set accepted_at = ${at} where organisation_id = ${org.id} and role = 'admin'`,
+    )
+  await accept(null)
+  try {
+    expect(codeOf(await decide(admin, approvalId, 'approve'))).toBe('organisation-not-found')
+    expect((await decide(owner, approvalId, 'approve')).status).toBe(200)
+  } finally {
+    await accept(new Date())
+  }
+})
+
 test('a member and a viewer approve nothing, and an owner who signed in long ago signs in again first', async () => {
   const { approvalId } = await aWaiting(await underPolicy())
   for (const role of ['member', 'viewer']) {
