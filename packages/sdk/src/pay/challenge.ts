@@ -28,10 +28,20 @@ function rulesOf({ now, limits, tokenAt }: Payer): OfferRules {
 
 /** The JSON of a response body, which stays readable. `undefined` if it is not JSON or exceeds the limit. */
 export async function jsonOf(response: Response): Promise<unknown> {
+  const text = await textOf(response)
+  try {
+    return text === undefined ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The text of a response body, which stays readable. `undefined` if there is none, or it exceeds the limit. */
+export async function textOf(response: Response): Promise<string | undefined> {
   try {
     const { body } = response.clone()
     const bytes = body === null ? undefined : await readBytes(body, challengeBytesMax)
-    return bytes === undefined || bytes === 'too-large' ? undefined : JSON.parse(new TextDecoder().decode(bytes))
+    return bytes === undefined || bytes === 'too-large' ? undefined : new TextDecoder().decode(bytes)
   } catch {
     return undefined
   }

@@ -61,6 +61,22 @@ export class ConfirmationDeclinedError extends PaymentError {
   }
 }
 
+/**
+ * Nothing was signed: a person must approve the payment of the managed wallet. Once approved, call a paying fetch whose
+ * wallet has this id as `approvedPaymentId`.
+ */
+export class ApprovalNeededError extends PaymentError {
+  readonly payment: ProposedPayment
+  /** `wtx_…`: the payment that waits, also in `purser.transfers.get`. */
+  readonly paymentId: string
+
+  constructor(payment: ProposedPayment, paymentId: string) {
+    super('approval-needed', `${payment.amountUsd} USD for ${payment.host} waits for an approval.`)
+    this.payment = payment
+    this.paymentId = paymentId
+  }
+}
+
 /** Nothing was sent: the signer failed, or its result is not a signature. */
 export class SigningError extends PaymentError {
   constructor(cause?: unknown) {

@@ -1,4 +1,5 @@
 export {
+  ApprovalNeededError,
   ConfirmationDeclinedError,
   LimitExceededError,
   PaymentError,
@@ -29,3 +30,4 @@ export {
 } from './payment.ts'
 export { streamBytesMax } from './request.ts'
 export type { Signer, TempoCall, TempoTransactionRequest, TypedData } from './signer.ts'
+export type { PayingWallet, WalletFetchOptions } from './wallet.ts'

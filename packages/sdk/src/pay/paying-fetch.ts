@@ -8,10 +8,11 @@ import { type Call, callOf } from './request.ts'
 import { type Reservation, reserve, signReserved } from './reserve.ts'
 import { sendPaid } from './send.ts'
 import { sendUnpaid } from './sessions.ts'
+import { payFromWallet, type WalletFetchOptions, walletPayer } from './wallet.ts'
 
 /**
  * Returns a `fetch` that pays. It answers a 402 of x402 (versions 2 and 1) or MPP (`evm/charge`, `tempo/charge`) with
- * one signed payment within the limits, and returns the seller's next response. It signs at most once per call. Other
+ * one signed payment within the limits, by your signer or by a managed wallet (`wallet`), and returns the seller's next response. It signs at most once per call. Other
  * 402s and all other responses are returned unchanged. A session from a payment (`X-Service-Session-Id`) is sent with
  * later calls, which are then not paid. Throws `LimitExceededError`, `UnsupportedPaymentError`,
  * `ConfirmationDeclinedError`, `SigningError` and `UnreplayableBodyError` if nothing was sent, `PaymentRejectedError`
@@ -26,8 +27,27 @@ import { sendUnpaid } from './sessions.ts'
  * const pay = createPayingFetch({ signer, limits: { perCall: '0.05', perDay: '5' } })
  * const response = await pay('https://api.example.com/forecast')
  */
-export function createPayingFetch(options: PayingFetchOptions): typeof globalThis.fetch {
-  const payer = payerOf(options)
+export function createPayingFetch(options: PayingFetchOptions | WalletFetchOptions): typeof globalThis.fetch {
+  return 'wallet' in options ? walletFetch(options) : keyFetch(payerOf(options))
+}
+
+function walletFetch(options: WalletFetchOptions): typeof globalThis.fetch {
+  const payer = walletPayer(options)
+  return async (input, init) => {
+    const call = await callOf(input, init)
+    const { response, readings } = await sendUnpaid(payer, call)
+    if (readings.length === 0) return response
+    try {
+      const url = askingUrl(payer, call, response)
+      const paid = await payFromWallet(payer, options, { url, response, readings })
+      return await sendPaid({ payer, call, url, ...paid }, call.signal)
+    } finally {
+      discard(response)
+    }
+  }
+}
+
+function keyFetch(payer: Payer): typeof globalThis.fetch {
   return async (input, init) => {
     const call = await callOf(input, init)
     const { response, readings } = await sendUnpaid(payer, call)
