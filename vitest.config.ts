@@ -13,18 +13,35 @@ const closingLine: Reporter = {
 
 /** Begin first, longest first: a long file that begins last would run alone at the end. */
 const longest = [
-  'packages/server/test/crash/webhook-storm.test.ts',
   'packages/server/test/settlement-sim.test.ts',
+  'packages/server/test/crash/webhook-storm.test.ts',
   'packages/server/test/wallet-sim.test.ts',
   'packages/server/test/crash/expiries.test.ts',
-  'packages/devnet/test/start.test.ts',
+  'packages/server/test/stories/settlement-nodes.test.ts',
+  'packages/server/test/stories/transfers-cctp-attested.test.ts',
+  'packages/server/test/crash/fail-over.test.ts',
+  'packages/server/test/stories/transfers-refunds.test.ts',
+  'packages/dashboard/test/dashboard.test.ts',
+  'packages/server/test/stories/transfers-one-unit.test.ts',
+  'packages/server/src/files/contract.test.ts',
+  'packages/server/test/stories/transfers-superseded.test.ts',
   'packages/server/test/crash/transfers.test.ts',
+  'packages/server/test/stories/tempo-outcomes.test.ts',
+  'packages/devnet/test/start.test.ts',
   'packages/server/test/crash/kill.test.ts',
-  'packages/server/test/crash/vaults.test.ts',
-  'packages/server/test/crash/vault-moments.test.ts',
-  'packages/devnet/test/demo.test.ts',
+  'packages/server/test/stories/transfers-lies.test.ts',
+  'packages/server/test/stories/transfers-cctp.test.ts',
+  'packages/server/test/stories/withdrawals.test.ts',
+  'packages/server/test/stories/transfers-l1-fee.test.ts',
+  'packages/server/test/stories/transfers-to-tempo.test.ts',
+  'packages/server/test/stories/transfers-gas.test.ts',
+  'packages/server/test/stories/webhooks-load.test.ts',
   'packages/server/test/serve.test.ts',
+  'packages/server/test/crash/vaults.test.ts',
+  'packages/sdk/test/published.test.ts',
+  'packages/server/test/crash/vault-moments.test.ts',
   'packages/mcp/test/agent.test.ts',
+  'packages/devnet/test/demo.test.ts',
 ]
 
 /** These measure or change what belongs to a whole process: its memory, its environment. */
@@ -42,18 +59,22 @@ const quick = ['packages/{protocol,server}/src/**/*.test.ts', 'packages/{sdk,mcp
 const slowBesideQuick = [
   'packages/mcp/test/agent.test.ts',
   'packages/protocol/src/{merkle,seal-verify}.test.ts',
-  'packages/sdk/test/{examples,middleware-mpp,middleware-sessions,published,sessions-real}.test.ts',
+  'packages/mcp/test/lost-answers.test.ts',
+  'packages/sdk/test/{delivery-real,examples,middleware,middleware-delivery,middleware-mpp}.test.ts',
+  'packages/sdk/test/{middleware-sessions,middleware-settle,published,sessions-real,vault-files}.test.ts',
   'packages/server/src/**/*-{anvil,crash,tempo}.test.ts',
   'packages/server/src/admin/admin.test.ts',
   'packages/server/src/chain/account-lanes.test.ts',
+  'packages/server/src/chain/lanes/{anvil,fence,lanes}.test.ts',
   'packages/server/src/custody/{custody,rotate-kek,wallet-keys}.test.ts',
-  'packages/server/src/features/{billing/billing,registry/registry,webhooks/webhooks}.test.ts',
+  'packages/server/src/features/{billing/billing,registry/registry,relayer/queue,webhooks/webhooks}.test.ts',
   'packages/server/src/features/vaults/{quota,seal,vaults,files/upload,stream/streams}.test.ts',
   'packages/server/src/features/wallets/{byo,large-tables,children/children,managed/managed}.test.ts',
   'packages/server/src/features/wallets/screening/{deposits,screening}.test.ts',
   'packages/server/src/files/{contract,disk,marks}.test.ts',
   'packages/server/src/partners/screening/{read-list,refresh}.test.ts',
   'packages/server/src/platform/db/{migrate,pool}.test.ts',
+  'packages/server/src/platform/{guarded-fetch,work/work}.test.ts',
 ]
 
 const everything = ['bench/*.test.ts', 'packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts']
@@ -81,13 +102,13 @@ export default defineConfig({
   test: {
     globalSetup: ['packages/server/test/global-setup.ts'],
     pool: 'forks',
-    // More than the two cores of CI: a test waits for its server, its chain or its database half of the time.
-    maxWorkers: 3,
+    // More than the two cores of CI: a test waits for its server, its chain or its database two thirds of the time.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     testTimeout: 240_000,
     hookTimeout: 240_000,
     retry: 0,
-    // Polls test that something happens, not how soon. Vitest's default of one second is short when three workers share two cores.
+    // Polls test that something happens, not how soon. Vitest's default of one second is short when four workers share two cores.
     expect: { poll: { timeout: 60_000 } },
     reporters: ['default', closingLine],
     // Files of one project share the processes that run them, and so all code is loaded once and not once for each file.

@@ -100,7 +100,7 @@ test('a payment that is settled changes in its place, and no other row does', ()
   expect(withStatuses(old, new Map([['pay_7', { status: 'settled' }]])).pages[0]).toBe(old.pages[0])
 })
 
-test('the text of a stranger is no formula in the spreadsheet that opens an export, and quotes stay in their cell', () => {
+test('a text that somebody else wrote is no formula in the spreadsheet that opens an export, and quotes stay in their cell', () => {
   const csv = csvOf([row('1', { route: '=HYPERLINK("https://evil.example","a")' })])
   expect(csv.split('\r\n')[1]).toContain(`"'=HYPERLINK(""https://evil.example"",""a"")"`)
   expect(csv.endsWith('\r\n')).toBe(true)

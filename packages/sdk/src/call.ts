@@ -2,7 +2,7 @@ import type { Answer, Body, Item, Operation, ParamName, PathOf, Query } from './
 import { type Listing, listing } from './paging.ts'
 import type { CallOptions, Method, Send, SendOptions } from './transport.ts'
 
-/** The inputs of an operation: path parameters, body and query, each if it has any. */
+/** The path parameters, the body and the query of an operation. A part that the operation does not have is absent. */
 interface Request<M extends Method, P extends PathOf<M>> extends CallOptions {
   readonly params?: Readonly<Record<ParamName<P>, string>>
   readonly body?: Body<Operation<M, P>>

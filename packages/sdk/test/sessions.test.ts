@@ -68,7 +68,7 @@ test('a negative or malformed response is not cached', async () => {
   expect(requested).toHaveLength(3)
 })
 
-test('Purser keeps no answer to a look at a session: none is kept for tokens that strangers make up', async () => {
+test('Purser keeps no answer to a look at a session: none is kept for invented tokens', async () => {
   const keys: unknown[] = []
   const answer: typeof fetch = async (_input, init) => {
     keys.push(new Headers(init?.headers).get('idempotency-key'))

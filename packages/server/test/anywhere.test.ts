@@ -7,9 +7,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../src/operations.ts'
 import { bodyBytesMax } from '../src/platform/http/server.ts'
 import type { Operation } from '../src/platform/operation.ts'
-import { asKey, askRaw, asSent, type Requested } from './ask.ts'
 import { type WireAnswer, whyNotDeclared } from './declared.ts'
-import { makeResources, type Resources, samplesOf } from './samples.ts'
+import { asKey, asSent, type Requested, sendRaw } from './raw-requests.ts'
+import { makeResources, type Resources } from './resources.ts'
+import { samplesOf } from './samples.ts'
 import { aWorld, type Org, type World } from './world.ts'
 
 let world: World
@@ -29,7 +30,7 @@ const each = operations.map((operation) => [operation.id, operation] as const)
 const withMethodOfBodies = each.filter(([, { method }]) => method !== 'GET')
 
 function send(base: string, operation: Operation, changes: Requested = {}): Promise<WireAnswer> {
-  return askRaw(base, operation, {
+  return sendRaw(base, operation, {
     ...asSent(operation, org.testKey, samplesOf(ids)[operation.id]?.() ?? {}),
     ...changes,
   })

@@ -3,10 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../src/operations.ts'
 import { sql } from '../src/platform/db/db.ts'
 import type { Operation } from '../src/platform/operation.ts'
-import { asKey, askRaw, asSent, operationOf, problemOf, type Requested } from './ask.ts'
 import { bodySchemaOf, type WireAnswer, whyNotDeclared } from './declared.ts'
 import { hostileBodies } from './hostile-json.ts'
-import { addressNumber, makeResources, type Resources, resource, type Sample, samplesOf } from './samples.ts'
+import { asKey, asSent, operationOf, problemOf, type Requested, sendRaw } from './raw-requests.ts'
+import { addressNumber, makeResources, type Resources, resource } from './resources.ts'
+import { type Sample, samplesOf } from './samples.ts'
 import { aWorld, type Org, type World } from './world.ts'
 
 let world: World
@@ -37,7 +38,7 @@ function sampleOf(operation: Operation): Sample {
 }
 
 function sendSample(operation: Operation, key: string, changes: Requested = {}): Promise<WireAnswer> {
-  return askRaw(world.base, operation, { ...asSent(operation, key, sampleOf(operation)), ...changes })
+  return sendRaw(world.base, operation, { ...asSent(operation, key, sampleOf(operation)), ...changes })
 }
 
 test('every operation has a sample here, and every sample an operation', () => {

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../src/operations.ts'
 import { sql } from '../src/platform/db/db.ts'
 import type { Operation } from '../src/platform/operation.ts'
-import { ask, operationOf, problemOf } from './ask.ts'
 import { whyNotDeclared } from './declared.ts'
-import { makeResources, type Resources, resource, samplesOf } from './samples.ts'
+import { operationOf, problemOf, sendSample } from './raw-requests.ts'
+import { makeResources, type Resources, resource } from './resources.ts'
+import { samplesOf } from './samples.ts'
 import { aWorld, type Org, type World } from './world.ts'
 
 let world: World
@@ -116,8 +117,8 @@ test.each(withParams.map((operation) => [operation.id, operation] as const))(
       const unknown = Object.entries(named).map(([name, value]) => [name, `${value.split('_')[0]}_${never}`])
       const params = { ...Object.fromEntries(unknown), ...(orgId === undefined ? {} : { orgId }) }
       const answers = [
-        await ask(world.base, operation, key, sample),
-        await ask(world.base, operation, key, { ...sample, params }),
+        await sendSample(world.base, operation, key, sample),
+        await sendSample(world.base, operation, key, { ...sample, params }),
       ]
       const isOther = key === other.testKey || key === other.liveKey
       for (const answer of answers) {
@@ -147,8 +148,8 @@ test.each([
   const operation = operationOf(id)
   for (const [key, resources] of strangersTo(operation)) {
     const body = Object(samplesOf(resources)[id]?.().body)
-    const theirs = await ask(world.base, operation, key, { body })
-    const missing = await ask(world.base, operation, key, { body: { ...body, [field]: `${prefix}_${never}` } })
+    const theirs = await sendSample(world.base, operation, key, { body })
+    const missing = await sendSample(world.base, operation, key, { body: { ...body, [field]: `${prefix}_${never}` } })
     expect([theirs.status, whyNotDeclared(operation, theirs)]).toEqual([422, undefined])
     expect(problemOf(theirs)).toEqual(problemOf(missing))
   }
@@ -175,7 +176,10 @@ test.each(lists.map((operation) => [operation.id, operation] as const))(
           ? ['', `?walletId=${resources.byw}`, `?apiKeyId=${resources.key}`, `?route=${encodeURIComponent(resource)}`]
           : [samplesOf(resources)[id]?.().query ?? '']
       for (const query of queries) {
-        const { status, text } = await ask(world.base, operation, key, { ...samplesOf(resources)[id]?.(), query })
+        const { status, text } = await sendSample(world.base, operation, key, {
+          ...samplesOf(resources)[id]?.(),
+          query,
+        })
         if (status !== 401) expect(secrets.filter((secret) => text.includes(secret))).toEqual([])
       }
     }
@@ -188,9 +192,9 @@ test('after all this the owner still has everything', async () => {
     [org.liveKey, liveOnes],
   ] as const) {
     for (const id of ['payments.get', 'payments.logs.get', 'wallets.byo.get', 'registry.routes.get']) {
-      expect((await ask(world.base, operationOf(id), key, samplesOf(resources)[id]?.() ?? {})).status).toBe(200)
+      expect((await sendSample(world.base, operationOf(id), key, samplesOf(resources)[id]?.() ?? {})).status).toBe(200)
     }
-    const keys = await ask(world.base, operationOf('organisations.apiKeys.list'), key, {})
+    const keys = await sendSample(world.base, operationOf('organisations.apiKeys.list'), key, {})
     expect(JSON.parse(keys.text).find(({ id }: { id: string }) => id === resources.key)).toMatchObject({
       revokedAt: null,
     })

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../src/operations.ts'
-import { asKey, askRaw } from './ask.ts'
-import { makeResources, type Resources, samplesOf } from './samples.ts'
+import { asKey, sendRaw } from './raw-requests.ts'
+import { makeResources, type Resources } from './resources.ts'
+import { samplesOf } from './samples.ts'
 import { aWorld, type Org, type World } from './world.ts'
 
 let world: World
@@ -31,7 +32,7 @@ test.each(posts.map((operation) => [operation.id, operation] as const))(
     const headers = { ...asKey(org.testKey), 'idempotency-key': randomUUID() }
     const text = body === undefined ? undefined : JSON.stringify(body)
     const began = performance.now()
-    const answer = await askRaw(world.base, operation, { headers, params: params ?? {}, body: text })
+    const answer = await sendRaw(world.base, operation, { headers, params: params ?? {}, body: text })
     // These worlds have no chain. Operations that need one are refused after their own work on the database.
     const isAnswered = answer.status < 500 || answer.text.includes('/problems/chain-not-configured')
     expect(isAnswered, answer.text).toBe(true)

@@ -78,6 +78,8 @@ export async function aWorld(
       metricsOnMainPort: true,
       log: createLog({ level: process.env.TEST_LOG ?? 'silent' }),
       gasPrices: oneNanoUsdPerGas,
+      // Local chains make blocks at once, so nothing is gained by waiting half a block time of the real network.
+      depositPollMsMax: 100,
       ...options.boot,
     })
     servers.push(server)

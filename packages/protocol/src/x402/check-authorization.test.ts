@@ -153,7 +153,7 @@ test('a challenge’s time limit is part of what must have been accepted, when t
   expect(judge(await paymentV2(), { ...expected, maxTimeoutSeconds: 60 })).toMatchObject({ ok: true })
 })
 
-test('a stranger’s 65 bytes are unproven and not invalid, since the payer may be a contract', async () => {
+test('65 bytes of another signer are unproven and not invalid, since the payer may be a contract', async () => {
   const { authorization } = (await paymentV2()).payload
   const signature = await sign(authorization, 'USDC', stranger)
   expect(judge(await withSignature(signature))).toMatchObject({

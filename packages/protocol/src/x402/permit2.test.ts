@@ -200,7 +200,7 @@ test('the readings are those of Permit2 and ERC-20', () => {
   expect([isNonceSpent(1n << 9n, 777n), isNonceSpent(~(1n << 9n) & (2n ** 256n - 1n), 777n)]).toEqual([true, false])
 })
 
-test('every error of the proxies has an official reason, and a stranger error has none', () => {
+test('every error of the proxies has an official reason, and an unknown error has none', () => {
   const named = [...x402ExactPermit2ProxyABI, ...x402UptoPermit2ProxyABI].filter((entry) => entry.type === 'error')
   const unnamed = named.filter((error) => {
     const reason = reasonOfPermit2Revert(encodeErrorResult({ abi: [error] }))

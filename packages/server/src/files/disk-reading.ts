@@ -8,8 +8,8 @@ import type { ByteRange, OpenedBlob } from './port.ts'
 
 /** Larger chunks read no faster and are garbage-collected later: with 256 KiB a process uses about 40 MB more. */
 const readChunkBytes = 64 * 1024
-/** Size of each of the two buffers of `pour`: one is filled while the other is consumed. */
-const pourBytes = 256 * 1024
+/** Size of each of the two buffers of `writeTo`: one is filled while the other is consumed. */
+const writeToBytes = 256 * 1024
 
 const readInto = promisify(read)
 const closeDescriptor = promisify(close)
@@ -67,7 +67,7 @@ class FilePart extends ReusedBufferStream {
   }
 
   override async writeTo(take: TakeBytes): Promise<void> {
-    const bytes = Math.min(pourBytes, this.#left)
+    const bytes = Math.min(writeToBytes, this.#left)
     let [filling, taken] = [Buffer.allocUnsafeSlow(bytes), Buffer.allocUnsafeSlow(this.#left > bytes ? bytes : 1)]
     try {
       let some = await this.#next(filling)

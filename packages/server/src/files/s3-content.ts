@@ -6,7 +6,7 @@ import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-st
 /** Memory is returned to the system after this many bytes, because the HTTP client copies network data. */
 const unfreedBytesMax = 4 * 2 ** 20
 
-/** The content of an S3 object. With `pour`, each chunk's memory is freed once it was consumed, without waiting for garbage collection. */
+/** The content of an S3 object. With `writeTo`, each chunk's memory is freed once it was consumed, without waiting for garbage collection. */
 export class ObjectContent extends ReusedBufferStream {
   readonly #body: Readable
   #pieces: AsyncIterator<Uint8Array> | undefined

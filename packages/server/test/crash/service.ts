@@ -90,8 +90,11 @@ export function spawnWaiting(env: Env): Started & { go(): void } {
   return { ...follow(child), go: () => void child.send('go') }
 }
 
+/** Space for young objects: loading the code allocates 100 MB, and collecting them costs a fifth of a start. */
+const youngSpace = '--max-semi-space-size=64'
+
 function run(env: Env, args: readonly string[], stdio: ('ignore' | 'pipe' | 'ipc')[]): ChildProcess {
-  return spawn(process.execPath, args, {
+  return spawn(process.execPath, [youngSpace, ...args], {
     env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: compileCache, ...env },
     stdio,
   })

@@ -12,8 +12,8 @@ import { aRestartablePostgres, type RestartablePostgres } from './restartable-po
 import { type Env, endEveryService, type Service, serveEnv, spawnService } from './service.ts'
 import { foundOrganisation } from './stage.ts'
 
-/** `STORM_EVENTS` makes a short one for trial runs. */
-const eventsMax = Number(process.env.STORM_EVENTS ?? 100_000)
+/** `STORM_EVENTS=100000` makes a long one. */
+const eventsMax = Number(process.env.STORM_EVENTS ?? 25_000)
 const batch = 500
 
 let postgres: RestartablePostgres

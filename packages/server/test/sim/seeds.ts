@@ -3,19 +3,18 @@ const only = SIM_SEED === undefined ? undefined : Number(SIM_SEED)
 
 /**
  * Runs the history of each seed and returns the sums of what they did. `SIM_SEED` repeats one, `SIM_SEEDS` runs so many, from `SIM_FIRST` on; without
- * them `count` are run, within `msMax` milliseconds. Throws what a seed found, with its number.
+ * them `usual` are run. Throws what a seed found, with its number.
  */
 export async function runSeeds<Done extends { readonly [name in keyof Done]: number }>(
-  usual: { readonly count: number; readonly msMax: number },
+  usual: number,
   run: (seed: number) => Promise<Done>,
 ): Promise<{ readonly [name in keyof Done]: number }> {
   const started = performance.now()
   const first = only ?? Number(SIM_FIRST ?? 1)
-  const count = only === undefined ? Number(SIM_SEEDS ?? usual.count) : 1
-  const msMax = SIM_SEEDS === undefined ? usual.msMax : Number.POSITIVE_INFINITY
+  const count = only === undefined ? Number(SIM_SEEDS ?? usual) : 1
   const sums = new Map<string, number>()
   let done = 0
-  for (let seed = first; seed < first + count && performance.now() - started < msMax; seed += 1) {
+  for (let seed = first; seed < first + count; seed += 1) {
     const one = await run(seed).catch((error: unknown) => {
       const message = error instanceof Error ? error.message : error
       throw new Error(`seed ${seed} (SIM_SEED=${seed} repeats it): ${message}`, { cause: error })

@@ -256,7 +256,7 @@ export class WalletSimulation {
     return [sweepAll(process.as(this.#stage.tenant, this.#apiKeyId), this.#chance.pick(this.#stage.wallets))]
   }
 
-  /** Strangers pay wallets, some of them listed, and some of whom nobody can say anything yet. */
+  /** Other accounts pay wallets, some of them listed, and some of whom nobody can say anything yet. */
   #pay(): void {
     const { chance } = this.#ground
     const { chain } = this.#scene

@@ -141,7 +141,7 @@ test('a contract account pays with its owner’s signature (EIP-1271), is settle
   expect(await refusalOf(credential)).toBe('409 duplicate-payment, 0 rows')
 })
 
-test('a stranger’s signature is valid neither for a contract account nor for an ordinary one', async () => {
+test('another account’s signature is valid neither for a contract account nor for an ordinary one', async () => {
   const payer = await aContractPayer({ deployed: true })
   const stranger = await aPayer()
   expect(await refusalOf(await credentialOf(payer, undefined, stranger))).toBe(

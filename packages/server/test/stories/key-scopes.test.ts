@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../../src/operations.ts'
 import { type Scope, scopes } from '../../src/platform/access.ts'
 import type { Operation } from '../../src/platform/operation.ts'
-import { ask } from '../ask.ts'
-import { makeResources, type Resources, samplesOf } from '../samples.ts'
+import { sendSample } from '../raw-requests.ts'
+import { makeResources, type Resources } from '../resources.ts'
+import { samplesOf } from '../samples.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
 let world: World
@@ -48,7 +49,7 @@ test('a key with one scope is refused every operation of another scope and none 
   for (const operation of inOrder)
     for (const scope of [...scopes].sort((left) => (left === scopeOf(operation) ? 1 : -1))) {
       const sample = samplesOf(ids)[operation.id]?.() ?? {}
-      const { status, text } = await ask(world.base, operation, keys.get(scope) ?? '', sample)
+      const { status, text } = await sendSample(world.base, operation, keys.get(scope) ?? '', sample)
       const isRefused = status === 403 && text.includes('/problems/scope-not-allowed')
       expect([operation.id, scope, isRefused]).toEqual([operation.id, scope, scope !== scopeOf(operation)])
       if (isRefused) expect(JSON.parse(text)).toMatchObject({ requiredScope: scopeOf(operation) })

@@ -3,9 +3,10 @@ import { operations } from '../../src/operations.ts'
 import { type Needs, roles } from '../../src/platform/access.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import type { Operation } from '../../src/platform/operation.ts'
-import { askRaw, asSent } from '../ask.ts'
 import { aBrowser, type Browser, invite, ownerOf } from '../people.ts'
-import { makeResources, type Resources, samplesOf } from '../samples.ts'
+import { asSent, sendRaw } from '../raw-requests.ts'
+import { makeResources, type Resources } from '../resources.ts'
+import { samplesOf } from '../samples.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
 let world: World
@@ -53,7 +54,7 @@ async function callAs(caller: Caller, operation: Operation): Promise<{ status: n
     'x-service-organisation': org.id,
     'x-service-environment': 'test',
   }
-  const answer = await askRaw(world.base, operation, caller === 'api-key' ? sent : { ...sent, headers: asPerson })
+  const answer = await sendRaw(world.base, operation, caller === 'api-key' ? sent : { ...sent, headers: asPerson })
   return { status: answer.status, code: /\/problems\/([\w-]+)"/.exec(answer.text)?.[1] ?? '' }
 }
 

@@ -203,7 +203,7 @@ function callDataOf(payload: AuthorizationPayload): `0x${string}` {
   return encodeTransferWithAuthorization(authorizationOf(payload), payload.signature)
 }
 
-test('a stranger who submits a child’s authorization first changes nothing: its money is at the master, by that transaction', async () => {
+test('another account that submits a child’s authorization first changes nothing: its money is at the master, by that transaction', async () => {
   const family = await aFamily(world, org, chain, { count: 5 })
   const requested = await sweep(world, org, family)
   const [first] = await signedFor(String(requested.body.id))

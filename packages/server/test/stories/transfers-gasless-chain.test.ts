@@ -266,7 +266,7 @@ function frontRun(payload: AuthorizationPayload): Promise<`0x${string}`> {
   return sendFromDevAccount(chain, payload.token, data)
 }
 
-test('a stranger who submits a child’s authorization first changes nothing: the money is at its recipient once, by their transaction', async () => {
+test('another account that submits a child’s authorization first changes nothing: the money is at its recipient once, by their transaction', async () => {
   const transfer = await aTransfer()
   const hash = await frontRun(await signed(transfer))
   await work(worker)
@@ -282,7 +282,7 @@ async function listed(functionName: 'blacklist' | 'unBlacklist', address: Addres
   )
 }
 
-test('a stranger’s transaction is not reported until it is deep enough, and one that is undone is followed by our own', async () => {
+test('another account’s transaction is not reported until it is deep enough, and one that is undone is followed by our own', async () => {
   const transfer = await aTransfer()
   const row = await signed(transfer)
   await listed('blacklist', transfer.child)
@@ -392,7 +392,7 @@ test('a block that is undone makes it pending again, the same bytes are sent aga
   expect((await shown(transfer)).txHash).toBe(txHash)
 }, 90_000)
 
-test('an undone block and then a faster stranger leave one transfer, with the stranger’s hash', async () => {
+test('an undone block and then a faster submission by another account leave one transfer, with that account’s hash', async () => {
   const transfer = await aTransfer()
   const row = await signed(transfer)
   const before = await node.snapshot()

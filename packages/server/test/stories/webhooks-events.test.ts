@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { eventPayloads } from '../../src/features/webhooks/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { resource } from '../samples.ts'
+import { resource } from '../resources.ts'
 import { aReceiver } from '../webhooks/receiver.ts'
 import { aStage, type Stage } from '../webhooks/stage.ts'
 

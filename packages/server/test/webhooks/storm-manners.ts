@@ -53,6 +53,6 @@ export const manners: readonly Manner[] = [
     name: 'restarts',
     type: 'vault.persisted',
     first: (_, response) => take(response),
-    restarts: { every: 3_000, goneMs: 1_500, times: 2 },
+    restarts: { every: 1_000, goneMs: 1_500, times: 2 },
   },
 ]

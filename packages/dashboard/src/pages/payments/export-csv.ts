@@ -43,7 +43,7 @@ export function csvOf(rows: readonly PaymentLog[]): string {
   return `${[columns.join(','), ...lines].join('\r\n')}\r\n`
 }
 
-/** A text of a stranger that begins like a formula is made a text for the spreadsheet that opens the file. */
+/** A text that somebody else wrote and that begins like a formula is made a text for the spreadsheet that opens the file. */
 function csvCell(value: string): string {
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

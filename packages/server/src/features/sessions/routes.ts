@@ -2,7 +2,7 @@ import { type Operation, operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { buyingErrors } from '../payments/index.ts'
 import { planErrors } from '../plans/index.ts'
-import { tenantTurns } from '../vaults/index.ts'
+import { tenantSemaphores } from '../vaults/index.ts'
 import { fail, failToken } from './errors.ts'
 import { NewSession, OpenedSession, Session, SessionParams, VerifySession } from './schema.ts'
 import { getSession, openSession, pageOfSessions } from './sessions.ts'
@@ -23,7 +23,7 @@ export const sessionOperations: readonly Operation[] = [
     status: 201,
     errors: { ...buyingErrors, 'vault-quota-exceeded': planErrors['vault-quota-exceeded'] },
     secretAnswer: true,
-    semaphores: tenantTurns,
+    semaphores: tenantSemaphores,
     run: (ctx, { body }) => openSession(ctx, body),
   }),
   operation({

@@ -31,8 +31,8 @@ import {
   VaultState,
 } from './schema.ts'
 import { sealVault } from './seal.ts'
+import { ofVault, tenantSemaphores } from './semaphores.ts'
 import { vaultGuest } from './tokens/index.ts'
-import { ofVault, tenantTurns } from './turns.ts'
 
 const fullStreamError = { 'events-per-vault-exceeded': fail.table['events-per-vault-exceeded'] }
 const ttlError = { 'ttl-exceeds-plan': fail.table['ttl-exceeds-plan'] }
@@ -53,7 +53,7 @@ const ofVaults: readonly Operation[] = [
       'vault-quota-exceeded': planErrors['vault-quota-exceeded'],
       'payment-limit-reached': planErrors['payment-limit-reached'],
     },
-    semaphores: tenantTurns,
+    semaphores: tenantSemaphores,
     run: (ctx, { body }) => createVault(ctx, body),
   }),
   operation({

@@ -2,8 +2,8 @@ import { formatAmount } from '@purser/protocol'
 import { z } from 'zod'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { type PartnerApi, type PartnerRequest, requestPartner } from '../ask.ts'
 import { fail } from '../errors.ts'
+import { type PartnerApi, type PartnerRequest, requestPartner } from '../partner-request.ts'
 import {
   accountOf,
   bankRails,

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { type PartnerApi, requestPartner } from '../ask.ts'
 import { fail } from '../errors.ts'
+import { type PartnerApi, requestPartner } from '../partner-request.ts'
 import {
   type BurnMessage,
   encodeDepositForBurn,

@@ -173,8 +173,8 @@ test('native coin is deposited with exactly the amount as call value, in our nam
 
 test.each<readonly [string, Changes, string]>([
   ['more approved than is sent', { approval: { data: approve(relayDepository, 10_000_001n) } }, 'approval-not-exact'],
-  ['a stranger approved', { approval: { data: approve(stranger, 10_000_000n) } }, 'approval-to-stranger'],
-  ['the call to a stranger', { deposit: { to: stranger } }, 'target-not-listed'],
+  ['another account approved', { approval: { data: approve(stranger, 10_000_000n) } }, 'approval-to-stranger'],
+  ['the call to another account', { deposit: { to: stranger } }, 'target-not-listed'],
   ['another chain', { deposit: { chainId: 1 } }, 'wrong-chain'],
   ['coin along with it', { deposit: { value: '1' } }, 'value-differs'],
   ['another recipient', { details: { recipient: stranger } }, 'recipient-differs'],

@@ -73,8 +73,8 @@ export function makeCtx(deps: Deps, { tenant, actor, person }: Caller, requestId
  */
 export async function callOperation(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
   try {
-    const turns = operation.semaphores?.(ctx.tenant, Params.parse(request.params)) ?? []
-    return await ctx.withSemaphores(turns, () => answerOnce(ctx, operation, request))
+    const semaphores = operation.semaphores?.(ctx.tenant, Params.parse(request.params)) ?? []
+    return await ctx.withSemaphores(semaphores, () => answerOnce(ctx, operation, request))
   } catch (error) {
     return problemAnswer(ctx, error)
   }

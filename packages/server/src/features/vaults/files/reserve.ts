@@ -4,7 +4,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { limitError, type Plan, unlimited } from '../../plans/index.ts'
 import { lockStorage } from '../quota.ts'
-import { tenantTurns } from '../turns.ts'
+import { tenantSemaphores } from '../semaphores.ts'
 import type { VaultId } from '../vault.ts'
 import { insertUpload, setReserved, sumReserved } from './store.ts'
 
@@ -94,7 +94,7 @@ async function reserveBytes(
 
 /** Runs in the tenant's turn, because the work locks its counter. */
 function inTenantTurn<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return ctx.withSemaphores(tenantTurns(ctx.tenant), () => ctx.db.tx(work))
+  return ctx.withSemaphores(tenantSemaphores(ctx.tenant), () => ctx.db.tx(work))
 }
 
 /** Without a limit nothing needs to be reserved. */

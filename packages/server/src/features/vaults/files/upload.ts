@@ -10,8 +10,8 @@ import { fail as failVault } from '../errors.ts'
 import { appendVaultEvent, refuseFullStream } from '../events.ts'
 import { refuseOver, refuseUnsealable, takeOrRefuse } from '../quota.ts'
 import type { VaultFile } from '../schema.ts'
+import { vaultSemaphores } from '../semaphores.ts'
 import { findVault, type VaultRow } from '../store.ts'
-import { vaultTurns } from '../turns.ts'
 import { lockWritable, type VaultId } from '../vault.ts'
 import { type ClaimedDigest, checkOf, readContentDigest, watched } from './digest.ts'
 import { fail } from './errors.ts'
@@ -120,7 +120,7 @@ function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise
       await ctx.idempotency?.commit(tx, bound.id, contentOf(file, sha256))
       return bound
     })
-  return ctx.withSemaphores(vaultTurns(ctx.tenant, vaultId), bind)
+  return ctx.withSemaphores(vaultSemaphores(ctx.tenant, vaultId), bind)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { notFound } from '../errors.ts'
 import { VaultParams } from '../schema.ts'
-import { ofVault } from '../turns.ts'
+import { ofVault } from '../semaphores.ts'
 import { NewVaultToken, VaultToken } from './schema.ts'
 import { createVaultToken } from './tokens.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { operationOf } from '../../../../test/ask.ts'
 import { formOf, upload } from '../../../../test/files/uploads.ts'
+import { operationOf } from '../../../../test/raw-requests.ts'
 import { aVaultStage, hourMs, type VaultStage } from '../../../../test/stories/vaults-stage.ts'
 import { codeOf, type Org, request } from '../../../../test/world.ts'
 import { operations } from '../../../operations.ts'

@@ -11,7 +11,7 @@ export interface Requested extends Pick<Sample, 'params' | 'query'> {
 }
 
 /** Sends a request to an operation and returns the raw answer. */
-export async function askRaw(base: string, operation: Operation, requested: Requested): Promise<WireAnswer> {
+export async function sendRaw(base: string, operation: Operation, requested: Requested): Promise<WireAnswer> {
   const { headers = {}, params = {}, query = '', body } = requested
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'none')
   const init = { method: operation.method, headers, ...(body === undefined ? {} : { body }) }
@@ -20,14 +20,14 @@ export async function askRaw(base: string, operation: Operation, requested: Requ
 }
 
 /** Sends a sample with a key and these changes. */
-export function ask(
+export function sendSample(
   base: string,
   operation: Operation,
   key: string,
   { headers, query, ...sample }: Omit<Requested, 'body'> & Sample,
 ): Promise<WireAnswer> {
   const sent = asSent(operation, key, sample)
-  return askRaw(base, operation, { ...sent, ...(headers && { headers }), ...(query && { query }) })
+  return sendRaw(base, operation, { ...sent, ...(headers && { headers }), ...(query && { query }) })
 }
 
 /** A sample as the request that is sent. */

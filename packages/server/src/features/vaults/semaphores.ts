@@ -8,17 +8,20 @@ const writersMax = 2
  * Limits work that locks the counters of a tenant's vaults: a tenant with many writers leaves half of the connections to the
  * others.
  */
-export function tenantTurns({ organisationId, environment }: Tenant): readonly Semaphore[] {
+export function tenantSemaphores({ organisationId, environment }: Tenant): readonly Semaphore[] {
   return [{ name: `vaults:${organisationId}/${environment}`, widthMax: 'half' }]
 }
 
 /** Limits work that locks a vault: however many write to one vault at once, two connections wait for its row. */
-export function vaultTurns(tenant: Tenant, vaultId: string | undefined): readonly Semaphore[] {
+export function vaultSemaphores(tenant: Tenant, vaultId: string | undefined): readonly Semaphore[] {
   const { organisationId, environment } = tenant
-  return [{ name: `vault:${organisationId}/${environment}/${vaultId}`, widthMax: writersMax }, ...tenantTurns(tenant)]
+  return [
+    { name: `vault:${organisationId}/${environment}/${vaultId}`, widthMax: writersMax },
+    ...tenantSemaphores(tenant),
+  ]
 }
 
 /** Returns the limits for an operation whose path names the vault as `id`. */
 export function ofVault(tenant: Tenant, { id }: Readonly<Record<string, string>>): readonly Semaphore[] {
-  return vaultTurns(tenant, id)
+  return vaultSemaphores(tenant, id)
 }

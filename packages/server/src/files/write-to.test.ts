@@ -16,7 +16,7 @@ let blobs: BlobStore
 let key: BlobKey
 
 beforeEach(async () => {
-  directory = mkdtempSync(path.join(tmpdir(), 'purser-pouring-'))
+  directory = mkdtempSync(path.join(tmpdir(), 'purser-write-to-'))
   blobs = await openDiskBlobs({ directory, clock: systemClock, random: systemRandom })
   const content = async function* () {
     yield whole
@@ -27,7 +27,7 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
 async function opened(range?: ByteRange): Promise<ReusedBufferStream> {
   const content = (await blobs.open(key, range))?.content
-  if (!(content instanceof ReusedBufferStream)) throw new Error('disk content must support pour')
+  if (!(content instanceof ReusedBufferStream)) throw new Error('disk content must support writeTo')
   return content
 }
 
@@ -47,7 +47,7 @@ test.each([
   ['all of it', undefined],
   ['a part of it', { offset: 262_143, length: 700_001 }],
   ['one byte', { offset: 1_300_000, length: 1 }],
-])('%s is poured byte for byte through reused memory, and the file is closed', async (_what, range) => {
+])('%s is written byte for byte through reused memory, and the file is closed', async (_what, range) => {
   const content = await opened(range)
   const { offset, length } = range ?? { offset: 0, length: whole.length }
   const hash = createHash('sha256')
@@ -80,7 +80,7 @@ test('memory is not overwritten while its bytes are being consumed', async () =>
   expect(at).toBe(whole.length)
 })
 
-test('when the consumer fails, pouring ends with its error and the file is closed', async () => {
+test('when the consumer fails, writing ends with its error and the file is closed', async () => {
   const content = await opened()
   const gone = new Error('the caller went away')
   await expect(content.writeTo(() => Promise.reject(gone))).rejects.toBe(gone)
@@ -88,11 +88,11 @@ test('when the consumer fails, pouring ends with its error and the file is close
   expect(open()).toBe(0)
 })
 
-test('a truncated file is reported as a storage failure, when poured and when read', async () => {
-  const [poured, read] = [await opened(), await opened()]
+test('a truncated file is reported as a storage failure, when written and when read', async () => {
+  const [written, read] = [await opened(), await opened()]
   truncateSync(path.join(directory, 'blobs', key.slice(5, 7), key), 1_000_000)
   const isFault = (error: unknown): boolean => isProblem(error, 'file-storage-unavailable')
-  await expect(poured.writeTo(async () => {})).rejects.toSatisfy(isFault)
+  await expect(written.writeTo(async () => {})).rejects.toSatisfy(isFault)
   const reading = async (): Promise<void> => {
     for await (const chunk of read) expect(chunk.length).toBeGreaterThan(0)
   }
