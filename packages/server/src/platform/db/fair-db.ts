@@ -10,6 +10,9 @@ const waitMsMax = 10_000
 /** Most waiters of one tenant; each has its request's body in memory. */
 const waitingMax = 1_000
 
+/** Tenants whose database is kept for their next request. */
+const madeMax = 10_000
+
 const roots = new WeakMap<Db, Db>()
 
 /** Returns the pool behind a tenant's database, for statements that serve several tenants at once; any other database unchanged. */
@@ -25,7 +28,8 @@ export function rootOf(db: Db): Db {
 export function createFairDb(connectionsMax: number): FairDb {
   const max = Math.max(1, connectionsMax - Math.ceil(connectionsMax / 8))
   const acquire = createPlaces(max)
-  return (db, tenant) => {
+  const made = new Map<string, Db>()
+  const fairDbOf = (db: Db, tenant: string): Db => {
     const limited = async <T>(work: () => Promise<T>): Promise<T> => {
       const release = await acquire(tenant)
       try {
@@ -49,6 +53,14 @@ export function createFairDb(connectionsMax: number): FairDb {
       close: () => db.close(),
     }
     roots.set(fair, rootOf(db))
+    return fair
+  }
+  return (db, tenant) => {
+    const known = made.get(tenant)
+    if (known !== undefined && rootOf(known) === rootOf(db)) return known
+    const fair = fairDbOf(db, tenant)
+    if (made.size >= madeMax) made.clear()
+    made.set(tenant, fair)
     return fair
   }
 }
