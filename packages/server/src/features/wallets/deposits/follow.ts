@@ -65,10 +65,10 @@ export function createFollower(following: Following): () => Promise<void> {
     const lag = lagGauge(deps, network)
     // Set before reading too, so that the metric shows a process that cannot read.
     lag.set(Number(head.number - place.scanned))
-    const { scanned: reached } = await readNew(following, { place, head, pace })
-    lag.set(Number(head.number - reached))
-    await confirm(following, reached)
-    await check(following, { head, checking })
+    const reached = await readNew(following, { place, head, pace })
+    lag.set(Number(head.number - reached.scanned))
+    await confirm(following, reached.scanned)
+    await check(following, { place: reached, head, checking })
   }
 }
 
@@ -127,11 +127,9 @@ function readNew(following: Following, reading: Reading): Promise<Place> {
 /** Reads older blocks for the second time, at more than one node where there are more. What fails is read again in a later pass. */
 async function check(
   following: Following,
-  { head, checking }: { readonly head: BlockHeader; readonly checking: Checking },
+  { place, head, checking }: { readonly place: Place; readonly head: BlockHeader; readonly checking: Checking },
 ): Promise<void> {
   const { deps, network } = following
-  const place = await placeOf(following)
-  if (place === undefined) return
   checking.pause -= 1
   if (checking.pause >= 0) return
   const lagging = head.number - checkLagOf(network)
