@@ -76,6 +76,29 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
     })
   })
 
+  test('the sign-in page offers the issuers of the deployment, leads to them, and says what they refused', async () => {
+    await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
+      const json = (body: unknown) => ({ contentType: 'application/json', body: JSON.stringify(body) })
+      const { dashboardUrl, baseUrl } = dev()
+      await page.route('**/auth/methods', (route) => route.fulfill(json({ emailLink: false, oidc: ['corp'] })))
+      const bodies: unknown[] = []
+      await page.route('**/auth/sign-in/social', async (route) => {
+        bodies.push(route.request().postDataJSON())
+        await route.fulfill(json({ url: `${dashboardUrl}/sign-in?error=email_not_verified`, redirect: true }))
+      })
+      await page.goto(`${dashboardUrl}/sign-in?to=%2Fdashboard%2Ftest%2Fteam`)
+      await page.getByRole('button', { name: 'Sign in with Corp' }).click()
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('the issuer must have verified it')
+      expect(bodies).toEqual([
+        {
+          provider: 'corp',
+          callbackURL: `${baseUrl}/dashboard/test/team`,
+          errorCallbackURL: `${dashboardUrl}/sign-in`,
+        },
+      ])
+    })
+  })
+
   test('a session of another browser is listed and ended, and that browser is signed out', async () => {
     await open({ storageState: await signedIn('dev@example.com') }, async (other) => {
       await other.goto(`${dev().dashboardUrl}/test/team`)

@@ -8,10 +8,32 @@ export async function signInWithPassword(email: string, password: string): Promi
   await purser.request('POST', '/auth/sign-in/email', { body: { email, password } })
 }
 
-/** Whether this deployment sends links by email. */
-export async function sendsLinks(): Promise<boolean> {
+/** The ways to sign in that depend on the deployment. */
+export interface SignInMethods {
+  readonly sendsLinks: boolean
+  /** The names of its OpenID Connect issuers. */
+  readonly issuers: readonly string[]
+}
+
+export async function signInMethods(): Promise<SignInMethods> {
   const methods = await purser.request('GET', '/auth/methods')
-  return typeof methods === 'object' && methods !== null && 'emailLink' in methods && methods.emailLink === true
+  if (typeof methods !== 'object' || methods === null) return { sendsLinks: false, issuers: [] }
+  const named = 'oidc' in methods && Array.isArray(methods.oidc) ? methods.oidc : []
+  return {
+    sendsLinks: 'emailLink' in methods && methods.emailLink === true,
+    issuers: named.filter((one): one is string => typeof one === 'string'),
+  }
+}
+
+/** Where an issuer lets a person sign in who then comes back to `to`. */
+export async function issuerUrl(issuer: string, to: string): Promise<string> {
+  const callbackURL = location.origin + to
+  const errorCallbackURL = `${location.origin}${base}/sign-in`
+  const body = { provider: issuer, callbackURL, errorCallbackURL }
+  const answer = await purser.request('POST', '/auth/sign-in/social', { body })
+  if (typeof answer !== 'object' || answer === null || !('url' in answer) || typeof answer.url !== 'string')
+    throw new Error('the issuer has no address')
+  return answer.url
 }
 
 /** Has a link sent that signs in once. Answers alike whether or not somebody has that address. */

@@ -1,11 +1,20 @@
 import { PurserError } from '@purser/sdk'
-import { KeyRound } from 'lucide-react'
+import { Building2, KeyRound } from 'lucide-react'
 import { type FormEvent, useEffect, useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { Field, TextInput } from '../ui/form.tsx'
-import { afterSignIn, sendLink, sendsLinks, signInWithPasskey, signInWithPassword } from './auth.ts'
+import { sentenceCase } from '../ui/format.ts'
+import {
+  afterSignIn,
+  issuerUrl,
+  type SignInMethods,
+  sendLink,
+  signInMethods,
+  signInWithPasskey,
+  signInWithPassword,
+} from './auth.ts'
 
-type Act = 'password' | 'link' | 'passkey'
+type Act = 'password' | 'link' | 'passkey' | `issuer ${string}`
 
 /** Sign-in by passkey, password or link. What a link refused stands above, in words. */
 export function SignInPage() {
@@ -14,9 +23,9 @@ export function SignInPage() {
   const [busy, setBusy] = useState<Act>()
   const [fault, setFault] = useState(() => linkFault(location.search))
   const [isSent, setSent] = useState(false)
-  const [hasLinks, setHasLinks] = useState(false)
+  const [methods, setMethods] = useState<SignInMethods>()
   useEffect(() => {
-    sendsLinks().then(setHasLinks, () => setHasLinks(false))
+    signInMethods().then(setMethods, () => setMethods(undefined))
   }, [])
   const attempt = async (act: Act, work: () => Promise<void>) => {
     setBusy(act)
@@ -61,6 +70,19 @@ export function SignInPage() {
           <Button busy={busy === 'passkey'} onClick={() => attempt('passkey', enter(signInWithPasskey))}>
             <KeyRound aria-hidden /> Sign in with a passkey
           </Button>
+          {methods?.issuers.map((issuer) => (
+            <Button
+              key={issuer}
+              busy={busy === `issuer ${issuer}`}
+              onClick={() =>
+                attempt(`issuer ${issuer}`, async () =>
+                  location.assign(await issuerUrl(issuer, afterSignIn(location.search))),
+                )
+              }
+            >
+              <Building2 aria-hidden /> Sign in with {sentenceCase(issuer)}
+            </Button>
+          ))}
           <p className="flex items-center gap-3 text-sm text-ink-3 before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
             or
           </p>
@@ -93,7 +115,7 @@ export function SignInPage() {
               Sign in
             </Button>
           </form>
-          {hasLinks && (
+          {methods?.sendsLinks === true && (
             <Button
               tone="ghost"
               busy={busy === 'link'}
@@ -118,10 +140,12 @@ export function SignInPage() {
   )
 }
 
-/** What is wrong with the link that led here; undefined when none did. */
+/** What is wrong with the link or the issuer that led here; undefined when none did. */
 function linkFault(search: string): string | undefined {
   const error = new URLSearchParams(search).get('error')
   if (error === null) return undefined
+  if (error !== 'link-not-valid')
+    return 'You were not signed in. Your organization must know your address, and the issuer must have verified it.'
   return 'This link was used already or is older than ten minutes. Ask for a new one.'
 }
 
@@ -130,6 +154,7 @@ function faultWords(error: unknown, act: Act): string {
   if (!(error instanceof PurserError) || error.status === undefined) return 'The service does not answer. Try again.'
   if (error.status === 429) return 'Too many attempts. Wait a minute, then try again.'
   if (act === 'link') return 'This service sends no email. Ask an operator for a link.'
+  if (act.startsWith('issuer')) return 'This issuer does not answer. Try again, or sign in another way.'
   if (act === 'passkey') return 'This passkey is not known here. Sign in another way.'
   return 'The email or the password is wrong.'
 }

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
-import { sendsLinks } from '../../sign-in/auth.ts'
+import { signInMethods } from '../../sign-in/auth.ts'
 import { changePassword, passwordLength, sendPasswordLink } from '../../sign-in/credentials.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
@@ -12,7 +12,7 @@ import { passwordQuery } from './queries.ts'
 /** The password of the person: changed where there is one, otherwise chosen through a link by email. */
 export function PasswordCard({ email }: { email: string }) {
   const password = useQuery(passwordQuery)
-  const links = useQuery({ queryKey: ['sends-links'], queryFn: sendsLinks })
+  const links = useQuery({ queryKey: ['sign-in-methods'], queryFn: signInMethods })
   return (
     <Card title="Password">
       {password.error !== null ? (
@@ -22,7 +22,7 @@ export function PasswordCard({ email }: { email: string }) {
       ) : password.data ? (
         <ChangeForm email={email} />
       ) : (
-        <NoPassword email={email} sendsLinks={links.data === true} />
+        <NoPassword email={email} sendsLinks={links.data?.sendsLinks === true} />
       )}
     </Card>
   )
