@@ -32,6 +32,7 @@ let chain: SimChain
 let node: SimNode
 let gate: Gate
 let process: SimProcess
+let start: () => SimProcess
 
 beforeEach(async () => {
   const { db, deps, network, signer } = stage
@@ -45,7 +46,8 @@ beforeEach(async () => {
   gate = new Gate(chance, stage.countLocked, () => undefined)
   const log = createLog({ level: 'silent' })
   const ground = { db, deps, network, signer, nodes: [node], gate, chance, log, nowMs: () => nowMs }
-  process = new SimProcess(ground, 'process', 0)
+  start = () => new SimProcess(ground, 'process', 0)
+  process = start()
 })
 
 /**
@@ -55,13 +57,13 @@ beforeEach(async () => {
 async function put(
   organisation: number,
   payers: readonly Address[],
-  { each = 1, purpose = 'payments', isPlain = false } = {},
+  { each = 1, purpose = 'payments', isPlain = false, seconds = 3_600 } = {},
 ) {
   const organisationId = stage.tenants[organisation]?.organisationId ?? ''
   const payloads = payers.flatMap((from) =>
     Array.from({ length: each }, (_, index) => {
       const nonce: Hex = `0x${from.slice(2)}${index.toString(16).padStart(24, '0')}`
-      const authorization = { from, to: payTo, value, validBefore: BigInt(nowMs / 1_000 + 3_600), nonce }
+      const authorization = { from, to: payTo, value, validBefore: BigInt(nowMs / 1_000 + seconds), nonce }
       chain.head.state.balances.set(from, value * 1_000n)
       const signed = signatureOf(authorizationText(authorization))
       const signature = isPlain ? { kind: 'ecdsa', v: 27, r: signed, s: signed } : { kind: 'bytes', signature: signed }
@@ -79,7 +81,7 @@ async function put(
     purpose,
     sql`
     select subject_id, ${stage.network.name}::text as network, ${organisationId}::text as organisation_id,
-      'test'::text as environment, payload, now() + interval '1 hour' as valid_before, now() as created_at
+      'test'::text as environment, payload, now() + ${seconds}::integer * interval '1 second' as valid_before, now() as created_at
     from unnest(${payloads.map(() => newId('pay', stage.deps))}::text[], ${payloads}::jsonb[]) as given (subject_id, payload)`,
   )
 }
@@ -175,3 +177,29 @@ test('signatures that share a transaction and whose sending fails in the databas
   expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
   expect(await statesOf(payer('a'))).toEqual(['waiting'])
 }, 60_000)
+
+test.each([{ isPlain: true }, { isPlain: false }])(
+  'a signature that expires between the plan of its transaction and the process that signs it moves nothing and stops nobody: in a batch $isPlain',
+  async ({ isPlain }) => {
+    await put(0, [payer('a')], { isPlain, seconds: 60 })
+    await gate.drain([process.passRelays()])
+    expect(await statesOf(payer('a'))).toEqual(['included'])
+    const planned = z.object({ planned: z.bigint() })
+    const unsigned = sql`select count(*) as planned from chain_transactions where status = 'planned'`
+    expect((await stage.db.one(planned, unsigned)).planned, 'planned and not signed').toBe(1n)
+    process.life.isDead = true
+    nowMs += 300_000
+    await mine()
+    process = start()
+    await put(1, many('b', 3), { isPlain })
+
+    // Lone relays go one by one, and the abandoned plan has the first slot.
+    expect(await turnsOf(payer('b', 2), 6)).toBeLessThanOrEqual(isPlain ? 1 : 4)
+    await pass()
+    expect(await statesOf(payer('a'))).toEqual(['expired'])
+    expect(chain.head.state.balances.get(payTo)).toBe(3n * value)
+    const used = [...chain.head.counts.values()]
+    expect(used, 'the abandoned plan has used its nonce').toEqual([isPlain ? 2n : 4n])
+  },
+  60_000,
+)
