@@ -174,7 +174,8 @@ export class Model implements Witness {
   /** Each waiting organization gets its turn before another gets a second one, and so does every signer within it. */
   #checkAlone(sale: Sale, lone: readonly Sale[]): void {
     if (sale.requestedAt === undefined) return
-    const organizations = new Set(lone.map(({ tenant }) => tenant.organisationId)).size
+    // One more for the organization that sweeps.
+    const organizations = new Set(lone.map(({ tenant }) => tenant.organisationId)).size + 1
     const signers = new Set(lone.filter(({ tenant }) => tenant === sale.tenant).map(payerOf)).size
     sale.requestedAt.most ??= organizations * signers + aloneSlack
     const waited = this.planned.alone - sale.requestedAt.alone
