@@ -203,3 +203,17 @@ test.each([{ isPlain: true }, { isPlain: false }])(
   },
   60_000,
 )
+
+test('a signature has expired once a block at the confirmation depth says so, whatever clocks and newer blocks say', async () => {
+  await mine()
+  await put(0, [payer('a')], { seconds: 60 })
+  nowMs += 300_000
+  await stage.setNow(nowMs)
+  chain.mine(BigInt(nowMs / 1_000))
+  node.sync()
+  await gate.drain([process.passRelays()])
+  expect(await statesOf(payer('a'))).toEqual(['waiting'])
+  await mine()
+  await gate.drain([process.passRelays()])
+  expect(await statesOf(payer('a'))).toEqual(['expired'])
+}, 60_000)

@@ -15,11 +15,13 @@ import {
   setAlone,
 } from './queue-store.ts'
 import { relays } from './relays.ts'
-import { lockWaiting, markIncluded, postpone, setToCheck, takeChecks } from './store.ts'
+import { lockWaiting, markEnded, markIncluded, markLeft, postpone, setToCheck, takeChecks } from './store.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
   database = await freshDatabase({ connectionsMax: 8 })
+  await database.db.run(sql`insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)
+    values ('ctx_test', ${network}, '0x1', 1, '0x2', '\\x', 0, 1, 'relays', 'planned', now())`)
 })
 afterAll(() => database?.drop())
 beforeEach(async () => {
@@ -306,8 +308,6 @@ test('a relay that is withdrawn while it is being sent is sent once or not at al
   const relayIds = idsOf(await pick())
   const [row] = await db.many(z.object({ subjectId: z.string() }), sql`select subject_id from relays`)
   if (row === undefined) throw new Error('nothing waits')
-  await db.run(sql`insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)
-    values ('ctx_test', ${network}, '0x1', 1, '0x2', '\\x', 0, 1, 'relays', 'planned', now())`)
   const sending = db.tx(async (tx) => {
     const locked = await lockWaiting(tx, relayIds)
     const withdrawing = db.tx((other) => relays.withdraw(other, 'payments', row.subjectId))
@@ -385,3 +385,18 @@ async function readBy(db: TestDatabase['db'], statement: Sql): Promise<{ blocks:
   const blocks = /Buffers: shared hit=(\d+)(?: read=(\d+))?/.exec(plan)
   return { blocks: Number(blocks?.[1] ?? 0) + Number(blocks?.[2] ?? 0), plan }
 }
+
+test('a relay in a transaction is not ended; one that a transaction left is sent only after the chain was read', async () => {
+  await put({ organisation: 'a', signer: '0xcarried', count: 1 })
+  const { db } = database
+  const { id } = await db.one(z.object({ id: z.bigint() }), sql`select id from relays`)
+  await db.tx((tx) => markIncluded(tx, [id], 'ctx_test'))
+  expect((await db.tx((tx) => markEnded(tx, [id], 'failed'))).size).toBe(0)
+  expect((await db.tx((tx) => markEnded(tx, [id], 'expired'))).size).toBe(0)
+
+  await db.tx((tx) => markLeft(tx, [{ id, attempts: 1 }]))
+  expect(await db.tx((tx) => lockWaiting(tx, [id]))).toEqual([])
+  expect((await dueNow())?.check).toBe(true)
+  await releaseRelays(db, [id])
+  expect(await db.tx((tx) => lockWaiting(tx, [id]))).toHaveLength(1)
+})

@@ -1,0 +1,79 @@
+import type { Hex } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import type { Receipt } from '../../chain/port.ts'
+import { sql } from '../../platform/db/db.ts'
+import { relayHandler } from './handler.ts'
+import type { RelayPurpose, SpentOnRelay } from './port.ts'
+import { relays } from './relays.ts'
+import { markIncluded } from './store.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await freshDatabase()
+  await database.db.run(sql`
+    insert into chain_transactions (id, network, sender, nonce, to_address, data, value, gas_limit, purpose, status, created_at)
+    values (${id}, 'base-sepolia', '0x1', 1, '0x2', '\\x', 0, 1, 'relays', 'sent', now())`)
+})
+afterAll(() => database?.drop())
+
+const id = `ctx_${'0'.repeat(26)}` as const
+const price = 7n
+const l1Fee = 30n
+
+/** What three relays of one transaction are charged, in wei, when it used this much gas and moved nothing. */
+async function chargedFor(gasUsed: bigint): Promise<readonly bigint[]> {
+  const { db } = database
+  const spent: SpentOnRelay[] = []
+  const nothing = async () => undefined
+  const purpose: RelayPurpose = {
+    purpose: 'payments',
+    share: 1,
+    refusal: 'fail',
+    lock: nothing,
+    onSettled: nothing,
+    onFailed: nothing,
+    onSpent: async (_, given) => void spent.push(...given),
+  }
+  await db.run(sql`delete from relays`)
+  await relays.enqueue(
+    db,
+    'payments',
+    sql`
+    select n::text as subject_id, 'base-sepolia'::text as network, ${`org_${'0'.repeat(26)}`}::text as organisation_id, 'test'::text as environment,
+      jsonb_build_object('kind', 'eip3009', 'from', '0x0' || n, 'to', '0x02', 'value', '1', 'validAfter', '0', 'validBefore', '1', 'token', '0xAA',
+        'nonce', '0x0' || n, 'deployment', null, 'signature', jsonb_build_object('kind', 'ecdsa', 'v', 27, 'r', '0x01', 's', '0x02')) as payload,
+      now() + interval '1 hour' as valid_before, now() as created_at
+    from generate_series(1, 3) as n`,
+  )
+  const rows = await db.many(z.object({ id: z.bigint() }), sql`select id from relays order by id`)
+  const hash: Hex = `0x${'1'.repeat(64)}`
+  const receipt: Receipt = {
+    transactionHash: hash,
+    status: 'reverted',
+    blockNumber: 1n,
+    blockHash: hash,
+    gasUsed,
+    effectiveGasPrice: price,
+    l1Fee,
+    logs: [],
+  }
+  const transaction = { id, network: 'base-sepolia', purpose: 'relays', nonce: 0n, hash }
+  const handler = relayHandler({ purposes: new Map([['payments', purpose]]) })
+  await db.tx(async (tx) => {
+    const ids = rows.map((row) => row.id)
+    await markIncluded(tx, ids, id)
+    await handler.onFinal(tx, [{ transaction, receipt }])
+  })
+  return spent.map(({ wei }) => wei)
+}
+
+test.each([
+  ['less gas than their grants: each pays its whole grant', 200_000n, 100_000n],
+  ['more gas than their grants: each pays its share of all of it', 360_001n, 120_001n],
+])('the relays of a burnt batch pay for it together when it used %s', async (_name, gasUsed, each) => {
+  const charged = await chargedFor(gasUsed)
+  expect(charged).toEqual([0, 1, 2].map(() => each * price + l1Fee / 3n))
+  expect(charged.reduce((sum, wei) => sum + wei, 0n)).toBeGreaterThanOrEqual(gasUsed * price + l1Fee)
+})
