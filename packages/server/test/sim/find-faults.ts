@@ -7,13 +7,14 @@ import type { Fault } from './mutation.ts'
 
 /**
  * Runs a simulator over the faulty services, in a separate process: Node loads their sources, unchanged but for the fault. Each must be found by
- * a violation. `SIM_FAULTS=all` looks for every fault, the name of a fault for that one, and otherwise for those that few seeds find.
+ * a violation. `SIM_FAULTS=all` looks for every fault that no direct test finds, the name of a fault for that one, and otherwise for those that few
+ * seeds find.
  */
 export async function expectFound(simulator: string, faults: readonly Fault[]): Promise<void> {
   const wanted = process.env.SIM_FAULTS
-  const names = faults
-    .filter(({ name, isQuick }) => (wanted === undefined ? isQuick : wanted === 'all' || wanted === name))
-    .map(({ name }) => name)
+  const isWanted = ({ name, isQuick, testedBy }: Fault) =>
+    wanted === undefined ? isQuick : wanted === name || (wanted === 'all' && testedBy === undefined)
+  const names = faults.filter(isWanted).map(({ name }) => name)
   const child = spawn(process.execPath, [path.join(import.meta.dirname, 'faulty.ts'), simulator, ...names], {
     env: { ...process.env, POSTGRES_URL: inject('postgresUrl') },
     stdio: ['ignore', 'pipe', 'inherit'],

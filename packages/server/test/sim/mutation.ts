@@ -19,6 +19,8 @@ export interface Fault extends Mutation {
   readonly within: number
   /** One or two seeds find it, so the suite looks for it each time. */
   readonly isQuick?: boolean
+  /** A test file that fails with this fault, for one that no seed finds. Below `packages/server`. */
+  readonly testedBy?: string
 }
 
 const server = path.resolve(import.meta.dirname, '../..')

@@ -53,6 +53,7 @@ export const settlementFaults: readonly Fault[] = [
     replace:
       "inState('open'), rows.filter((row, index) => states[index] === 'expired' || (states[index] === 'open' && row.validBefore <= ctx.clock.now())), inState('used')]",
     within: 30,
+    testedBy: 'test/lone-relays.test.ts',
   },
   {
     name: 'void-by-the-clock-of-the-process',
@@ -69,6 +70,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'const payments: Finality = { depth: network.confirmationDepth }',
     replace: 'const payments: Finality = { depth: 1 }',
     within: 30,
+    testedBy: 'test/lone-relays.test.ts',
   },
   {
     name: 'organizations-do-not-rotate',
@@ -83,6 +85,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'update relay_queues q set due_at = n.due_at from kept n where',
     replace: 'update relay_queues q set due_at = least(q.due_at, n.due_at) from kept n where',
     within: 30,
+    testedBy: 'test/lone-relays.test.ts',
   },
   {
     name: 'an-empty-queue-is-removed-with-its-lock-alone',
@@ -91,6 +94,7 @@ export const settlementFaults: readonly Fault[] = [
       for key share`,
     replace: `      where (q.network, q.alone, q.organisation_id, q.purpose, q.signer) in (select network, alone, organisation_id, purpose, signer from wanted)`,
     within: 30,
+    testedBy: 'src/features/relayer/queue.test.ts',
   },
   {
     name: 'a-nonce-is-given-up-unseen',
@@ -107,6 +111,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: `attempts = greatest(r.attempts, g.attempts), next_attempt_at = now(),
       check_at = valid_before, checks = 0`,
     within: 30,
+    testedBy: 'src/features/relayer/queue.test.ts',
   },
   {
     name: 'a-reorganized-relay-is-sent-anew',
@@ -144,6 +149,7 @@ export const settlementFaults: readonly Fault[] = [
     find: "where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn') returning id",
     replace: "where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn', 'included') returning id",
     within: 30,
+    testedBy: 'src/features/relayer/queue.test.ts',
   },
   {
     name: 'relays-are-taken-without-a-lock',
@@ -247,6 +253,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'and redemption_token = ${redeemed.token} and delivered_at is null and refunded_raw = 0`',
     replace: 'and refunded_raw = 0`',
     within: 30,
+    testedBy: 'test/stories/redemption.test.ts',
   },
   {
     name: 'a-redemption-waits-for-nobody',
@@ -320,6 +327,7 @@ export const settlementFaults: readonly Fault[] = [
     find: "if (transactionCount > transaction.nonce || (await parts.chain.isInNoBlock(hashes)) !== 'yes') return",
     replace: 'if (transactionCount >= 0n) return',
     within: 30,
+    testedBy: 'src/chain/lanes/anvil.test.ts',
   },
   {
     name: 'a-void-payment-is-not-watched',
@@ -327,6 +335,7 @@ export const settlementFaults: readonly Fault[] = [
     find: "if (state === 'expired') return null",
     replace: "if (state !== 'used') return null",
     within: 30,
+    testedBy: 'test/stories/unpaid-payments.test.ts',
   },
   {
     name: 'a-failed-relay-is-not-watched',
@@ -348,5 +357,6 @@ export const settlementFaults: readonly Fault[] = [
     find: 'count === 1n || isPlain || part > grant ? part : grant',
     replace: 'count === 1n || isPlain ? part : grant',
     within: 30,
+    testedBy: 'src/features/relayer/handler.test.ts',
   },
 ]
