@@ -28,7 +28,11 @@ afterAll(() => world?.stop())
 /** From the words of decisions.md, sections 2 and 12, and not from the operations' own `needs`. */
 function scopeOf({ id, method, path }: Operation): Scope {
   if (method === 'GET') return 'read'
-  if (/^\/payments\/\{id\}\/refund$|^\/approvals\b|^\/wallet(s|-infra)\/(transfer|withdraw|bank-accounts|pay)\b/.test(path))
+  if (
+    /^\/payments\/\{id\}\/refund$|^\/approvals\b|^\/wallet(s|-infra)\/(transfer|withdraw|bank-accounts|pay)\b/.test(
+      path,
+    )
+  )
     return 'money'
   if (/^\/(webhooks|events)\b/.test(path)) return 'webhooks'
   if (path.startsWith('/vaults')) return 'vaults'
