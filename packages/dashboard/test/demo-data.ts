@@ -29,10 +29,11 @@ export async function makeDemoData(dev: DevRecord): Promise<DemoData> {
   await payOnChain(dev)
   const [newest] = await purser.payments.logs.list({ limit: 1 }).toArray({ limit: 1 })
   const paymentId = newest?.paymentId ?? ''
+  const webhook = await purser.webhooks.create({ url: `${dev.baseUrl}/receiver`, events: ['*'] })
   await inviteTeam(purser)
   await reportRoutes(purser, paymentId)
   const moved = await moveMoneyOut(purser, dev, walletId)
-  return { walletId, paymentId, ...moved, ...(await makeVaults(purser)) }
+  return { walletId, paymentId, webhookId: webhook.id, ...moved, ...(await makeVaults(purser)) }
 }
 
 async function makeWallets(purser: Purser): Promise<string> {

@@ -3,6 +3,7 @@ import { accountNav } from './account/nav.ts'
 import { approvalsNav } from './approvals/nav.ts'
 import { auditNav } from './audit/nav.ts'
 import { bankAccountsNav } from './bank-accounts/nav.ts'
+import { eventsNav } from './events/nav.ts'
 import { homeNav } from './home/nav.ts'
 import { paymentsNav } from './payments/nav.ts'
 import { registryNav } from './registry/nav.ts'
@@ -13,6 +14,7 @@ import { transfersNav } from './transfers/nav.ts'
 import { usageNav } from './usage/nav.ts'
 import { vaultsNav } from './vaults/nav.ts'
 import { walletsNav } from './wallets/nav.ts'
+import { webhooksNav } from './webhooks/nav.ts'
 import { withdrawalsNav } from './withdrawals/nav.ts'
 
 /** The entries of the rail, in its order: one line for each section. */
@@ -27,6 +29,8 @@ export const navigation: readonly NavEntry[] = [
   ...withdrawalsNav,
   ...bankAccountsNav,
   ...approvalsNav,
+  ...webhooksNav,
+  ...eventsNav,
   ...teamNav,
   ...usageNav,
   ...auditNav,

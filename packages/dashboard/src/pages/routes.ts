@@ -2,6 +2,7 @@ import { accountRoutes } from './account/route.ts'
 import { approvalsRoutes } from './approvals/route.ts'
 import { auditRoutes } from './audit/route.ts'
 import { bankAccountsRoutes } from './bank-accounts/route.ts'
+import { eventsRoutes } from './events/route.ts'
 import { homeRoutes } from './home/route.ts'
 import { paymentsRoutes } from './payments/route.ts'
 import { registryRoutes } from './registry/route.ts'
@@ -12,6 +13,7 @@ import { transfersRoutes } from './transfers/route.ts'
 import { usageRoutes } from './usage/route.ts'
 import { vaultsRoutes } from './vaults/route.ts'
 import { walletsRoutes } from './wallets/route.ts'
+import { webhooksRoutes } from './webhooks/route.ts'
 import { withdrawalsRoutes } from './withdrawals/route.ts'
 
 /** The pages of every section: one line each. */
@@ -25,6 +27,8 @@ export const pageRoutes = [
   ...transfersRoutes,
   ...withdrawalsRoutes,
   ...bankAccountsRoutes,
+  ...webhooksRoutes,
+  ...eventsRoutes,
   ...teamRoutes,
   ...usageRoutes,
   ...auditRoutes,

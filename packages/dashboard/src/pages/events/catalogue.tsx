@@ -1,0 +1,77 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { FlaskConical } from 'lucide-react'
+import { useMay, useWorkspace } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { CodeBlock } from '../../ui/code-block.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Card, Skeleton } from '../../ui/page.tsx'
+import { toastDone, toastFailed } from '../../ui/toast.tsx'
+import { eventsKey, eventTypesQuery } from './queries.ts'
+
+const route = getRouteApi('/shell/events')
+
+/** Every type of event, and a sample of the one that is chosen. */
+export function Catalogue() {
+  const { purser } = useWorkspace()
+  const { type: wanted } = route.useSearch()
+  const types = useQuery(eventTypesQuery(purser))
+  if (types.data === undefined)
+    return types.error === null ? (
+      <Skeleton lines={9} />
+    ) : (
+      <ErrorBlock error={types.error} onRetry={() => types.refetch()} />
+    )
+  const chosen = types.data.find(({ type }) => type === wanted) ?? types.data[0]
+  return (
+    <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,2fr)]">
+      <nav
+        aria-label="Types of events"
+        className="max-h-80 overflow-y-auto rounded-card border border-line bg-surface p-1.5 lg:max-h-none"
+      >
+        {types.data.map(({ type }) => (
+          <Link
+            key={type}
+            to="/events"
+            search={{ view: 'types', type }}
+            resetScroll={false}
+            aria-current={type === chosen?.type ? 'page' : undefined}
+            className={`block rounded-control px-2.5 py-1.5 font-mono text-sm break-all ${type === chosen?.type ? 'bg-well font-medium' : 'text-ink-2 hover:bg-well/60'}`}
+          >
+            {type}
+          </Link>
+        ))}
+      </nav>
+      {chosen !== undefined && (
+        <Card
+          title={<span className="font-mono text-sm break-all">{chosen.type}</span>}
+          aside={<SampleButton type={chosen.type} />}
+        >
+          <p className="mb-3 text-ink-2">The payload, with made-up ids and amounts.</p>
+          <CodeBlock text={JSON.stringify(chosen.payload, null, 2)} label="Copy the sample" tall />
+        </Card>
+      )}
+    </div>
+  )
+}
+
+/** Publishes a made-up event of the type, for every webhook and listener. In the live environment there is none. */
+function SampleButton({ type }: { type: string }) {
+  const { purser, environment } = useWorkspace()
+  const maySend = useMay('member')
+  const queries = useQueryClient()
+  const send = useMutation({
+    mutationFn: () => purser.events.trigger({ type } as Parameters<typeof purser.events.trigger>[0]),
+    onSuccess: () => {
+      toastDone(`A made-up ${type} is sent`)
+      void queries.invalidateQueries({ queryKey: [...eventsKey, 'list'] })
+    },
+    onError: toastFailed,
+  })
+  if (environment !== 'test' || !maySend) return null
+  return (
+    <Button small busy={send.isPending} onClick={() => send.mutate()}>
+      <FlaskConical aria-hidden /> Send this sample
+    </Button>
+  )
+}

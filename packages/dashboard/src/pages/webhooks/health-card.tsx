@@ -1,0 +1,60 @@
+import type { Webhook, WebhookAttempt } from '@purser/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { usePurser } from '../../api/context.ts'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { count, duration } from '../../ui/format.ts'
+import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
+import { Id, Time } from '../../ui/values.tsx'
+import { attemptWords, eventWords, healthAttempts, healthOf, healthQuery } from './queries.ts'
+
+/** How the newest attempts went, one stripe each, the newest on the right. */
+export function HealthCard({ webhook }: { webhook: Webhook }) {
+  const { data, error } = useQuery(healthQuery(usePurser(), webhook.id))
+  return (
+    <Card title={`Newest ${healthAttempts} attempts`}>
+      <div className="flex flex-col gap-4">
+        {error !== null ? (
+          <ErrorBlock error={error} />
+        ) : data === undefined ? (
+          <Skeleton lines={2} />
+        ) : (
+          <Strip attempts={data.items} />
+        )}
+        <Facts>
+          <Fact name="Endpoint">
+            <Id value={webhook.id} />
+          </Fact>
+          <Fact name="Gets">{eventWords(webhook)}</Fact>
+          <Fact name="Created">
+            <Time at={webhook.createdAt} full />
+          </Fact>
+        </Facts>
+      </div>
+    </Card>
+  )
+}
+
+function Strip({ attempts }: { attempts: readonly WebhookAttempt[] }) {
+  const { failed, p95Ms, lastError } = healthOf(attempts)
+  if (attempts.length === 0) return <p className="text-ink-2">Nothing was sent to it yet. Send it a test event.</p>
+  const words =
+    failed === 0 ? `All ${attempts.length} were delivered` : `${count(failed, 'attempt')} of ${attempts.length} failed`
+  return (
+    <div className="flex flex-col gap-2">
+      <div className="flex h-7 items-stretch gap-px" aria-hidden>
+        {attempts.toReversed().map((attempt) => (
+          <span
+            key={attempt.id}
+            title={attemptWords(attempt)}
+            className={`max-w-3 min-w-px flex-1 rounded-[2px] ${attempt.status === 'failed' ? 'bg-failed' : 'bg-settled'}`}
+          />
+        ))}
+      </div>
+      <p className="num text-ink-2">
+        {words}
+        {p95Ms !== undefined && `; 95 of 100 took ${duration(p95Ms)} or less`}.
+        {lastError !== undefined && <span className="text-failed"> Now failing: {lastError}.</span>}
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,12 @@
+import { Webhook } from 'lucide-react'
+import type { NavEntry } from '../../shell/section.ts'
+
+export const webhooksNav: readonly NavEntry[] = [
+  {
+    label: 'Webhooks',
+    icon: Webhook,
+    path: '/webhooks',
+    group: 'developers',
+    opens: [{ prefix: 'wh_', path: (id) => `/webhooks/${id}` }],
+  },
+]

@@ -1,0 +1,154 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useMay, usePurser } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Field, TextInput } from '../../ui/form.tsx'
+import { useIdempotencyKey } from '../../ui/idempotency.ts'
+import { Sheet } from '../../ui/overlay.tsx'
+import { Skeleton } from '../../ui/page.tsx'
+import { eventTypesQuery } from '../events/queries.ts'
+import { webhooksKey } from './queries.ts'
+import { SecretOnce } from './secret-once.tsx'
+
+/** Opens the sheet that registers an endpoint. Who is no admin has no such button. */
+export function NewWebhookButton() {
+  const mayCreate = useMay('admin')
+  const [isOpen, setOpen] = useState(false)
+  if (!mayCreate) return null
+  return (
+    <>
+      <Button tone="primary" onClick={() => setOpen(true)}>
+        <Plus aria-hidden /> Add an endpoint
+      </Button>
+      {isOpen && <NewWebhookSheet onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+function NewWebhookSheet({ onClose }: { onClose: () => void }) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const { key, onError } = useIdempotencyKey()
+  const [url, setUrl] = useState('')
+  const [chosen, setChosen] = useState<readonly string[]>(['*'])
+  const create = useMutation({
+    mutationFn: () =>
+      purser.webhooks.create(
+        { url, events: [...chosen] as Parameters<typeof purser.webhooks.create>[0]['events'] },
+        { idempotencyKey: key },
+      ),
+    onError,
+    onSuccess: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+  })
+  const { data } = create
+  const isReadable = /^https?:\/\/./.test(url)
+  return (
+    <Sheet
+      open
+      onClose={onClose}
+      title="Add an endpoint"
+      footer={
+        data === undefined ? (
+          <>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button
+              tone="primary"
+              busy={create.isPending}
+              disabled={!isReadable || chosen.length === 0}
+              onClick={() => create.mutate()}
+            >
+              Add the endpoint
+            </Button>
+          </>
+        ) : (
+          <Button
+            tone="primary"
+            onClick={() => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: data.id } })}
+          >
+            I have the secret
+          </Button>
+        )
+      }
+    >
+      {data === undefined ? (
+        <div className="flex flex-col gap-4">
+          <Field
+            label="Address"
+            hint="It gets a signed POST for each event, and answers 2xx."
+            fault={url === '' || isReadable ? undefined : 'An address begins with https://.'}
+          >
+            {(wiring) => (
+              <TextInput
+                {...wiring}
+                type="url"
+                placeholder="https://example.com/webhooks"
+                value={url}
+                onChange={({ target }) => setUrl(target.value.trim())}
+              />
+            )}
+          </Field>
+          <EventChoice chosen={chosen} onChange={setChosen} />
+          {create.error !== null && <ErrorBlock error={create.error} onRetry={() => create.mutate()} />}
+        </div>
+      ) : (
+        <SecretOnce secret={data.secret} />
+      )}
+    </Sheet>
+  )
+}
+
+interface ChoiceProps {
+  readonly chosen: readonly string[]
+  readonly onChange: (chosen: readonly string[]) => void
+}
+
+function EventChoice({ chosen, onChange }: ChoiceProps) {
+  const types = useQuery(eventTypesQuery(usePurser()))
+  const isAll = chosen.includes('*')
+  const toggle = (type: string) =>
+    onChange(chosen.includes(type) ? chosen.filter((one) => one !== type) : [...chosen, type])
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="mb-1 text-sm font-medium">Events</legend>
+      <Choice
+        label="Every event, also of types that are added later"
+        isOn={isAll}
+        onToggle={() => onChange(isAll ? [] : ['*'])}
+      />
+      {!isAll &&
+        (types.data === undefined ? (
+          types.error === null ? (
+            <Skeleton lines={4} />
+          ) : (
+            <ErrorBlock error={types.error} />
+          )
+        ) : (
+          <div className="grid gap-2 sm:grid-cols-2">
+            {types.data.map(({ type }) => (
+              <Choice key={type} label={type} isOn={chosen.includes(type)} onToggle={() => toggle(type)} mono />
+            ))}
+          </div>
+        ))}
+    </fieldset>
+  )
+}
+
+interface OneChoiceProps {
+  readonly label: string
+  readonly isOn: boolean
+  readonly onToggle: () => void
+  readonly mono?: boolean
+}
+
+function Choice({ label, isOn, onToggle, mono = false }: OneChoiceProps) {
+  return (
+    <label className="flex min-w-0 items-center gap-2">
+      <input type="checkbox" className="size-4 shrink-0 accent-(--accent)" checked={isOn} onChange={onToggle} />
+      <span className={mono ? 'min-w-0 font-mono text-sm break-all' : 'min-w-0'}>{label}</span>
+    </label>
+  )
+}

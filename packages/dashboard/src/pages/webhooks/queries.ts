@@ -1,0 +1,57 @@
+import type { Purser, Webhook, WebhookAttempt } from '@purser/sdk'
+import { queryOptions } from '@tanstack/react-query'
+
+export const webhooksKey = ['webhooks'] as const
+
+export function webhookQuery(purser: Purser, webhookId: string) {
+  return queryOptions({
+    queryKey: [...webhooksKey, 'one', webhookId],
+    queryFn: ({ signal }) => purser.webhooks.get(webhookId, { signal }),
+  })
+}
+
+/** How many attempts the health of an endpoint is read from. */
+export const healthAttempts = 100
+
+export function healthQuery(purser: Purser, webhookId: string) {
+  return queryOptions({
+    queryKey: [...webhooksKey, 'health', webhookId],
+    queryFn: ({ signal }) => purser.webhooks.attempts.list(webhookId, { limit: healthAttempts }, { signal }).page(),
+  })
+}
+
+/** What the newest attempts say of an endpoint; `lastError` is the newest failure that no success followed. */
+export interface Health {
+  readonly attempts: number
+  readonly failed: number
+  readonly p95Ms: number | undefined
+  readonly lastError: string | undefined
+}
+
+export function healthOf(attempts: readonly WebhookAttempt[]): Health {
+  const times = attempts.map(({ durationMs }) => durationMs).sort((one, other) => one - other)
+  const [newest] = attempts
+  return {
+    attempts: attempts.length,
+    failed: attempts.filter(({ status }) => status === 'failed').length,
+    p95Ms: times[Math.ceil(times.length * 0.95) - 1],
+    lastError: newest?.status === 'failed' ? attemptWords(newest) : undefined,
+  }
+}
+
+/** What came of an attempt, in words. */
+export function attemptWords({ responseStatus, error }: WebhookAttempt): string {
+  if (responseStatus !== null) return `The endpoint answered ${responseStatus}`
+  return error ?? 'No answer came'
+}
+
+/** The address without its scheme. */
+export function shortUrl({ url }: Pick<Webhook, 'url'>): string {
+  return url.replace(/^https?:\/\//, '')
+}
+
+/** Which events an endpoint gets, in words. */
+export function eventWords({ events }: Pick<Webhook, 'events'>): string {
+  if (events.includes('*')) return 'Every event'
+  return events.length <= 2 ? events.join(', ') : `${events.slice(0, 2).join(', ')} and ${events.length - 2} more`
+}

@@ -1,0 +1,254 @@
+import type { Webhook } from '@purser/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { KeyRound, MoreHorizontal, Power, RotateCw, Send, Trash2 } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { useMay, usePurser } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { Field, Select } from '../../ui/form.tsx'
+import { count } from '../../ui/format.ts'
+import { Menu } from '../../ui/menu.tsx'
+import { Dialog } from '../../ui/overlay.tsx'
+import { type RangeName, rangeNames, ranges } from '../../ui/range.ts'
+import { toastDone, toastFailed } from '../../ui/toast.tsx'
+import { shortUrl, webhooksKey } from './queries.ts'
+import { SecretOnce } from './secret-once.tsx'
+import { WebhookBadge } from './webhooks-page.tsx'
+
+type Open = 'replay' | 'switch' | 'rotate' | 'delete' | undefined
+
+/** Reads again what the sending of an event has changed, when its first attempt is over. */
+const attemptMs = 1_500
+
+export function WebhookHead({ webhook }: { webhook: Webhook }) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const maySend = useMay('member')
+  const mayChange = useMay('admin')
+  const [open, setOpen] = useState<Open>()
+  const close = () => setOpen(undefined)
+  const send = useMutation({
+    mutationFn: () => purser.webhooks.test(webhook.id),
+    onSuccess: () => {
+      toastDone('A test event is on its way')
+      setTimeout(() => void queries.invalidateQueries({ queryKey: webhooksKey }), attemptMs)
+    },
+    onError: toastFailed,
+  })
+  const choose = (next: Open) => () => setOpen(next)
+  return (
+    <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+      <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
+        <h1 className="min-w-0 text-xl font-semibold tracking-tight break-all">{shortUrl(webhook)}</h1>
+        <WebhookBadge webhook={webhook} />
+      </div>
+      <div className="flex flex-wrap gap-2">
+        {maySend && webhook.isActive && (
+          <>
+            <Button tone="primary" busy={send.isPending} onClick={() => send.mutate()}>
+              <Send aria-hidden /> Send a test event
+            </Button>
+            <Button onClick={choose('replay')}>
+              <RotateCw aria-hidden /> Replay failed
+            </Button>
+          </>
+        )}
+        {mayChange && (
+          <Menu
+            trigger={
+              <Button aria-label="More acts">
+                <MoreHorizontal aria-hidden />
+              </Button>
+            }
+            groups={[
+              {
+                items: [
+                  {
+                    label: webhook.isActive ? 'Turn it off' : 'Turn it on',
+                    icon: <Power />,
+                    onChoose: choose('switch'),
+                  },
+                  { label: 'Make a new secret', icon: <KeyRound />, onChoose: choose('rotate') },
+                  { label: 'Delete', icon: <Trash2 />, onChoose: choose('delete') },
+                ],
+              },
+            ]}
+          />
+        )}
+      </div>
+      {open === 'replay' && <ReplayDialog webhook={webhook} onClose={close} />}
+      {open === 'switch' && <SwitchDialog webhook={webhook} onClose={close} />}
+      {open === 'rotate' && <RotateDialog webhook={webhook} onClose={close} />}
+      {open === 'delete' && <DeleteDialog webhook={webhook} onClose={close} />}
+    </header>
+  )
+}
+
+interface DialogProps {
+  readonly webhook: Webhook
+  readonly onClose: () => void
+}
+
+interface AskProps {
+  readonly title: string
+  readonly act: string
+  readonly keep: string
+  readonly danger?: boolean
+  readonly children: ReactNode
+  readonly work: () => Promise<unknown>
+  readonly onDone: (answer: unknown) => void
+  readonly onClose: () => void
+}
+
+/** Says what one act does, and does it. */
+function Ask({ title, act, keep, danger = false, children, work, onDone, onClose }: AskProps) {
+  const queries = useQueryClient()
+  const run = useMutation({
+    mutationFn: work,
+    onSuccess: (answer) => {
+      onDone(answer)
+      void queries.invalidateQueries({ queryKey: webhooksKey })
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={title}
+      footer={
+        <>
+          <Button onClick={onClose}>{keep}</Button>
+          <Button tone={danger ? 'danger' : 'primary'} busy={run.isPending} onClick={() => run.mutate()}>
+            {act}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        {children}
+        {run.error !== null && <ErrorBlock error={run.error} onRetry={() => run.mutate()} />}
+      </div>
+    </Dialog>
+  )
+}
+
+function ReplayDialog({ webhook, onClose }: DialogProps) {
+  const purser = usePurser()
+  const [range, setRange] = useState<RangeName>('24h')
+  return (
+    <Ask
+      title="Replay what failed"
+      act="Send them again"
+      keep="Not now"
+      onClose={onClose}
+      work={() => purser.webhooks.replay(webhook.id, { since: new Date(Date.now() - ranges[range].ms).toISOString() })}
+      onDone={(answer) => toastDone(replayedWords(answer))}
+    >
+      <p className="text-ink-2">
+        Deliveries of which every attempt failed are sent again with the same event id, so that your endpoint can tell
+        what it already has. Deliveries that are still being attempted are left alone.
+      </p>
+      <Field label="Failed in">
+        {(wiring) => (
+          <Select {...wiring} value={range} onChange={({ target }) => setRange(target.value as RangeName)}>
+            {rangeNames.map((name) => (
+              <option key={name} value={name}>
+                {ranges[name].label}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+    </Ask>
+  )
+}
+
+function replayedWords(answer: unknown): string {
+  if (typeof answer !== 'object' || answer === null || !('replayed' in answer)) return 'The deliveries are sent again'
+  const replayed = Number(answer.replayed)
+  return replayed === 0 ? 'Nothing had failed for good' : `${count(replayed, 'delivery', 'deliveries')} sent again`
+}
+
+function SwitchDialog({ webhook, onClose }: DialogProps) {
+  const purser = usePurser()
+  const { id, isActive } = webhook
+  return (
+    <Ask
+      title={isActive ? 'Turn this endpoint off' : 'Turn this endpoint on'}
+      act={isActive ? 'Turn it off' : 'Turn it on'}
+      keep={isActive ? 'Leave it on' : 'Leave it off'}
+      danger={isActive}
+      onClose={onClose}
+      work={() => purser.webhooks.update(id, { isActive: !isActive })}
+      onDone={() => toastDone(isActive ? 'The endpoint is off' : 'The endpoint is on')}
+    >
+      <p className="text-ink-2">
+        {isActive
+          ? 'It gets no event that happens while it is off, also not later.'
+          : 'It gets every event that happens from then on.'}
+      </p>
+    </Ask>
+  )
+}
+
+function DeleteDialog({ webhook, onClose }: DialogProps) {
+  const purser = usePurser()
+  const navigate = useNavigate()
+  return (
+    <Ask
+      title="Delete this endpoint"
+      act="Delete the endpoint"
+      keep="Keep it"
+      danger
+      onClose={onClose}
+      work={() => purser.webhooks.delete(webhook.id)}
+      onDone={() => {
+        toastDone('The endpoint is deleted')
+        void navigate({ to: '/webhooks' })
+      }}
+    >
+      <p className="break-all">{webhook.url}</p>
+      <p className="text-ink-2">It gets no further event. What was not delivered yet is dropped.</p>
+    </Ask>
+  )
+}
+
+function RotateDialog({ webhook, onClose }: DialogProps) {
+  const purser = usePurser()
+  const rotate = useMutation({ mutationFn: () => purser.webhooks.rotateSecret(webhook.id) })
+  const { data } = rotate
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Make a new secret"
+      footer={
+        data === undefined ? (
+          <>
+            <Button onClick={onClose}>Keep the old one</Button>
+            <Button tone="primary" busy={rotate.isPending} onClick={() => rotate.mutate()}>
+              Make a new secret
+            </Button>
+          </>
+        ) : (
+          <Button tone="primary" onClick={onClose}>
+            I have the secret
+          </Button>
+        )
+      }
+    >
+      <div className="flex flex-col gap-4">
+        {data === undefined ? (
+          <p className="text-ink-2">
+            For 24 hours deliveries are signed with both, so that you can change it without a gap.
+          </p>
+        ) : (
+          <SecretOnce secret={data.secret} />
+        )}
+        {rotate.error !== null && <ErrorBlock error={rotate.error} onRetry={() => rotate.mutate()} />}
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,113 @@
+import type { Webhook } from '@purser/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Webhook as WebhookIcon } from 'lucide-react'
+import { useCallback } from 'react'
+import { usePurser } from '../../api/context.ts'
+import { useListing } from '../../api/listing.ts'
+import { count } from '../../ui/format.ts'
+import { ListCard } from '../../ui/list-card.tsx'
+import { Empty, Page } from '../../ui/page.tsx'
+import { RowLink } from '../../ui/row-link.tsx'
+import { StateBadge } from '../../ui/state.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Time } from '../../ui/values.tsx'
+import { NewWebhookButton } from './new-webhook.tsx'
+import { eventWords, healthOf, healthQuery, shortUrl, webhooksKey } from './queries.ts'
+
+/** All endpoints, with how their newest deliveries went. */
+export function WebhooksPage() {
+  const purser = usePurser()
+  const navigate = useNavigate()
+  const listing = useListing([...webhooksKey, 'list'], (query, options) => purser.webhooks.list(query, options).page())
+  const open = useCallback(
+    ({ id }: Webhook) => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } }),
+    [navigate],
+  )
+  return (
+    <Page title="Webhooks" state={stateWords(listing.rows, listing.hasMore)} action={<NewWebhookButton />} wide>
+      <ListCard
+        label="Webhooks"
+        listing={listing}
+        columns={columns}
+        rowKey={rowKey}
+        compact={compact}
+        onOpen={open}
+        empty={
+          <Empty icon={<WebhookIcon />} title="No endpoints yet" action={<NewWebhookButton />}>
+            An endpoint is an address of yours that gets each event as a signed POST, again and again until it answers
+            2xx.
+          </Empty>
+        }
+      />
+    </Page>
+  )
+}
+
+const rowKey = ({ id }: Webhook) => id
+
+function stateWords(rows: readonly Webhook[], hasMore: boolean): string {
+  if (rows.length === 0) return 'Where events are sent as they happen.'
+  const off = rows.filter(({ isActive }) => !isActive).length
+  const shown = `${hasMore ? 'The newest ' : ''}${count(rows.length, 'endpoint')}`
+  return off === 0 ? `${shown}, all on.` : `${shown}, ${off} off.`
+}
+
+const columns: readonly Column<Webhook>[] = [
+  { id: 'url', head: 'Endpoint', cell: (row) => <EndpointLink row={row} /> },
+  { id: 'state', head: 'State', width: 'w-24', cell: (row) => <WebhookBadge webhook={row} /> },
+  { id: 'health', head: 'Newest attempts', width: 'w-64', cell: (row) => <HealthWords webhook={row} /> },
+  { id: 'events', head: 'Events', width: 'w-72', from: 'xl', cell: eventWords },
+  {
+    id: 'created',
+    head: 'Created',
+    align: 'right',
+    width: 'w-36',
+    from: 'lg',
+    cell: ({ createdAt }) => (
+      <span className="text-ink-2">
+        <Time at={createdAt} />
+      </span>
+    ),
+  },
+]
+
+function EndpointLink({ row }: { row: Webhook }) {
+  return (
+    <RowLink to={`/webhooks/${row.id}`}>
+      <span className="truncate font-medium">{shortUrl(row)}</span>
+    </RowLink>
+  )
+}
+
+export function WebhookBadge({ webhook: { isActive } }: { webhook: Webhook }) {
+  return isActive ? <StateBadge state="settled">On</StateBadge> : <StateBadge state="void">Off</StateBadge>
+}
+
+function HealthWords({ webhook }: { webhook: Webhook }) {
+  const { data, error } = useQuery(healthQuery(usePurser(), webhook.id))
+  if (error !== null) return <span className="text-ink-3">not readable now</span>
+  if (data === undefined) return <span className="skeleton inline-block h-3.5 w-24 align-middle" />
+  const { attempts, failed } = healthOf(data.items)
+  if (attempts === 0) return <span className="text-ink-3">nothing sent yet</span>
+  return failed === 0 ? (
+    <span className="num text-ink-2">all {attempts} delivered</span>
+  ) : (
+    <span className="num text-failed">
+      {failed} of {attempts} failed
+    </span>
+  )
+}
+
+const compact = (row: Webhook) => (
+  <>
+    <span className="flex items-center justify-between gap-3">
+      <EndpointLink row={row} />
+      <WebhookBadge webhook={row} />
+    </span>
+    <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+      <HealthWords webhook={row} />
+      <Time at={row.createdAt} />
+    </span>
+  </>
+)
