@@ -125,6 +125,7 @@ export type {
   VaultState,
   VaultStatus,
   VaultToken,
+  VaultTokenRecord,
 } from './vault-records.ts'
 export type {
   ByoWallet,

@@ -96,9 +96,20 @@ export interface NewVaultEvent {
 
 /** A token that can only read one vault, its files and its stream. A secret that no later response shows. */
 export interface VaultToken {
+  readonly id: string
   readonly token: string
   readonly vaultId: string
   readonly expiresAt: string
+}
+
+/** A valid token or ticket, without its text. */
+export interface VaultTokenRecord {
+  readonly id: string
+  readonly kind: 'token' | 'ticket'
+  /** The API key or the account that made it. */
+  readonly madeBy: string | null
+  readonly expiresAt: string
+  readonly createdAt: string
 }
 
 export interface NewVaultToken {

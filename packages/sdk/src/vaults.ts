@@ -17,6 +17,7 @@ import type {
   VaultState,
   VaultStatus,
   VaultToken,
+  VaultTokenRecord,
 } from './vault-records.ts'
 
 /** The operations on vaults and their content. */
@@ -28,6 +29,13 @@ export function vaultsOf(send: Send, open: Open) {
     tokens: {
       create: (id: string, body: NewVaultToken = {}, options?: CallOptions): Promise<VaultToken> =>
         callUntyped(send, 'POST', '/vaults/{id}/tokens', { ...options, params: { id }, body }),
+      /** The valid tokens and tickets, without their text. */
+      list: (id: string, query?: PageQuery, options?: CallOptions): Listing<VaultTokenRecord> =>
+        listUntyped(send, '/vaults/{id}/tokens', { ...options, params: { id }, query }),
+      revoke: (id: string, tokenId: string, options?: CallOptions): Promise<void> =>
+        callUntyped(send, 'DELETE', '/vaults/{id}/tokens/{tokenId}', { ...options, params: { id, tokenId } }),
+      revokeAll: (id: string, options?: CallOptions): Promise<void> =>
+        callUntyped(send, 'DELETE', '/vaults/{id}/tokens', { ...options, params: { id } }),
     },
     emit: (id: string, body: NewVaultEvent, options?: CallOptions): Promise<VaultEvent> =>
       callUntyped(send, 'POST', '/vaults/{id}/emit', { ...options, params: { id }, body }),

@@ -77,7 +77,7 @@ test('the client has no method that the document does not know', () => {
 })
 
 /** Links and tickets give access without a key. A header says where an event stream resumes. */
-const notOfTheClient = ['expires', 'signature', 'ticket', 'lastEventId']
+const notOfTheClient = ['expires', 'by', 'signature', 'ticket', 'lastEventId']
 
 function queryNames(operation: Documented): string[] {
   return named(operation, 'query').filter((name) => !notOfTheClient.includes(name))

@@ -16,7 +16,7 @@ import {
 import { listEndedSessions } from './features/people/index.ts'
 import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './features/plans/index.ts'
 import { publicRoutes } from './features/registry/index.ts'
-import { VaultStreams, vaultRecounts } from './features/vaults/index.ts'
+import { listEndedTokens, VaultStreams, vaultRecounts } from './features/vaults/index.ts'
 import {
   areLiveDepositsOnHold,
   createAccountSigners,
@@ -137,6 +137,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const faucet = isHex(testFaucetKey) ? createFaucetSigner(testFaucetKey, signatures) : undefined
     const ended = endedReaders({
       keys: keys.endedKeys,
+      tokens: (ids) => listEndedTokens(db, ids, clock.now()),
       sessions: (sessions) => listEndedSessions(db, sessions, clock.now()),
     })
     const vaultStreams = new VaultStreams({ db, clock, log, metrics, endedReaders: ended })

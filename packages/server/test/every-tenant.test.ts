@@ -40,6 +40,7 @@ async function makeLive({
   key,
   reg,
   vlt,
+  vat,
   closing,
   sealed,
   sess,
@@ -69,6 +70,7 @@ async function makeLive({
   expect(await db.run(sql`update vaults set environment = 'live' where id = any(${vaults}::text[])`)).toBe(3)
   expect(await db.run(sql`update vault_files set environment = 'live' where vault_id = ${vlt}`)).toBe(1)
   expect(await db.run(sql`update vault_documents set environment = 'live' where vault_id = ${vlt}`)).toBe(1)
+  expect(await db.run(sql`update vault_tokens set environment = 'live' where vault_id = ${vlt}`)).toBe(1)
   expect(await db.run(sql`update webhooks set environment = 'live' where id = ${wh}`)).toBe(1)
   expect(await db.run(sql`update webhook_deliveries set environment = 'live' where id = ${del}`)).toBe(1)
   expect(await db.run(sql`update bank_accounts set environment = 'live' where id = ${bac}`)).toBe(1)
@@ -85,9 +87,9 @@ async function makeLive({
   expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
   expect(
     await db.run(
-      sql`update audit_log set environment = 'live' where target in (${byw}, ${key}, ${wh}, ${bac}, ${mwt})`,
+      sql`update audit_log set environment = 'live' where target in (${byw}, ${key}, ${wh}, ${bac}, ${mwt}, ${vat})`,
     ),
-  ).toBe(6)
+  ).toBe(7)
 }
 
 /** Keys that must not see the resources of `org`: in the test environment, and in the live one. */

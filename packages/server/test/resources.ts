@@ -32,6 +32,8 @@ export interface Resources {
   readonly vlt: string
   readonly doc: string
   readonly fil: string
+  /** A token of the open vault. */
+  readonly vat: string
   /** Vaults to be persisted and sealed, and one that is sealed. */
   readonly closing: string
   readonly sealed: string
@@ -166,15 +168,16 @@ async function makeSession(
   return { sess: String(sessionId), sessionToken: String(sessionToken) }
 }
 
-type InVaults = 'vlt' | 'doc' | 'fil' | 'closing' | 'sealed'
+type InVaults = 'vlt' | 'doc' | 'fil' | 'vat' | 'closing' | 'sealed'
 
 async function makeVaults(world: World, key: string): Promise<Pick<Resources, InVaults>> {
   const make = async () => String((await world.call(key, 'POST', '/vaults', { description: 'Report' })).body.id)
   const [vlt, closing, sealed] = [await make(), await make(), await make()]
   const added = await world.call(key, 'POST', `/vaults/${vlt}/documents`, { name: 'Findings', data: { secret: vlt } })
   const file = await upload(world.base, { key, vaultId: vlt, body: aForm() })
+  const token = await world.call(key, 'POST', `/vaults/${vlt}/tokens`, {})
   await world.call(key, 'POST', `/vaults/${sealed}/seal`, { summary: 'Done' })
-  return { vlt, doc: String(added.body.id), fil: String(file.body.id), closing, sealed }
+  return { vlt, vat: String(token.body.id), doc: String(added.body.id), fil: String(file.body.id), closing, sealed }
 }
 
 export function aForm(): Uint8Array<ArrayBuffer> {

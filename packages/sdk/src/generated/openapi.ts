@@ -1801,14 +1801,33 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        readonly get?: never;
+        /** List a vault's valid tokens and tickets, newest first, without their text. */
+        readonly get: operations["vaults.tokens.list"];
         readonly put?: never;
         /**
          * Make a token that reads one vault, its files and its events, and nothing else.
          * @description With `kind: "ticket"` it opens one stream of events, as `?ticket=` in the address.
          */
         readonly post: operations["vaults.tokens.create"];
-        readonly delete?: never;
+        /** End all of a vault's tokens and tickets, and what they opened, at once. */
+        readonly delete: operations["vaults.tokens.revokeAll"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/vaults/{id}/tokens/{tokenId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /** End one token or ticket of a vault, and what it opened, at once. */
+        readonly delete: operations["vaults.tokens.revoke"];
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -9987,7 +10006,7 @@ export interface operations {
             };
             readonly 400: components["responses"]["bad-request-or-malformed-json"];
             readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
             readonly 403: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -15099,6 +15118,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 readonly expires?: string;
+                readonly by?: string;
                 readonly signature?: string;
             };
             readonly header?: never;
@@ -15292,6 +15312,68 @@ export interface operations {
             readonly 503: components["responses"]["service-unavailable"];
         };
     };
+    readonly "vaults.tokens.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /** @example vat_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly kind: "token" | "ticket";
+                        /** @description The API key or the account that made it. */
+                        readonly madeBy: string | null;
+                        /** Format: date-time */
+                        readonly expiresAt: string;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    }[];
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
     readonly "vaults.tokens.create": {
         readonly parameters: {
             readonly query?: never;
@@ -15333,6 +15415,8 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": {
+                        /** @example vat_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
                         /** @description Shown this once. */
                         readonly token: string;
                         /** @example vlt_01h455vb4pex5vsknk084sn02q */
@@ -15363,6 +15447,101 @@ export interface operations {
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "vaults.tokens.revokeAll": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done; no body. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "vaults.tokens.revoke": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+                readonly tokenId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done; no body. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `vault-token-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];

@@ -1,41 +1,46 @@
 import { type Ctx, callerId } from './ctx.ts'
-import type { ApiKeyId, Id, OrganisationId } from './ids.ts'
+import { type ApiKeyId, type Id, isId, type OrganisationId } from './ids.ts'
 
-/** By whose right an answer stays open: an API key, or a person's session in an organisation. */
-export type Reader = ApiKeyId | SessionReader
+/** By whose right an answer stays open: an API key, a person's session in an organisation, or a vault's token. */
+export type Reader = ApiKeyId | SessionReader | Id<'vat'>
 
 type SessionReader = `${Id<'ssn'>}@${OrganisationId}`
 
-/** Which of these readers may not read any more: keys that were revoked, sessions that ended, members who were removed. */
+/** Which of these readers may not read any more: keys and tokens that were revoked, sessions that ended, members who were removed. */
 export type EndedReaders = (readers: readonly Reader[]) => Promise<readonly Reader[]>
 
-/** The reader that a call is of; undefined for a guest, whose right has an end of its own. */
+/** The reader that a call is of; undefined for a guest with something else than a token. */
 export function readerOf({ actor, person, tenant }: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader | undefined {
   if (person !== undefined) return `${person.sessionId}@${tenant.organisationId}`
+  if (actor.kind === 'guest' && isId('vat', actor.guestId)) return actor.guestId
   return actor.kind === 'api-key' ? actor.apiKeyId : undefined
 }
 
-/** For operations that take no guests. */
+/** For operations that take no other guests. */
 export function requireReader(ctx: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader {
   const reader = readerOf(ctx)
   if (reader === undefined) throw new Error(`${callerId(ctx.actor)} reads nothing`)
   return reader
 }
 
-/** Finds out who of them ended, keys and sessions each in one look. */
+/** Finds out who of them ended, keys, tokens and sessions each in one look. */
 export function endedReaders(looks: {
   readonly keys: (apiKeyIds: readonly ApiKeyId[]) => Promise<readonly ApiKeyId[]>
+  readonly tokens: (ids: readonly Id<'vat'>[]) => Promise<readonly Id<'vat'>[]>
   readonly sessions: (sessions: readonly SessionInOrganisation[]) => Promise<readonly SessionInOrganisation[]>
 }): EndedReaders {
   return async (readers) => {
     const sessions = readers.filter(isSession)
-    const keys = readers.filter((reader) => !isSession(reader)) as ApiKeyId[]
-    const [endedKeys, endedSessions] = await Promise.all([
+    const tokens = readers.filter((reader) => isId('vat', reader))
+    const keys = readers.filter((reader) => isId('key', reader))
+    const [endedKeys, endedTokens, endedSessions] = await Promise.all([
       keys.length === 0 ? [] : looks.keys(keys),
+      tokens.length === 0 ? [] : looks.tokens(tokens),
       sessions.length === 0 ? [] : looks.sessions(sessions.map(sessionOf)),
     ])
     return [
       ...endedKeys,
+      ...endedTokens,
       ...endedSessions.map(({ sessionId, organisationId }) => `${sessionId}@${organisationId}` as const),
     ]
   }

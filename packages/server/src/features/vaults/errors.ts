@@ -2,6 +2,11 @@ import { defineErrors } from '../../platform/errors.ts'
 
 export const fail = defineErrors({
   'vault-not-found': { status: 404, title: 'Vault Not Found', detail: 'No such vault, or it has expired.' },
+  'vault-token-not-found': {
+    status: 404,
+    title: 'Vault Token Not Found',
+    detail: 'The vault has no such token, or it has expired.',
+  },
   'document-not-found': { status: 404, title: 'Document Not Found', detail: 'The vault has no such document.' },
   'item-not-found': {
     status: 404,

@@ -32,7 +32,7 @@ export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> 
   return {
     ...shownVault(ctx.tenant, vault),
     documents: documents.map(shownDocument),
-    files: files.map((file) => shownFile(ctx, vaultId, { file, accessEnd })),
+    files: files.map((file) => shownFile(ctx, vaultId, { file, vaultEnd: vault.expiresAt, accessEnd })),
     eventCount: vault.eventCount,
     manifest: proof?.manifest ?? (await runningManifest(ctx, vault, { documents, files })),
   }
@@ -48,10 +48,11 @@ export async function pageOfVaults(ctx: Ctx, query: z.output<typeof VaultQuery>)
 
 interface ShownTo {
   readonly file: FileRow
+  readonly vaultEnd: Date | null
   /** When the reader's own access ends; every link ends with it. */
   readonly accessEnd: Date | null
 }
 
-function shownFile(ctx: Ctx, vaultId: VaultId, { file, accessEnd }: ShownTo): VaultFile {
-  return { ...file, url: fileUrl(ctx, { vaultId, fileId: file.id }, accessEnd) }
+function shownFile(ctx: Ctx, vaultId: VaultId, { file, ...ends }: ShownTo): VaultFile {
+  return { ...file, url: fileUrl(ctx, { vaultId, fileId: file.id, ...ends }) }
 }

@@ -39,14 +39,44 @@ test('a link in a vault’s record opens its file without a header, including ra
   expect(await statusOf(here(file.url))).toBe(200)
 })
 
-test('a link is good for a quarter of an hour and not for a moment longer', async () => {
-  const link = await aLink()
-  stage.pass(899_000)
+test('a link is good until its vault expires, of a persisted one for a day, and not for a moment longer', async () => {
+  const short = await aLink(await stage.vault(org, { ttl: '30m' }))
+  stage.pass(1_799_000)
+  expect(await statusOf(short)).toBe(200)
+  stage.pass(1_000)
+  expect(await statusOf(short)).toBe(401)
+  const kept = await stage.vault(org)
+  await stage.call(org, 'POST', `/vaults/${kept}/persist`, {})
+  const link = await aLink(kept)
+  stage.pass(86_399_000)
   expect(await statusOf(link)).toBe(200)
   stage.pass(1_000)
   const late = await parseAnswer(await fetch(link))
   expect([late.status, codeOf(late)]).toEqual([401, 'unauthorized'])
   expect(late.body.detail).toMatch(/^API key is invalid or missing: the link has expired/)
+  vaultId = await stage.vault(org)
+})
+
+test('a link ends with the key that read it, and with the token', async () => {
+  const made = await stage.call(org, 'POST', '/organisations/current/api-keys', { name: 'x', environment: 'test' })
+  const added = await upload(stage.world.base, {
+    key: String(made.body.key),
+    vaultId,
+    body: formOf({ filename: 'a.bin', content }),
+  })
+  const ofKey = here(String(added.body.url))
+  const { body: token } = await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, {})
+  const { files } = (await stage.world.call(String(token.token), 'GET', `/vaults/${vaultId}`)).body
+  const ofToken = here(String(Array.isArray(files) && files[0].url))
+  const ofOther = await aLink()
+  const statuses = async () => [await statusOf(ofKey), await statusOf(ofToken), await statusOf(ofOther)]
+  expect(await statuses()).toEqual([200, 200, 200])
+  const changed = new URL(ofKey)
+  changed.searchParams.set('by', String(ofOther.searchParams.get('by')))
+  expect(await statusOf(changed)).toBe(401)
+  await stage.call(org, 'DELETE', `/organisations/current/api-keys/${made.body.id}`)
+  await stage.call(org, 'DELETE', `/vaults/${vaultId}/tokens/${token.id}`)
+  expect(await statuses()).toEqual([401, 401, 200])
 })
 
 test('a link that was changed in any part, or is for another file or vault, is 401', async () => {
@@ -117,8 +147,4 @@ test('a link that a vault token read ends with the token, and one that a key rea
   expect([await statusOf(ofToken), await statusOf(ofKey)]).toEqual([200, 200])
   stage.pass(1_000)
   expect([await statusOf(ofToken), await statusOf(ofKey)]).toEqual([401, 200])
-  const long = String((await stage.call(org, 'POST', path, {})).body.token)
-  const ofLong = await linkOf(long)
-  stage.pass(900_000)
-  expect(await statusOf(ofLong)).toBe(401)
 })

@@ -1,49 +1,64 @@
 import { instantOf, unixSeconds } from '../../../platform/clock.ts'
-import type { Caller, Deps } from '../../../platform/ctx.ts'
+import type { Caller, Ctx, Deps } from '../../../platform/ctx.ts'
 import { unauthorized } from '../../../platform/http/authenticate.ts'
 import { type Id, isId } from '../../../platform/ids.ts'
 import type { GuestRequest } from '../../../platform/operation.ts'
+import { type Reader, requireReader } from '../../../platform/reader.ts'
 import type { VaultId } from '../vault.ts'
 import { fail } from './errors.ts'
 import { findFileOwner } from './store.ts'
 
-/** Lifetime of a link, in seconds. */
-export const linkSeconds = 900
+/** Lifetime of a link to a file of a persisted vault, in seconds. */
+const linkSeconds = 86_400
 
-/**
- * Returns an address that opens one file of one vault for 15 minutes, for anyone who has it, without a header. It opens nothing
- * once the file or its vault is gone. If the caller's own access ends at `accessEnd`, the link ends then at the latest, so that
- * an expired token leaves no link that still works.
- */
-export function fileUrl(
-  ctx: Pick<Deps, 'baseUrl' | 'clock' | 'fileLinks'>,
-  { vaultId, fileId }: { readonly vaultId: VaultId; readonly fileId: Id<'fil'> },
-  accessEnd: Date | null = null,
-): string {
-  const longest = unixSeconds(ctx.clock.now()) + linkSeconds
-  const expires = String(accessEnd === null ? longest : Math.min(longest, unixSeconds(accessEnd)))
-  const query = new URLSearchParams({ expires, signature: ctx.fileLinks.sign(signedText(vaultId, fileId, expires)) })
-  return `${ctx.baseUrl}/vaults/${vaultId}/files/${fileId}?${query}`
+export interface Linked {
+  readonly vaultId: VaultId
+  readonly fileId: Id<'fil'>
+  /** When the vault expires; null if it is persisted. */
+  readonly vaultEnd: Date | null
+  /** When the caller's own access ends, if it has an end. */
+  readonly accessEnd?: Date | null
 }
 
-function signedText(vaultId: string, fileId: string, expires: string): string {
-  return `${vaultId}/${fileId}/${expires}`
+/**
+ * Returns an address that opens one file of one vault, for anyone who has it, without a header, until the vault expires, or for 24 hours
+ * if it does not. The link ends with the key, the session or the token that read it, and opens nothing once the file or its vault is gone.
+ */
+export function fileUrl(
+  ctx: Pick<Ctx, 'baseUrl' | 'clock' | 'fileLinks' | 'actor' | 'person' | 'tenant'>,
+  { vaultId, fileId, vaultEnd, accessEnd = null }: Linked,
+): string {
+  const ends = [
+    vaultEnd ?? instantOf(ctx.clock.now().getTime() + linkSeconds * 1_000),
+    ...(accessEnd ? [accessEnd] : []),
+  ]
+  const expires = String(Math.min(...ends.map(unixSeconds)))
+  const by = requireReader(ctx)
+  const signature = ctx.fileLinks.sign(signedText(vaultId, fileId, { expires, by }))
+  return `${ctx.baseUrl}/vaults/${vaultId}/files/${fileId}?${new URLSearchParams({ expires, by, signature })}`
+}
+
+function signedText(vaultId: string, fileId: string, { expires, by }: { expires: string; by: string }): string {
+  return `${vaultId}/${fileId}/${expires}/${by}`
 }
 
 /** Returns a guest for a valid signature of the requested file; undefined if the request has no signature. */
 export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Promise<Caller | undefined> {
-  const { expires, signature } = query
+  const { expires, by, signature } = query
   if (expires === undefined && signature === undefined) return undefined
   const { id = '', fileId = '' } = params
   const isSigned =
     typeof expires === 'string' &&
+    typeof by === 'string' &&
     typeof signature === 'string' &&
     /^\d{1,12}$/.test(expires) &&
     isId('vlt', id) &&
     isId('fil', fileId) &&
-    deps.fileLinks.check(signedText(id, fileId, expires), signature)
+    deps.fileLinks.check(signedText(id, fileId, { expires, by }), signature)
   if (!isSigned) throw unauthorized('the link’s signature is invalid')
   if (instantOf(Number(expires) * 1_000) <= deps.clock.now()) throw unauthorized('the link has expired')
+  if ((await deps.endedReaders([by as Reader])).length > 0)
+    throw unauthorized('the link has ended with whoever read it')
   const tenant = await findFileOwner(deps.db, id, fileId)
   if (tenant === undefined || !deps.environments.includes(tenant.environment)) throw fail('file-not-found')
   return { tenant, actor: { kind: 'guest', guestId: `link:${fileId}` } }

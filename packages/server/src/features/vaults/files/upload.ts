@@ -168,9 +168,12 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
   }
 }
 
-function shownFile(ctx: Ctx, vaultId: VaultId, stored: StoredFile): VaultFile {
+async function shownFile(ctx: Ctx, vaultId: VaultId, stored: StoredFile): Promise<VaultFile> {
   const { id, name, mimeType, size, sha256, createdAt } = stored
-  return { id, name, mimeType, size, sha256, url: fileUrl(ctx, { vaultId, fileId: id }), createdAt }
+  const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
+  const vaultEnd = vault === undefined ? ctx.clock.now() : vault.expiresAt
+  const url = fileUrl(ctx, { vaultId, fileId: id, vaultEnd })
+  return { id, name, mimeType, size, sha256, url, createdAt }
 }
 
 /** Returns the file that an Idempotency-Key created, if the first response was never stored. */

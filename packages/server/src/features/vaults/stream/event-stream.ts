@@ -8,7 +8,7 @@ import { type Frame, heartbeat } from './frame.ts'
 export type Right =
   | { readonly kind: 'reader'; readonly reader: Reader }
   /** A vault's token or ticket, and the instant at which it expires. */
-  | { readonly kind: 'guest'; readonly expiresAt: Date }
+  | { readonly kind: 'guest'; readonly reader?: Reader; readonly expiresAt: Date }
 
 export interface StreamOpening {
   readonly tenant: Tenant

@@ -1,7 +1,6 @@
-import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { Reply } from '../../../platform/operation.ts'
-import { readerOf } from '../../../platform/reader.ts'
+import { requireReader } from '../../../platform/reader.ts'
 import { fail as failVault } from '../errors.ts'
 import { accessEndsAt } from '../tokens/index.ts'
 import type { VaultId } from '../vault.ts'
@@ -10,9 +9,6 @@ import type { Right } from './event-stream.ts'
 import { openingOf } from './frame.ts'
 import type { StreamQuery } from './schema.ts'
 import { findStart, type Since } from './store.ts'
-
-/** Lifetime of a stream whose access has no end of its own, that of a used ticket. As long as the longest vault token. */
-const ticketStreamMs = 24 * 60 * 60 * 1_000
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -54,8 +50,8 @@ function sinceOf({
 }
 
 async function rightOf(ctx: Ctx): Promise<Right> {
-  const reader = readerOf(ctx)
-  if (reader !== undefined) return { kind: 'reader', reader }
-  const expiresAt = (await accessEndsAt(ctx)) ?? instantOf(ctx.clock.now().getTime() + ticketStreamMs)
-  return { kind: 'guest', expiresAt }
+  const reader = requireReader(ctx)
+  const expiresAt = await accessEndsAt(ctx)
+  if (expiresAt !== null) return { kind: 'guest', reader, expiresAt }
+  return { kind: 'reader', reader }
 }

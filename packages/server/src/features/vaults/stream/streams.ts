@@ -124,15 +124,15 @@ export class VaultStreams {
     this.#gauge.set(this.#open.size)
   }
 
-  /** Ends the streams whose key was revoked since, by any process. */
+  /** Ends the streams whose key, token or ticket was revoked since, by any process. */
   async #endRevoked(): Promise<void> {
     const keys = new Set<Reader>()
-    for (const { right } of this.#open.keys()) if (right.kind === 'reader') keys.add(right.reader)
+    for (const { right } of this.#open.keys()) if (right.reader !== undefined) keys.add(right.reader)
     if (keys.size === 0) return
     try {
       const revoked = new Set(await this.#deps.endedReaders([...keys]))
       for (const { right, line } of this.#open.keys())
-        if (right.kind === 'reader' && revoked.has(right.reader)) line.end()
+        if (right.reader !== undefined && revoked.has(right.reader)) line.end()
     } catch (error) {
       this.#deps.log.warn({ err: error }, 'the keys of open streams could not be checked; they are checked again soon')
     }

@@ -1,9 +1,14 @@
+import { instantOf } from '../../../platform/clock.ts'
 import type { Caller, Ctx, Deps } from '../../../platform/ctx.ts'
 import { unauthorized } from '../../../platform/http/authenticate.ts'
 import { isId } from '../../../platform/ids.ts'
 import type { GuestRequest } from '../../../platform/operation.ts'
+import { tokenSeconds } from './schema.ts'
 import { findToken, findTokenById, openTicketRow, type TokenRow } from './store.ts'
 import { tokenHashOf } from './tokens.ts'
+
+/** The longest life of a stream that a ticket opened: as long as the longest vault token. */
+const ticketStreamMs = tokenSeconds.atMost * 1_000
 
 const tokenPattern = /^vat_[A-Za-z0-9_-]{43}$/
 
@@ -16,10 +21,10 @@ export async function vaultGuest(deps: Deps, { params, headers }: GuestRequest):
   const token = /^Bearer +(vat_[\x21-\x7e]{1,256}) *$/i.exec(headers.authorization ?? '')?.[1]
   if (token === undefined) return undefined
   if (!tokenPattern.test(token)) throw unauthorized('the vault token is malformed')
-  const row = await findToken(deps.db, tokenHashOf(token))
   const now = deps.clock.now()
+  const row = await findToken(deps.db, tokenHashOf(token), now)
   if (row === undefined || row.kind !== 'token' || row.expiresAt <= now)
-    throw unauthorized('the vault token is unknown or has expired')
+    throw unauthorized('the vault token is unknown, revoked or expired')
   if (row.vaultId !== params.id) throw unauthorized('the vault token is for another vault')
   return guestOf(deps, row)
 }
@@ -32,11 +37,13 @@ export async function streamGuest(deps: Deps, request: GuestRequest): Promise<Ca
   const { ticket } = request.query
   if (ticket === undefined) return vaultGuest(deps, request)
   const { id: vaultId = '' } = request.params
+  const now = deps.clock.now()
+  const streamEnd = instantOf(now.getTime() + ticketStreamMs)
   const row =
     typeof ticket === 'string' && tokenPattern.test(ticket) && isId('vlt', vaultId)
-      ? await openTicketRow(deps.db, { tokenHash: tokenHashOf(ticket), vaultId, now: deps.clock.now() })
+      ? await openTicketRow(deps.db, { tokenHash: tokenHashOf(ticket), vaultId, now, streamEnd })
       : undefined
-  if (row === undefined) throw unauthorized('the ticket is unknown, used, expired or for another vault')
+  if (row === undefined) throw unauthorized('the ticket is unknown, used, revoked, expired or for another vault')
   return guestOf(deps, row)
 }
 
@@ -45,15 +52,10 @@ function guestOf(deps: Deps, { id, organisationId, environment }: TokenRow): Cal
   return { tenant: { organisationId, environment }, actor: { kind: 'guest', guestId: id } }
 }
 
-/**
- * Returns when the caller's access ends, so that a stream ends with it: the expiry of a vault's token. Null for access without an
- * end: an API key, and a ticket, which was used up when the stream began.
- */
+/** Returns when the caller's access ends, so that a stream ends with it: a token's or an opened ticket's end; null for others. */
 export async function accessEndsAt(ctx: Pick<Ctx, 'db' | 'tenant' | 'actor' | 'clock'>): Promise<Date | null> {
   const { actor } = ctx
   if (actor.kind !== 'guest' || !isId('vat', actor.guestId)) return null
-  const token = await findTokenById(ctx.db, ctx.tenant, actor.guestId)
-  // It was swept since it was checked, so it has expired.
-  if (token === undefined) return ctx.clock.now()
-  return token.kind === 'token' ? token.expiresAt : null
+  // One that was swept since it was checked has expired.
+  return (await findTokenById(ctx.db, ctx.tenant, actor.guestId))?.expiresAt ?? ctx.clock.now()
 }

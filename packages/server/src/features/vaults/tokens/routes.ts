@@ -1,9 +1,10 @@
 import { type Operation, operation } from '../../../platform/operation.ts'
-import { notFound } from '../errors.ts'
+import { PageQuery } from '../../../platform/wire.ts'
+import { fail, notFound } from '../errors.ts'
 import { VaultParams } from '../schema.ts'
 import { ofVault } from '../semaphores.ts'
-import { NewVaultToken, VaultToken } from './schema.ts'
-import { createVaultToken } from './tokens.ts'
+import { NewVaultToken, VaultToken, VaultTokenParams, VaultTokenRecord } from './schema.ts'
+import { createVaultToken, pageOfTokens, revokeTokens } from './tokens.ts'
 
 export const vaultTokenOperations: readonly Operation[] = [
   operation({
@@ -21,5 +22,40 @@ export const vaultTokenOperations: readonly Operation[] = [
     secretAnswer: true,
     semaphores: ofVault,
     run: (ctx, { params, body }) => createVaultToken(ctx, params.id, body),
+  }),
+  operation({
+    id: 'vaults.tokens.list',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'GET',
+    path: '/vaults/{id}/tokens',
+    summary: "List a vault's valid tokens and tickets, newest first, without their text.",
+    params: VaultParams,
+    query: PageQuery,
+    output: VaultTokenRecord,
+    list: true,
+    errors: notFound,
+    run: (ctx, { params, query }) => pageOfTokens(ctx, params.id, query),
+  }),
+  operation({
+    id: 'vaults.tokens.revokeAll',
+    needs: { role: 'member', scope: 'vaults' },
+    method: 'DELETE',
+    path: '/vaults/{id}/tokens',
+    summary: "End all of a vault's tokens and tickets, and what they opened, at once.",
+    params: VaultParams,
+    errors: notFound,
+    semaphores: ofVault,
+    run: (ctx, { params }) => revokeTokens(ctx, params.id),
+  }),
+  operation({
+    id: 'vaults.tokens.revoke',
+    needs: { role: 'member', scope: 'vaults' },
+    method: 'DELETE',
+    path: '/vaults/{id}/tokens/{tokenId}',
+    summary: 'End one token or ticket of a vault, and what it opened, at once.',
+    params: VaultTokenParams,
+    errors: { ...notFound, 'vault-token-not-found': fail.table['vault-token-not-found'] },
+    semaphores: ofVault,
+    run: (ctx, { params }) => revokeTokens(ctx, params.id, params.tokenId),
   }),
 ]

@@ -39,8 +39,20 @@ export const NewVaultToken = z
 export type NewVaultToken = z.output<typeof NewVaultToken>
 
 export const VaultToken = z.strictObject({
+  id: id('vat'),
   token: z.string().meta({ description: 'Shown this once.' }),
   vaultId: id('vlt'),
   expiresAt: Instant,
 })
 export type VaultToken = z.input<typeof VaultToken>
+
+/** A token or ticket as lists show it, without its text. */
+export const VaultTokenRecord = z.strictObject({
+  id: id('vat'),
+  kind: TokenKind,
+  madeBy: z.string().nullable().meta({ description: 'The API key or the account that made it.' }),
+  expiresAt: Instant,
+  createdAt: Instant,
+})
+
+export const VaultTokenParams = z.strictObject({ id: id('vlt'), tokenId: id('vat') })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
-import { type Id, id } from '../../../platform/ids.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
 import type { VaultId } from '../vault.ts'
 import { TokenKind } from './schema.ts'
 
@@ -12,14 +12,21 @@ export interface NewTokenRow {
   readonly vaultId: VaultId
   readonly expiresAt: Date
   readonly createdAt: Date
+  readonly madeBy: ApiKeyId | AccountId
 }
 
-/** Writes a token; only the hash of its text is stored. */
-export async function insertToken(tx: Tx, tenant: Tenant, token: NewTokenRow): Promise<void> {
-  const { id, tokenHash, kind, vaultId, expiresAt, createdAt } = token
-  await tx.run(sql`
-    insert into vault_tokens (id, token_hash, kind, organisation_id, environment, vault_id, expires_at, created_at)
-    values (${id}, ${tokenHash}, ${kind}, ${tenant.organisationId}, ${tenant.environment}, ${vaultId}, ${expiresAt}, ${createdAt})`)
+/** Writes a token, which ends with the key that makes it at the latest; only the hash of its text is stored. Returns its end. */
+export async function insertToken(tx: Tx, tenant: Tenant, token: NewTokenRow): Promise<Date> {
+  const { id, tokenHash, kind, vaultId, expiresAt, createdAt, madeBy } = token
+  const stored = await tx.one(
+    z.object({ expiresAt: z.date() }),
+    sql`
+    insert into vault_tokens (id, token_hash, kind, organisation_id, environment, vault_id, expires_at, created_at, made_by)
+    values (${id}, ${tokenHash}, ${kind}, ${tenant.organisationId}, ${tenant.environment}, ${vaultId},
+      least(${expiresAt}::timestamptz, (select k.expires_at from api_keys k where k.id = ${madeBy})), ${createdAt}, ${madeBy})
+    returning expires_at`,
+  )
+  return stored.expiresAt
 }
 
 const TokenRow = z.object({
@@ -34,9 +41,72 @@ export type TokenRow = z.output<typeof TokenRow>
 
 const columns = sql`id, kind, organisation_id, environment, vault_id, expires_at`
 
-/** Returns a token's tenant and access, by its hash. */
-export function findToken(db: Queryable, tokenHash: Uint8Array): Promise<TokenRow | undefined> {
-  return db.maybeOne(TokenRow, sql`select ${columns} from vault_tokens where token_hash = ${tokenHash}`)
+/** A token was not revoked, the key that made it is valid, and the person who made it is a member. */
+function isGood(now: Date): Sql {
+  return sql`revoked_at is null
+    and not exists (
+      select from api_keys k where k.id = vault_tokens.made_by and (k.revoked_at is not null or coalesce(k.expires_at, 'infinity') <= ${now}))
+    and (vault_tokens.made_by is null or vault_tokens.made_by not like 'acc%' or exists (
+      select from members m
+      where m.organisation_id = vault_tokens.organisation_id and m.account_id = vault_tokens.made_by and m.accepted_at is not null))`
+}
+
+/** Returns the tenant and the access of a token that is good, by its hash. Its expiry is not compared. */
+export function findToken(db: Queryable, tokenHash: Uint8Array, now: Date): Promise<TokenRow | undefined> {
+  return db.maybeOne(
+    TokenRow,
+    sql`select ${columns} from vault_tokens where token_hash = ${tokenHash} and ${isGood(now)}`,
+  )
+}
+
+/** Those of the tokens, of any tenant, that are not good any more. One that expired may be gone and is not among them. */
+export async function listEndedTokens(db: Queryable, ids: readonly Id<'vat'>[], now: Date): Promise<Id<'vat'>[]> {
+  const rows = await db.many(
+    z.object({ id: id('vat') }),
+    sql`select id from vault_tokens where id = any(${ids}::text[]) and not (${isGood(now)})`,
+  )
+  return rows.map((row) => row.id)
+}
+
+export const ListedToken = z.object({
+  id: id('vat'),
+  kind: TokenKind,
+  madeBy: z.string().nullable(),
+  expiresAt: z.date(),
+  createdAt: z.date(),
+})
+export type ListedToken = z.output<typeof ListedToken>
+
+/** Returns a vault's good tokens that have not expired, newest first, one more than the limit. */
+export function listTokens(
+  db: Queryable,
+  tenant: Tenant,
+  { vaultId, now, limit, after }: { vaultId: VaultId; now: Date; limit: number; after: string | undefined },
+): Promise<ListedToken[]> {
+  return db.many(
+    ListedToken,
+    sql`
+    select id, kind, made_by, expires_at, created_at from vault_tokens
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and vault_id = ${vaultId}
+      and expires_at > ${now} and (${after ?? null}::text is null or id < ${after ?? null}) and ${isGood(now)}
+    order by id desc limit ${limit + 1}`,
+  )
+}
+
+/** Revokes one of a vault's tokens, or all of them; returns those that were not revoked before. */
+export function markTokensRevoked(
+  tx: Tx,
+  tenant: Tenant,
+  { vaultId, tokenId, now }: { vaultId: VaultId; tokenId: Id<'vat'> | undefined; now: Date },
+): Promise<{ id: Id<'vat'> }[]> {
+  return tx.many(
+    z.object({ id: id('vat') }),
+    sql`
+    update vault_tokens set revoked_at = ${now}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and vault_id = ${vaultId}
+      and (${tokenId ?? null}::text is null or id = ${tokenId ?? null}) and revoked_at is null and expires_at > ${now}
+    returning id`,
+  )
 }
 
 export function findTokenById(db: Queryable, tenant: Tenant, tokenId: Id<'vat'>): Promise<TokenRow | undefined> {
@@ -48,16 +118,20 @@ export function findTokenById(db: Queryable, tenant: Tenant, tokenId: Id<'vat'>)
   )
 }
 
-/** Uses a vault's ticket up, if it exists, is unused and not expired: of any number of requests at once one succeeds. */
+/**
+ * Uses a vault's ticket up, if it is good, unused and not expired: of any number of requests at once one succeeds. Its stream may be open
+ * until `streamEnd`.
+ */
 export function openTicketRow(
   db: Queryable,
-  { tokenHash, vaultId, now }: { readonly tokenHash: Uint8Array; readonly vaultId: VaultId; readonly now: Date },
+  { tokenHash, vaultId, now, streamEnd }: { tokenHash: Uint8Array; vaultId: VaultId; now: Date; streamEnd: Date },
 ): Promise<TokenRow | undefined> {
   return db.maybeOne(
     TokenRow,
     sql`
-    update vault_tokens set opened_at = ${now}
+    update vault_tokens set opened_at = ${now}, expires_at = ${streamEnd}
     where token_hash = ${tokenHash} and vault_id = ${vaultId} and kind = 'ticket' and opened_at is null and expires_at > ${now}
+      and ${isGood(now)}
     returning ${columns}`,
   )
 }

@@ -42,6 +42,7 @@ const statusOf = async (token: string, path: string, method = 'GET') =>
 test('a token states its access and expiry, is shown once, and is stored only as a hash', async () => {
   const { vaultId, made, token } = await aReadableVault()
   expect(made).toEqual({
+    id: expect.stringMatching(/^vat_[0-9a-z]{26}$/),
     token: expect.stringMatching(/^vat_[A-Za-z0-9_-]{43}$/),
     vaultId,
     expiresAt: new Date(stage.now().getTime() + hourMs).toISOString(),
@@ -168,7 +169,7 @@ test('a ticket opens one stream of its vault within a minute, and reads nothing'
   expect([refused.status, JSON.stringify(refused.body.errors)]).toEqual([422, expect.stringContaining('/expiresIn')])
 })
 
-test('a stream knows when the token that opened it ends; a key and a ticket have no such end', async () => {
+test('a stream knows when the token or ticket that opened it ends; a key has no such end', async () => {
   const { vaultId, made, token } = await aReadableVault()
   const { deps } = stage.world.server
   const requested = { params: { id: vaultId }, query: {}, headers: { authorization: `Bearer ${token}` } }
@@ -178,7 +179,7 @@ test('a stream knows when the token that opened it ends; a key and a ticket have
   const ticket = await stage.call(org, 'POST', `/vaults/${vaultId}/tokens`, { kind: 'ticket' })
   const opened = await streamGuest(deps, { ...requested, query: { ticket: ticket.body.token } })
   if (opened === undefined) throw new Error('no guest')
-  expect(await accessEndsAt({ ...deps, ...opened })).toBeNull()
+  expect(await accessEndsAt({ ...deps, ...opened })).toEqual(new Date(stage.now().getTime() + 24 * hourMs))
   expect(await accessEndsAt({ ...deps, ...guest, actor: { kind: 'system' } })).toBeNull()
   expect(await streamGuest(deps, { ...requested, headers: { authorization: `Bearer ${org.testKey}` } })).toBeUndefined()
 })
@@ -209,4 +210,93 @@ test('expired tokens are deleted, others are not', async () => {
     sql`select count(*) as count from vault_tokens where expires_at < ${stage.now()}`,
   )
   expect(count).toBe(0n)
+})
+
+/** Reads a stream to its end, in parts; false while it is open. */
+async function openStreamOf(path: string, key?: string) {
+  const response = await fetch(stage.world.base + path, {
+    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+  })
+  const state = { ended: false, status: response.status }
+  void response.text().then(
+    () => {
+      state.ended = true
+    },
+    () => undefined,
+  )
+  return state
+}
+
+test('tokens are listed without their text, revoked one by one or all at once, and audited', async () => {
+  const { vaultId, token, made } = await aReadableVault()
+  const path = `/vaults/${vaultId}/tokens`
+  stage.pass(1)
+  const ticket = await stage.call(org, 'POST', path, { kind: 'ticket' })
+  const listed = await stage.call(org, 'GET', path)
+  expect(listed.list).toEqual([
+    expect.objectContaining({ id: ticket.body.id, kind: 'ticket', madeBy: expect.stringMatching(/^key_/) }),
+    expect.objectContaining({ id: made.id, kind: 'token', expiresAt: made.expiresAt }),
+  ])
+  expect(JSON.stringify(listed.list)).not.toContain(token.slice(4))
+  for (const status of [204, 204]) expect((await stage.call(org, 'DELETE', `${path}/${made.id}`)).status).toBe(status)
+  expect(await statusOf(token, `/vaults/${vaultId}`)).toBe(401)
+  expect((await stage.call(org, 'GET', path)).list.map(({ id }) => id)).toEqual([ticket.body.id])
+  expect((await stage.call(org, 'DELETE', path)).status).toBe(204)
+  expect((await openStreamOf(`/vaults/${vaultId}/events?ticket=${ticket.body.token}`)).status).toBe(401)
+  expect((await stage.call(org, 'GET', path)).list).toEqual([])
+  const other = await stage.vault(org)
+  const refused = await stage.call(org, 'DELETE', `/vaults/${other}/tokens/${made.id}`)
+  expect(codeOf(refused)).toBe('vault-token-not-found')
+  const log = await stage.call(org, 'GET', '/organisations/current/audit-log?limit=6')
+  const records = log.list.filter(({ action }) => String(action).startsWith('vaults.tokens.')).slice(0, 4)
+  expect(records.map(({ action, target }) => [action, target])).toEqual([
+    ['vaults.tokens.revoke', ticket.body.id],
+    ['vaults.tokens.revoke', made.id],
+    ['vaults.tokens.create', ticket.body.id],
+    ['vaults.tokens.create', made.id],
+  ])
+})
+
+test('what a revoked key made ends with it: tokens, tickets and the streams that they opened', async () => {
+  const { vaultId } = await aReadableVault()
+  const { body: leaked } = await stage.call(org, 'POST', '/organisations/current/api-keys', {
+    name: 'leaked',
+    environment: 'test',
+  })
+  const make = async (by: string, body: object) =>
+    String((await stage.world.call(by, 'POST', `/vaults/${vaultId}/tokens`, body)).body.token)
+  const key = String(leaked.key)
+  const [token, ticket, unused] = [
+    await make(key, {}),
+    await make(key, { kind: 'ticket' }),
+    await make(key, { kind: 'ticket' }),
+  ]
+  const own = await make(org.testKey, {})
+  const events = `/vaults/${vaultId}/events`
+  const [byToken, byTicket, byOwn] = [
+    await openStreamOf(events, token),
+    await openStreamOf(`${events}?ticket=${ticket}`),
+    await openStreamOf(events, own),
+  ]
+  expect([byToken.status, byTicket.status, byOwn.status]).toEqual([200, 200, 200])
+  await stage.call(org, 'DELETE', `/organisations/current/api-keys/${leaked.id}`)
+  expect([await statusOf(token, `/vaults/${vaultId}`), await statusOf(own, `/vaults/${vaultId}`)]).toEqual([401, 200])
+  expect((await openStreamOf(`${events}?ticket=${unused}`)).status).toBe(401)
+  await expect.poll(() => [byToken.ended, byTicket.ended], { timeout: 20_000 }).toEqual([true, true])
+  expect(byOwn.ended).toBe(false)
+  expect((await stage.call(org, 'GET', `/vaults/${vaultId}/tokens`)).list).toHaveLength(2)
+  await stage.call(org, 'DELETE', `/vaults/${vaultId}/tokens`)
+  await expect.poll(() => byOwn.ended, { timeout: 20_000 }).toBe(true)
+})
+
+test('a token of a key that has an end does not outlive it', async () => {
+  const { vaultId } = await aReadableVault()
+  const expiresAt = new Date(stage.now().getTime() + hourMs / 2).toISOString()
+  const { body: key } = await stage.call(org, 'POST', '/organisations/current/api-keys', {
+    name: 'short',
+    environment: 'test',
+    expiresAt,
+  })
+  const token = await stage.world.call(String(key.key), 'POST', `/vaults/${vaultId}/tokens`, {})
+  expect(token.body.expiresAt).toBe(expiresAt)
 })

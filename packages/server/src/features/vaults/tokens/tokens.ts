@@ -1,10 +1,15 @@
 import { hash } from 'node:crypto'
+import type { z } from 'zod'
 import { instantOf } from '../../../platform/clock.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
-import { newId } from '../../../platform/ids.ts'
+import { type Ctx, callerId } from '../../../platform/ctx.ts'
+import { type Id, newId } from '../../../platform/ids.ts'
+import type { Page } from '../../../platform/operation.ts'
+import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { fail } from '../errors.ts'
+import { findVault } from '../store.ts'
 import { lockPresent, type VaultId } from '../vault.ts'
 import { type NewVaultToken, ticketSeconds, tokenSeconds, type VaultToken } from './schema.ts'
-import { insertToken } from './store.ts'
+import { findTokenById, insertToken, type ListedToken, listTokens, markTokensRevoked } from './store.ts'
 
 const tokenBytes = 32
 
@@ -20,9 +25,37 @@ export function createVaultToken(ctx: Ctx, vaultId: VaultId, request: NewVaultTo
     const seconds = request.kind === 'ticket' ? ticketSeconds : (request.expiresIn ?? tokenSeconds.byDefault)
     const wanted = instantOf(createdAt.getTime() + seconds * 1_000)
     const expiresAt = vault.expiresAt !== null && vault.expiresAt < wanted ? vault.expiresAt : wanted
-    const row = { id: newId('vat', ctx), kind: request.kind, vaultId, expiresAt, createdAt }
-    await insertToken(tx, ctx.tenant, { ...row, tokenHash: tokenHashOf(token) })
-    return { token, vaultId, expiresAt }
+    const id = newId('vat', ctx)
+    const row = { id, kind: request.kind, vaultId, expiresAt, createdAt, madeBy: callerId(ctx.actor) }
+    const end = await insertToken(tx, ctx.tenant, { ...row, tokenHash: tokenHashOf(token) })
+    const details = { vaultId, kind: request.kind, expiresAt: end.toISOString() }
+    await ctx.audit(tx, { action: 'vaults.tokens.create', target: id, details })
+    return { id, token, vaultId, expiresAt: end }
+  })
+}
+
+export async function pageOfTokens(
+  ctx: Ctx,
+  vaultId: VaultId,
+  query: z.output<typeof PageQuery>,
+): Promise<Page<ListedToken>> {
+  const { db, tenant, clock } = ctx
+  const now = clock.now()
+  if ((await findVault(db, tenant, vaultId, now)) === undefined) throw fail('vault-not-found')
+  const page = { vaultId, now, limit: query.limit, after: openCursor(query.cursor) }
+  return pageOf(await listTokens(db, tenant, page), query.limit, (row) => row.id)
+}
+
+/** Ends a vault's token, or all of them, at once: what they opened ends too. Revoking again changes nothing. */
+export function revokeTokens(ctx: Ctx, vaultId: VaultId, tokenId?: Id<'vat'>): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockPresent(tx, ctx, vaultId)
+    const revoked = await markTokensRevoked(tx, ctx.tenant, { vaultId: vault.id, tokenId, now: ctx.clock.now() })
+    for (const { id } of revoked)
+      await ctx.audit(tx, { action: 'vaults.tokens.revoke', target: id, details: { vaultId } })
+    if (tokenId === undefined || revoked.length > 0) return
+    const known = await findTokenById(tx, ctx.tenant, tokenId)
+    if (known?.vaultId !== vaultId) throw fail('vault-token-not-found')
   })
 }
 
