@@ -1,17 +1,33 @@
-import { Dialog } from '@base-ui/react/dialog'
 import { Outlet, useRouterState } from '@tanstack/react-router'
 import { Menu as MenuIcon, Search } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { useWorkspace } from '../api/context.ts'
 import { IconButton } from '../ui/button.tsx'
-import { Palette } from './palette.tsx'
 import { Rail } from './rail.tsx'
+
+const loadPalette = () => import('./palette.tsx')
+const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }))
+const PhoneMenu = lazy(async () => ({ default: (await import('./phone-menu.tsx')).PhoneMenu }))
+/** The palette is fetched once the first page has what it needs, so that it opens at once later. */
+const fetchPaletteAfterMs = 1_500
+
+/** Whether something was open at least once: it is fetched then, and stays mounted for its closing. */
+function useWasOpen(open: boolean): boolean {
+  const [wasOpen, setWasOpen] = useState(open)
+  if (open && !wasOpen) setWasOpen(true)
+  return wasOpen
+}
 
 /** What stands around every page. */
 export function Shell() {
   const { environment } = useWorkspace()
   const [isPaletteOpen, setPaletteOpen] = useState(false)
+  const hasPalette = useWasOpen(isPaletteOpen)
   const openPalette = () => setPaletteOpen(true)
+  useEffect(() => {
+    const timer = setTimeout(() => void loadPalette(), fetchPaletteAfterMs)
+    return () => clearTimeout(timer)
+  }, [])
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return
@@ -39,7 +55,7 @@ export function Shell() {
           <Outlet />
         </main>
       </div>
-      <Palette open={isPaletteOpen} onClose={() => setPaletteOpen(false)} />
+      <Suspense>{hasPalette && <Palette open={isPaletteOpen} onClose={() => setPaletteOpen(false)} />}</Suspense>
     </div>
   )
 }
@@ -59,23 +75,16 @@ function TestBar() {
 /** On a phone the rail is a sheet from the left. It closes when a page was chosen. */
 function MobileBar({ onSearch }: { onSearch: () => void }) {
   const [open, setOpen] = useState(false)
+  const hasMenu = useWasOpen(open)
   const pathname = useRouterState({ select: ({ location }) => location.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new address closes it
   useEffect(() => setOpen(false), [pathname])
   return (
     <div className="sticky top-(--bar) z-20 flex h-12 items-center gap-2 border-b border-line bg-page px-3 sm:hidden">
-      <Dialog.Root open={open} onOpenChange={setOpen}>
-        <Dialog.Trigger render={<IconButton label="Open the menu" />}>
-          <MenuIcon aria-hidden />
-        </Dialog.Trigger>
-        <Dialog.Portal>
-          <Dialog.Backdrop className="fade-in fixed inset-0 z-30 bg-[oklch(0.15_0.01_265/0.32)]" />
-          <Dialog.Popup className="slide-in-left fixed inset-y-0 left-0 z-40 w-70 max-w-[85vw] border-r border-line bg-page outline-none">
-            <Dialog.Title className="sr-only">Menu</Dialog.Title>
-            <Rail full onSearch={onSearch} />
-          </Dialog.Popup>
-        </Dialog.Portal>
-      </Dialog.Root>
+      <IconButton label="Open the menu" aria-haspopup="dialog" aria-expanded={open} onClick={() => setOpen(true)}>
+        <MenuIcon aria-hidden />
+      </IconButton>
+      <Suspense>{hasMenu && <PhoneMenu open={open} onOpenChange={setOpen} onSearch={onSearch} />}</Suspense>
       <span className="flex-1 font-semibold">Purser</span>
       <IconButton label="Search" onClick={onSearch}>
         <Search aria-hidden />
