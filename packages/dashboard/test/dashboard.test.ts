@@ -163,7 +163,9 @@ test.each(['light', 'dark'] as const)(
         await page.waitForFunction(() => document.querySelector('.skeleton') === null)
         expect([name, await findingsOn(page)]).toEqual([name, []])
         await page.setViewportSize({ width: 360, height: 740 })
-        expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, 360])
+        // A chart follows the width of its card a frame later.
+        const widthOf = async () => [name, await page.evaluate(() => document.documentElement.scrollWidth)]
+        await expect.poll(widthOf, { timeout: 10_000 }).toEqual([name, 360])
         await page.setViewportSize({ width: 1440, height: 900 })
       }
       expect(faults).toEqual([])

@@ -146,8 +146,9 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'an-included-relay-is-ended',
     file: 'features/relayer/store.ts',
-    find: "where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn') returning id",
-    replace: "where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn', 'included') returning id",
+    find: "where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn', 'watched') returning id",
+    replace:
+      "where id = any(${relayIds}::bigint[]) and state in ('waiting', 'withdrawn', 'watched', 'included') returning id",
     within: 30,
     testedBy: 'src/features/relayer/queue.test.ts',
   },

@@ -91,6 +91,7 @@ test('what moves money out needs a sign-in within ten minutes, of a person and n
     'payments.refund',
     'transfers.create',
     'wallets.legacy.withdraw',
+    'wallets.pay',
     'withdrawals.create',
   ])
   await world.database.db.run(sql`update auth."session" set "createdAt" = now() - interval '10 minutes'`)

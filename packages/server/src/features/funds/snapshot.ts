@@ -268,10 +268,12 @@ const bookingMsMax = 5_000
 
 /**
  * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. Returns false if they were booked when the
- * snapshot was made, or are not booked in time: a shortage is then final.
+ * snapshot was made: a shortage is then final. Throws 503 `chain-unavailable` if they are not booked in time: whether funds are short is unknown.
  */
 export async function hasCaughtUp(ctx: Ctx, { network, block, newest }: Snapshot): Promise<boolean> {
-  return block < newest && isBookedInTime(ctx, network, newest)
+  if (block >= newest) return false
+  if (await isBookedInTime(ctx, network, newest)) return true
+  throw failChain('chain-unavailable', {}, new Error(`the deposits of block ${newest} are not booked yet`))
 }
 
 /** Waits for deposits before the first read. */
