@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
 import { markPendingDepositsDue, markSendersDue } from './deposit-store.ts'
 import type { WorkCtx } from './screen.ts'
-import { lockFollow, markAddressesDue, markPendingDue, upsertFollow } from './store.ts'
+import { lockFollow, markAddressesDue, markPendingDue, readFollow, upsertFollow } from './store.ts'
 
 /** Older money may be long spent, and freezing its amount would lock other money. */
 const freezesBackMs = 30 * 86_400_000
@@ -13,14 +13,15 @@ const freezesBackMs = 30 * 86_400_000
  */
 export async function followList(ctx: WorkCtx): Promise<void> {
   const list = await ctx.screening.list()
-  const known = await ctx.db.tx((tx) => lockFollow(tx))
+  const known = await readFollow(ctx.db)
   if (known?.listVersion === list.version && known.listAsOf.getTime() === list.asOf.getTime()) return
   const changed =
     known === undefined || known.listVersion === list.version
       ? []
       : await ctx.screening.difference(known.listVersion, list.version)
   await ctx.db.tx(async (tx) => {
-    const still = await lockFollow(tx)
+    await lockFollow(tx)
+    const still = await readFollow(tx)
     if (still?.listVersion !== known?.listVersion) return
     const now = ctx.clock.now()
     if (changed.length > 0) {

@@ -102,9 +102,14 @@ export function findLastScreening(
 
 const Follow = z.object({ listVersion: z.bigint(), listAsOf: z.date() })
 
-/** The list that wallets were last compared with, its row locked until the transaction ends. */
-export function lockFollow(tx: Tx): Promise<z.output<typeof Follow> | undefined> {
-  return tx.maybeOne(Follow, sql`select list_version, list_as_of from screening_follow for update`)
+/** The list that wallets were last compared with; undefined before the first comparison. */
+export function readFollow(db: Queryable): Promise<z.output<typeof Follow> | undefined> {
+  return db.maybeOne(Follow, sql`select list_version, list_as_of from screening_follow`)
+}
+
+/** Lets one transaction at a time compare wallets with a list, until it ends. An advisory lock, since the row may not exist yet. */
+export async function lockFollow(tx: Tx): Promise<void> {
+  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('purser.screening_follow', 0))`)
 }
 
 export async function upsertFollow(tx: Tx, follow: z.output<typeof Follow>): Promise<void> {
