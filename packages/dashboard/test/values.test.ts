@@ -131,7 +131,9 @@ test('a quota is said with the units of the plan, and without a limit there is n
 
 test('a policy is read back in sentences that leave out nothing it allows', () => {
   const words = (policy: PolicyDocument | null) => policyLines(policy).map(({ kind, text }) => `${kind}: ${text}`)
-  expect(words(null)).toEqual(['allows: Nothing is limited: any amount may leave, to any address and bank account.'])
+  expect(words(null)).toEqual([
+    'allows: Nothing is limited. Every amount may leave, to every address and bank account.',
+  ])
   expect(words({ operations: {}, tokens: { USDC: {} } })).toEqual([
     'refuses: Nothing may leave this wallet and its child addresses.',
   ])

@@ -19,9 +19,9 @@ export function VaultBadge({ vault }: { vault: Vault }) {
 
 /** What is in a vault and whether it can still change, in one sentence. */
 export function vaultWords(vault: VaultState): string {
-  const held = `${count(vault.documents.length, 'document')} and ${count(vault.files.length, 'file')}`
-  if (!isOpen(vault)) return `Sealed with ${held}. Nothing in it can change.`
+  const contents = `${count(vault.documents.length, 'document')} and ${count(vault.files.length, 'file')}`
+  if (!isOpen(vault)) return `Sealed with ${contents}. Nothing in it can change.`
   return vault.documents.length + vault.files.length === 0
     ? 'Empty so far. It shows what is written into it as it happens.'
-    : `Open, with ${held} so far. It shows what is written into it as it happens.`
+    : `Open, with ${contents} so far. It shows what is written into it as it happens.`
 }

@@ -20,7 +20,7 @@ const operationNames = ['transfer', 'withdraw', 'legacyWithdraw', 'sweep'] as co
 /** What a spend policy allows, sentence by sentence; null is a wallet without one. */
 export function policyLines(policy: PolicyDocument | null): readonly PolicyLine[] {
   if (policy === null)
-    return [{ kind: 'allows', text: 'Nothing is limited: any amount may leave, to any address and bank account.' }]
+    return [{ kind: 'allows', text: 'Nothing is limited. Every amount may leave, to every address and bank account.' }]
   const named = operationNames.filter((name) => policy.operations[name] !== undefined)
   const tokens = Object.entries(policy.tokens)
   const isOpen = named.some((name) => recipientsIn(policy, name).length > 0) && tokens.length > 0
