@@ -86,7 +86,7 @@ test('a payment appears while one looks, opens in a sheet with its own address, 
   })
 })
 
-test('a newcomer makes a test payment with one click and sees its row on the same page', async () => {
+test('a newcomer makes a test payment with one click, and sees its row come and its money settle on chain', async () => {
   await open({}, async (page, { faults }) => {
     await page.goto(`${dev.dashboardUrl}/test`)
     await page.getByText('Live', { exact: true }).waitFor()
@@ -96,6 +96,13 @@ test('a newcomer makes a test payment with one click and sees its row on the sam
     await page.getByRole('button', { name: 'Make a test payment' }).first().click()
     await page.getByText('Test payment of 0.01 USDC made').waitFor()
     await expect.poll(() => rows.count()).toBeGreaterThan(before)
+    await rows.nth(1).click()
+    await page.getByRole('heading', { level: 1, name: '0.01 USDC' }).waitFor()
+    await page.getByText('Settled', { exact: true }).first().waitFor({ timeout: 60_000 })
+    await page
+      .getByRole('button', { name: /^Copy 0x[0-9a-f]{64}$/ })
+      .first()
+      .waitFor()
     expect(faults).toEqual([])
   })
 })

@@ -107,7 +107,7 @@ export type {
 export type { RetryPolicy } from './retry.ts'
 export type { NewSession, OpenedSession, Session, SessionCheck } from './sessions.ts'
 export type { ListenOptions, ListenQuery, SignedDelivery } from './signed-deliveries.ts'
-export type { NewTestDeposit, TestDeposit } from './testing.ts'
+export type { NewTestDeposit, NewTestPayment, TestDeposit } from './testing.ts'
 export type { NewTransfer, Transfer, TransferQuery, TransferQuote } from './transfers.ts'
 export type { CallOptions, Method, QueryValue, RequestOptions } from './transport.ts'
 export type { EventsQuery } from './vault-events.ts'

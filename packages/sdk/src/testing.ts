@@ -1,14 +1,21 @@
 import { call } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body } from './operations.ts'
+import type { Answer, Body, Json } from './operations.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewTestDeposit = Body<operations['test.deposits.create']>
-export type TestDeposit = Answer<operations['test.deposits.create']>
+export type TestDeposit = Json<operations['test.deposits.create']['responses'][202]>
+export type NewTestPayment = Body<operations['test.payments.create']>
+type Payment = Answer<operations['test.payments.create']>
 
 /** The operations for the test environment, if the deployment has them. */
 export function testingOf(send: Send) {
   return {
+    payments: {
+      /** Pays a wallet from the faucet: a real payment, verified and settled on the test network. */
+      create: (body: NewTestPayment, options?: CallOptions): Promise<Payment> =>
+        call(send, 'POST', '/test/payments', { ...options, body }),
+    },
     deposits: {
       /** Sends test money from the faucet to a wallet. `deposit.success` reports it. */
       create: (body: NewTestDeposit, options?: CallOptions): Promise<TestDeposit> =>

@@ -71,6 +71,7 @@ test.each(each)('%s without a valid key is 401 in the document’s words', async
 /** These worlds have no chain: an operation that needs one is refused for that, after every other check. */
 const asksAChain = [
   'test.deposits.create',
+  'test.payments.create',
   'wallets.master.retire',
   'wallets.deposits.rescan',
   'wallets.byo.balances',

@@ -815,6 +815,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/test/payments": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Pay a wallet of the test environment real test money from the faucet.
+         * @description The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network like every other, and answered before it is settled. Where the operator has set no faucet, and for live keys, it is 403.
+         */
+        readonly post: operations["test.payments.create"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallet-infra/transfer": {
         readonly parameters: {
             readonly query?: never;
@@ -9217,6 +9237,165 @@ export interface operations {
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
             /** @description `service-unavailable`, `faucet-empty`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly "test.payments.create": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly walletId: string;
+                    /**
+                     * @description Decimal US dollars, at most 1.
+                     * @default 0.01
+                     */
+                    readonly price?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 201: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @example pay_01h455vb4pex5vsknk084sn02q */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+                        /** @enum {string} */
+                        readonly protocol: "x402" | "mpp";
+                        readonly amount: string;
+                        readonly rawAmount: string;
+                        readonly token: string;
+                        readonly chain: string;
+                        readonly network: string;
+                        readonly payer: string | null;
+                        readonly payTo: string;
+                        readonly walletId: string | null;
+                        readonly resource: string | null;
+                        readonly route: string | null;
+                        readonly method: string | null;
+                        readonly description: string | null;
+                        /** @description The API key of the call; the account where a person made it in the dashboard. */
+                        readonly apiKeyId: string;
+                        readonly txHash: string | null;
+                        readonly settledAt: string | null;
+                        readonly failureReason: string | null;
+                        readonly vaultId: string | null;
+                        readonly sessionId: string | null;
+                        /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
+                        readonly deliveredAt: string | null;
+                        /** @description When the answer was handed out by a redemption. */
+                        readonly redeemedAt: string | null;
+                        /** @description What refunds have paid back, or are about to. */
+                        readonly refundedAmount: string;
+                        /** Format: date-time */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request-or-malformed-json"];
+            readonly 401: components["responses"]["unauthorized"];
+            /** @description `payment-verification-failed` */
+            readonly 402: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-payments-off` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["organisation-not-found"];
+            readonly 408: components["responses"]["request-timeout"];
+            /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["payload-too-large"];
+            readonly 415: components["responses"]["unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported`, `wallet-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            /** @description `service-unavailable`, `custody-unavailable`, `chain-unavailable`, `chain-not-configured`, `faucet-empty` */
             readonly 503: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];

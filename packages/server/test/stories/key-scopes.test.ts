@@ -36,8 +36,8 @@ function scopeOf({ id, method, path }: Operation): Scope {
     return 'money'
   if (/^\/(webhooks|events)\b/.test(path)) return 'webhooks'
   if (path.startsWith('/vaults')) return 'vaults'
-  if (/^\/(wallets|wallet-infra|test)\b/.test(path)) return 'wallets'
-  if (/^\/(payments|facilitator|sessions|registry)\b/.test(path)) return 'payments'
+  if (/^\/(wallets|wallet-infra|test\/deposits)\b/.test(path)) return 'wallets'
+  if (/^\/(payments|facilitator|sessions|registry|test\/payments)\b/.test(path)) return 'payments'
   if (/^\/(organisations|account|billing)\b/.test(path)) return 'organisation'
   throw new Error(`no scope for ${id}`)
 }

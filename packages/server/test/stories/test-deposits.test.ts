@@ -122,11 +122,66 @@ test('live keys, other organizations’ wallets, unknown tokens and invalid amou
   expect(await tokenBalance(base, 'USDC', faucet)).toBe(before)
 })
 
-test('without a faucet there are no test deposits', async () => {
+const pay = (body: object, key = org.testKey, headers: Record<string, string> = {}): Promise<Answer> =>
+  world.call(key, 'POST', '/test/payments', body, headers)
+
+test('a test payment is signed by the faucet, verified and settled on chain as one from a client is', async () => {
+  for (const { id: walletId, address } of [await world.wallet(org), await aMaster('base', 'USDC')]) {
+    const made = await pay({ walletId, price: '0.25' })
+    expect([made.status, made.body]).toEqual([
+      201,
+      expect.objectContaining({ amount: '0.25', token: 'USDC', protocol: 'x402', payer: faucet, walletId }),
+    ])
+    expect(['settling', 'settled']).toContain(made.body.status)
+    const settled = async () => (await world.call(org.testKey, 'GET', `/payments/${made.body.id}`)).body
+    await expect.poll(settled, { timeout: 60_000 }).toMatchObject({ status: 'settled', txHash: expect.any(String) })
+    expect(await tokenBalance(base, 'USDC', address as Address)).toBe(250_000n)
+  }
+})
+
+test('a repeat of a test payment under one key pays once', async () => {
+  const { id: walletId, address } = await aMaster('base', 'USDC')
+  const once = { 'idempotency-key': 'payment-1' }
+  const answers = await Promise.all(Array.from({ length: 4 }, () => pay({ walletId }, org.testKey, once)))
+  const ids = new Set(answers.filter(({ status }) => status === 201).map(({ body }) => body.id))
+  expect(ids.size).toBe(1)
+  expect((await pay({ walletId }, org.testKey, once)).headers.get('idempotency-replayed')).toBe('true')
+  const [paymentId] = ids
+  const status = async () => (await world.call(org.testKey, 'GET', `/payments/${paymentId}`)).body.status
+  await expect.poll(status, { timeout: 60_000 }).toBe('settled')
+  expect(await tokenBalance(base, 'USDC', address)).toBe(10_000n)
+})
+
+test('a test payment is refused to live keys, from others’ wallets, on Tempo and above a dollar; the faucet keeps its money', async () => {
+  const { id: walletId } = await world.wallet(org)
+  const tempoWallet = await aMaster('tempo', 'pathUSD')
+  const other = await world.organisation()
+  const before = await tokenBalance(base, 'USDC', faucet)
+  const codes = [
+    await pay({ walletId }, org.liveKey),
+    await pay({ walletId }, other.testKey),
+    await pay({ walletId: tempoWallet.id }),
+    await pay({ walletId, price: '1.01' }),
+    await pay({ walletId, price: '0' }),
+  ].map((answer) => [answer.status, codeOf(answer)])
+  expect(codes).toEqual([
+    [403, 'test-payments-off'],
+    [422, 'wallet-not-found'],
+    [422, 'chain-not-supported'],
+    [422, 'validation-error'],
+    [422, 'validation-error'],
+  ])
+  expect(await tokenBalance(base, 'USDC', faucet)).toBe(before)
+})
+
+test('without a faucet there are no test deposits and no test payments', async () => {
   const { id: walletId } = await world.wallet(org)
   const without = await world.another({ testFaucetKey: undefined, role: 'api' })
   const body = { walletId, token: 'USDC', amount: '1' }
   const refused = await request(without.base, { key: org.testKey, method: 'POST', path: '/test/deposits', body })
   expect([refused.status, codeOf(refused)]).toEqual([403, 'test-deposits-off'])
+  const path = '/test/payments'
+  const unpaid = await request(without.base, { key: org.testKey, method: 'POST', path, body: { walletId } })
+  expect([unpaid.status, codeOf(unpaid)]).toEqual([403, 'test-payments-off'])
   await without.server.stop()
 })

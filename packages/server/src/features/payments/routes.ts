@@ -41,6 +41,18 @@ const challengeOperation = operation({
   run: (ctx, { body }) => challenge(ctx, body),
 })
 
+/** Errors of `verifyPayment` itself. */
+export const verifyingErrors = {
+  ...amountErrors(),
+  'payment-limit-reached': planErrors['payment-limit-reached'],
+  'payment-verification-failed': fail.table['payment-verification-failed'],
+  'duplicate-payment': fail.table['duplicate-payment'],
+  'payment-identifier-conflict': fail.table['payment-identifier-conflict'],
+  'chain-not-supported': fail.table['chain-not-supported'],
+  'settlement-budget-exceeded': fail.table['settlement-budget-exceeded'],
+  'too-many-open-payments': fail.table['too-many-open-payments'],
+}
+
 const verifyOperation = operation({
   id: 'payments.verify',
   needs: { role: 'member', scope: 'payments' },
@@ -53,14 +65,7 @@ const verifyOperation = operation({
     ...walletErrors,
     ...chainErrors,
     ...custodyErrors,
-    ...amountErrors(),
-    'payment-limit-reached': planErrors['payment-limit-reached'],
-    'payment-verification-failed': fail.table['payment-verification-failed'],
-    'duplicate-payment': fail.table['duplicate-payment'],
-    'payment-identifier-conflict': fail.table['payment-identifier-conflict'],
-    'chain-not-supported': fail.table['chain-not-supported'],
-    'settlement-budget-exceeded': fail.table['settlement-budget-exceeded'],
-    'too-many-open-payments': fail.table['too-many-open-payments'],
+    ...verifyingErrors,
   },
   idempotency: 'intent',
   resume: (ctx, paymentId) => verifiedAnswer(ctx, paymentId),

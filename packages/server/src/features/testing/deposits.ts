@@ -1,17 +1,11 @@
-import {
-  encodeTransfer,
-  formatAmount,
-  type Network,
-  parseAmount,
-  type TokenInfo,
-  tokenBySymbol,
-} from '@purser/protocol'
+import { encodeTransfer, parseAmount, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { LaneHandler } from '../../chain/port.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { Reply } from '../../platform/operation.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
+import { refuseEmpty } from './faucet.ts'
 import { NewTestDeposit, type TestDeposit } from './schema.ts'
 
 const purpose = 'test-deposit'
@@ -36,7 +30,7 @@ export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Prom
   const token = tokenBySymbol(network, request.token)
   if (token === undefined) throw fail('token-not-supported')
   const rawAmount = amountOf(request.amount, token)
-  await refuseEmpty(ctx, network, token, rawAmount)
+  await refuseEmpty(ctx, { network, token, rawAmount, account: faucet.address })
   await ctx.lanes.prepare(network, faucet.address)
   await ctx.db.tx(async (tx) => {
     const data = encodeTransfer(wallet.address, rawAmount)
@@ -70,14 +64,6 @@ function amountOf(text: string, { decimals }: TokenInfo): bigint {
   if (typeof raw === 'bigint' && raw > 0n && raw <= amountMax * 10n ** BigInt(decimals)) return raw
   const message = `must be a decimal amount above 0 and at most ${amountMax}, with at most ${decimals} decimals`
   throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
-}
-
-async function refuseEmpty(ctx: Ctx, network: Network, token: TokenInfo, rawAmount: bigint): Promise<void> {
-  const account = ctx.faucet?.address ?? token.address
-  const [available = 0n] = await ctx.chains.on(network).balances([{ token: token.address, account }])
-  if (available >= rawAmount) return
-  const shown = (raw: bigint) => formatAmount(raw, token.decimals)
-  throw fail('faucet-empty', { token: token.symbol, required: shown(rawAmount), available: shown(available) })
 }
 
 /** A deposit is known by its transfer's log, so that nothing is written here. */

@@ -6,6 +6,11 @@ export const fail = defineErrors({
     title: 'Test Deposits Off',
     detail: 'Test deposits are for test keys, in a deployment whose operator has set TEST_FAUCET_KEY.',
   },
+  'test-payments-off': {
+    status: 403,
+    title: 'Test Payments Off',
+    detail: 'Test payments are for the test environment, in a deployment whose operator has set TEST_FAUCET_KEY.',
+  },
   'wallet-not-found': { status: 422, title: 'Wallet Not Found', detail: 'No such wallet.' },
   'token-not-supported': {
     status: 422,

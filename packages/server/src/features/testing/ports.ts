@@ -1,8 +1,8 @@
-import type { Address } from '@purser/protocol'
+import type { WalletSigner } from '../../custody/index.ts'
 
 declare module '../../platform/ctx.ts' {
   interface Ports {
     /** The account that sends test money, only on test networks; undefined if the operator has set none. */
-    readonly faucet: { readonly address: Address } | undefined
+    readonly faucet: Pick<WalletSigner, 'address' | 'signTransferWithAuthorization'> | undefined
   }
 }

@@ -1,8 +1,14 @@
 import { chainErrors } from '../../chain/errors.ts'
+import { custodyErrors } from '../../custody/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
+import { Payment, verifyingErrors } from '../payments/index.ts'
 import { createTestDeposit, repeatedDeposit } from './deposits.ts'
 import { fail } from './errors.ts'
-import { NewTestDeposit, TestDeposit } from './schema.ts'
+import { createTestPayment, settledTestPayment } from './payments.ts'
+import { NewTestDeposit, NewTestPayment, TestDeposit } from './schema.ts'
+
+const { 'test-payments-off': _payments, ...depositErrors } = fail.table
+const { 'test-deposits-off': _deposits, 'token-not-supported': _token, ...paymentErrors } = fail.table
 
 export const testOperations: readonly Operation[] = [
   operation({
@@ -18,10 +24,29 @@ export const testOperations: readonly Operation[] = [
     input: NewTestDeposit,
     output: TestDeposit,
     status: 202,
-    errors: { ...fail.table, ...chainErrors },
+    errors: { ...depositErrors, ...chainErrors },
     // It reads a balance from a chain, so it must not run inside a transaction.
     idempotency: 'intent',
     resume: repeatedDeposit,
     run: (ctx, { body }) => createTestDeposit(ctx, body),
+  }),
+  operation({
+    id: 'test.payments.create',
+    needs: { role: 'member', scope: 'payments' },
+    method: 'POST',
+    path: '/test/payments',
+    summary: 'Pay a wallet of the test environment real test money from the faucet.',
+    description: [
+      'The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network',
+      'like every other, and answered before it is settled. Where the operator has set no faucet, and for live keys, it is 403.',
+    ].join(' '),
+    input: NewTestPayment,
+    output: Payment,
+    status: 201,
+    errors: { ...verifyingErrors, ...custodyErrors, ...chainErrors, ...paymentErrors },
+    // It reads a balance from a chain, so it must not run inside a transaction.
+    idempotency: 'intent',
+    resume: settledTestPayment,
+    run: (ctx, { body }) => createTestPayment(ctx, body),
   }),
 ]

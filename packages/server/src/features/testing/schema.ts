@@ -1,3 +1,4 @@
+import { parseUsd, usdDecimals } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
@@ -23,3 +24,22 @@ export const TestDeposit = z.strictObject({
   status: z.literal('queued'),
 })
 export type TestDeposit = z.input<typeof TestDeposit>
+
+/** Most dollars of one test payment. */
+const priceMax = 10n ** BigInt(usdDecimals)
+
+export const NewTestPayment = z
+  .strictObject({
+    walletId: WalletId,
+    price: z
+      .string()
+      .max(20)
+      .refine((price) => {
+        const usd = parseUsd(price)
+        return usd !== undefined && usd > 0n && usd <= priceMax
+      }, 'must be a decimal amount above 0 and at most 1')
+      .default('0.01')
+      .meta({ description: 'Decimal US dollars, at most 1.' }),
+  })
+  .meta({ example: { walletId: 'byw_01h455vb4pex5vsknk084sn02q', price: '0.01' } })
+export type NewTestPayment = z.output<typeof NewTestPayment>
