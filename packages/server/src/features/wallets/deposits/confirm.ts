@@ -6,8 +6,9 @@ import { publishEvents } from '../../../platform/events.ts'
 import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { Lease } from './cursor-store.ts'
+import { judgeOwnDeposits } from './own-deposits.ts'
 import { requireCursor, withdraw } from './store-scan.ts'
-import { listOwnDeposits, listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
+import { listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
 
 type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
 
@@ -83,11 +84,19 @@ function isOf(row: TransactionRow, transfer: TokenTransfer): boolean {
   )
 }
 
-async function confirmLocked(deps: Deps, tx: Tx, rows: readonly TransactionRow[]): Promise<void> {
-  if (rows.length === 0) return
+/** Confirms rows; one that may be an open sweep waits for the sweep's end. */
+async function confirmLocked(deps: Deps, tx: Tx, locked: readonly TransactionRow[]): Promise<void> {
+  if (locked.length === 0) return
   const now = deps.clock.now()
   const events = new Map<string, EventId>()
-  for (const [tenant, deposits] of byTenant(await newDepositsOf(tx, rows))) {
+  const isNew = ({ direction, eventId }: TransactionRow) => direction === 'in' && eventId === null
+  const own = await judgeOwnDeposits(
+    tx,
+    locked.filter((row) => isNew(row) && row.kind === 'internal'),
+  )
+  const rows = locked.filter(({ id }) => own.get(id) !== 'undecided')
+  const newDeposits = rows.filter((row) => isNew(row) && (row.kind === 'transfer' || own.get(row.id) === 'deposit'))
+  for (const [tenant, deposits] of byTenant(newDeposits)) {
     const payloads = deposits.map((row) => depositPayload(row, now))
     const eventIds = await publishEvents({ ...deps, tenant }, tx, 'deposit.success', payloads)
     deposits.forEach((row, index) => {
@@ -100,16 +109,6 @@ async function confirmLocked(deps: Deps, tx: Tx, rows: readonly TransactionRow[]
     rows.map(({ id }) => ({ id, eventId: events.get(id) })),
     now,
   )
-}
-
-/** Those without an event. Money from another wallet of the same tenant is a deposit too, unless a sweep moved it. */
-async function newDepositsOf(tx: Tx, rows: readonly TransactionRow[]): Promise<TransactionRow[]> {
-  const news = rows.filter(({ direction, eventId }) => direction === 'in' && eventId === null)
-  const own = await listOwnDeposits(
-    tx,
-    news.filter(({ kind }) => kind === 'internal'),
-  )
-  return news.filter(({ kind, id }) => kind === 'transfer' || own.has(id))
 }
 
 function byTenant(rows: readonly TransactionRow[]): [Tenant, TransactionRow[]][] {

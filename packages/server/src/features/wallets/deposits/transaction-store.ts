@@ -191,25 +191,6 @@ export function lockAsRead(tx: Tx, rows: readonly TransactionRow[]): Promise<Tra
   )
 }
 
-/**
- * Those rows, between managed wallets of one tenant, that are deposits: in a token of the wallet, and not from a sweep, which the tenant
- * requested itself.
- */
-export async function listOwnDeposits(tx: Tx, rows: readonly TransactionRow[]): Promise<ReadonlySet<string>> {
-  if (rows.length === 0) return new Set()
-  const found = await tx.many(
-    z.object({ id: id('wtx') }),
-    sql`
-    select t.id from wallet_transactions t join watched_addresses w on w.wallet_id = t.wallet_id and w.network = t.network
-    where t.id = any(${rows.map((row) => row.id)}::text[]) and t.from_address <> t.to_address and t.token_symbol = any(w.tokens)
-      and not exists (
-        select from sweep_transfers s
-        where s.network = t.network and s.asset = t.token and s.from_address = t.from_address and s.to_address = t.to_address
-          and s.raw_amount = t.raw_amount and (s.tx_hash = t.tx_hash or s.status in ('planned', 'signed', 'sent')))`,
-  )
-  return new Set(found.map((row) => row.id))
-}
-
 /** Marks rows as confirmed; with the id of the event if this is a deposit's first confirmation. */
 export async function markConfirmed(
   tx: Tx,
