@@ -11831,7 +11831,20 @@ export interface operations {
             readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
             readonly 404: components["responses"]["organisation-not-found"];
             readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
+            /** @description `idempotency-in-progress`, `organisation-limit-reached` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
             readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];

@@ -3,6 +3,11 @@ import { defineErrors } from '../../platform/errors.ts'
 export const fail = defineErrors({
   'organisation-not-found': { status: 404, title: 'Organisation Not Found', detail: 'No such organisation.' },
   'invitation-not-found': { status: 404, title: 'Invitation Not Found', detail: 'No such invitation of this account.' },
+  'organisation-limit-reached': {
+    status: 409,
+    title: 'Organisation Limit Reached',
+    detail: 'An account has at most 10 organisations.',
+  },
   'member-not-found': { status: 404, title: 'Member Not Found', detail: 'No such member of this organisation.' },
   'already-a-member': {
     status: 409,

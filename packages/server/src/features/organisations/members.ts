@@ -20,7 +20,7 @@ import {
 import type { Role } from './roles.ts'
 import type { Member, NewMember } from './schema.ts'
 import { openSequenceCursor } from './sequence-cursor.ts'
-import { lockOrganisation, upsertAccount } from './store.ts'
+import { lockOrganisation, moveQuotaAccount, upsertAccount } from './store.ts'
 
 /**
  * Invites a person by account or by e-mail address. What is answered does not depend on whether the account exists; an unknown address gets
@@ -99,6 +99,7 @@ function setRole(
     if (member.role === role) return shown(member)
     await refuseLastOwner(tx, organisationId, member)
     await markRole(tx, organisationId, accountId, role)
+    await moveQuotaAccount(tx, organisationId)
     const details = { from: member.role, to: role }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.update', target: accountId, details })
     return shown({ ...member, role })
@@ -117,6 +118,7 @@ export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
     refuseRoles(ctx, [member.role])
     await refuseLastOwner(tx, organisationId, member)
     await deleteMember(tx, organisationId, accountId)
+    await moveQuotaAccount(tx, organisationId)
     const details = { role: member.role }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.remove', target: accountId, details })
   })

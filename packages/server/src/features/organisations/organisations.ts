@@ -9,7 +9,17 @@ import { callersAccount } from './callers-account.ts'
 import { fail } from './errors.ts'
 import { insertMember } from './member-store.ts'
 import type { CreatedOrganisation, NewApiKey, NewOrganisation, Organisation, OrganisationType } from './schema.ts'
-import { findOrganisation, insertOrganisation, lockOrganisation, markPlan, markRenamed } from './store.ts'
+import {
+  findOrganisation,
+  insertOrganisation,
+  lockOrganisation,
+  lockOrganisationCount,
+  markPlan,
+  markRenamed,
+} from './store.ts'
+
+/** Most organizations of an account that it makes itself. */
+const organisationsMax = 10
 
 export interface Founding {
   readonly name: string
@@ -30,7 +40,7 @@ export async function foundOrganisation(
 ): Promise<{ readonly organisation: Organisation; readonly apiKeys: readonly NewApiKey[] }> {
   const { name, type, plan, ownerId } = founding
   const organisation: Organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now() }
-  await insertOrganisation(tx, organisation)
+  await insertOrganisation(tx, organisation, ownerId)
   const { createdAt } = organisation
   const owner = { accountId: ownerId, role: 'owner', createdAt, acceptedAt: createdAt, invitedEmail: null } as const
   await insertMember(tx, organisation.id, owner)
@@ -54,6 +64,7 @@ export async function foundOrganisation(
 export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<z.input<typeof CreatedOrganisation>> {
   return ctx.db.tx(async (tx) => {
     const owner = await callersAccount(ctx, tx)
+    if ((await lockOrganisationCount(tx, owner.id)) >= organisationsMax) throw fail('organisation-limit-reached')
     const { scopes, expiresAt } = await limitsOf(ctx, tx, {})
     const limits = { scopes, expiresAt }
     const founding: Founding = { ...request, plan: 'hobby', ownerId: owner.id, environments: ['test'], limits }

@@ -19,6 +19,7 @@ const organisation: readonly Operation[] = [
     input: schema.NewOrganisation,
     output: schema.CreatedOrganisation,
     status: 201,
+    errors: { 'organisation-limit-reached': refusals['organisation-limit-reached'] },
     secretAnswer: true,
     run: (ctx, { body }) => createOrganisation(ctx, body),
   }),

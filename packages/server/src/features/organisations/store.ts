@@ -19,10 +19,32 @@ export type OrganisationRow = z.output<typeof OrganisationRow>
 export const AccountRow = z.object({ id: id('acc'), email: z.string(), name: z.string().nullable() })
 export type AccountRow = z.output<typeof AccountRow>
 
-export async function insertOrganisation(tx: Tx, organisation: OrganisationRow): Promise<void> {
+/** Creates the organization; it shares the quotas of its owner. */
+export async function insertOrganisation(tx: Tx, organisation: OrganisationRow, ownerId: AccountId): Promise<void> {
   const { id, name, type, plan, createdAt } = organisation
   await tx.run(sql`
-    insert into organisations (id, name, type, plan, created_at) values (${id}, ${name}, ${type}, ${plan}, ${createdAt})`)
+    insert into organisations (id, name, type, plan, created_at, quota_account_id)
+    values (${id}, ${name}, ${type}, ${plan}, ${createdAt}, ${ownerId})`)
+}
+
+/** Counts the organizations of an account and locks the account, so that the count stays true. */
+export async function lockOrganisationCount(tx: Tx, accountId: AccountId): Promise<number> {
+  await tx.run(sql`select 1 from accounts where id = ${accountId} for no key update`)
+  const row = await tx.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from organisations where quota_account_id = ${accountId}`,
+  )
+  return Number(row.count)
+}
+
+/** Makes the first owner the account whose quotas the organization shares, if the present one is no owner any more. */
+export async function moveQuotaAccount(tx: Tx, organisationId: OrganisationId): Promise<void> {
+  await tx.run(sql`
+    with owners as (
+      select account_id, sequence from members where organisation_id = ${organisationId} and role = 'owner' and accepted_at is not null
+    )
+    update organisations set quota_account_id = (select account_id from owners order by sequence limit 1)
+    where id = ${organisationId} and not exists (select from owners where account_id = quota_account_id)`)
 }
 
 export function findOrganisation(db: Queryable, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
 import type { Id } from '../../platform/ids.ts'
-import { PlanName } from '../plans/index.ts'
+import { PlanName, sharedLockName, sharersOf } from '../plans/index.ts'
 import { type NewPayment, recordedColumns } from './store.ts'
 
 /** A payment to record, with the values that decide whether it is recorded. */
@@ -32,17 +32,17 @@ export interface BatchLimits {
 const PlanRow = z.object({ plan: PlanName })
 
 /**
- * Takes the locks of these names, in one order everywhere, and returns the plan. The next statement sees everything that earlier
- * owners of the locks committed.
+ * Takes the locks of these names and of the quota that the organization shares, in one order everywhere, and returns the plan. The next
+ * statement sees everything that earlier owners of the locks committed.
  */
 export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
-  const names = [...new Set(lockNames)].toSorted()
   const row = await tx.one(
     PlanRow,
     sql`
     with locked as materialized (
       select pg_advisory_xact_lock(hashtextextended(name, 0)) from
-        (select name from unnest(${names}::text[]) with ordinality as given (name, position) order by position offset 0) as ordered
+        (select name from (select unnest(${lockNames}::text[]) as name union ${sharedLockName(tenant, 'payments')}) as given
+          order by name collate "C" offset 0) as ordered
     )
     select plan from organisations where id = ${tenant.organisationId} and (select count(*) from locked) >= 0`,
   )
@@ -112,11 +112,14 @@ export async function insertReceipts(
       from judged left join gas_budgets as budget on budget.organisation_id = ${organisationId} and budget.environment = ${environment}
         and budget.network = judged.network and budget.day = judged.day
       where is_short is not true and is_over_cap is not true
+    ), used as materialized (
+      select period as month, sum(used) as used from usage_counters
+      where organisation_id in (${sharersOf(organisationId)}) and environment = ${environment} and kind = 'payments'
+        and period in (select month from given) group by period
     ), budgeted as (
-      select funded.*, ${limits.paymentsPerMonth}::bigint >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(counter.used, 0) + row_number() over (partition by month order by position)
+      select funded.*, ${limits.paymentsPerMonth}::bigint >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(used.used, 0) + row_number() over (partition by month order by position)
         > ${limits.paymentsPerMonth}::bigint as is_over_plan
-      from funded left join usage_counters as counter on counter.organisation_id = ${organisationId} and counter.environment = ${environment}
-        and counter.kind = 'payments' and counter.period = funded.month
+      from funded left join used using (month)
       where not is_over_budget
     ), made as (
       insert into payments (${recordedColumns})

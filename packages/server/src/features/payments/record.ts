@@ -14,6 +14,7 @@ import {
   plans,
   reportThresholds,
   unlimited,
+  usedOf,
 } from '../plans/index.ts'
 import { refused } from './credential.ts'
 import { fail } from './errors.ts'
@@ -150,11 +151,11 @@ async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLi
 }
 
 /**
- * Reports the use of the monthly quota. The batch has the organization's lock for payments, so that nobody else counts meanwhile.
+ * Reports the use of the monthly quota. The batch has the lock of the quota, so that nobody else counts meanwhile.
  */
 async function reportPaymentsUsed(tx: Tx, ctx: Ctx, limit: number): Promise<void> {
   if (limit === unlimited) return
-  const used = await lockCounter(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
+  const used = await usedOf(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
   await reportThresholds(tx, ctx, { kind: 'payments', limit, used })
 }
 

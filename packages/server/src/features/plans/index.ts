@@ -12,9 +12,13 @@ export {
   type CounterChange,
   changeCounters,
   listCounters,
+  listSharers,
   lockCounter,
   planOf,
   setCounter,
+  sharedLockName,
+  sharersOf,
+  usedOf,
 } from './store.ts'
 export { reportThresholds } from './thresholds.ts'
 export { type Usage, type UsageFigure, usageOf } from './usage.ts'

@@ -23,6 +23,8 @@ export interface Plan {
 }
 
 export const unlimited = -1
+/** Organizations of one account that are on this plan share its quotas. */
+export const freePlan: PlanName = 'hobby'
 const mebibyte = 2 ** 20
 const gibibyte = 2 ** 30
 const day = 86_400

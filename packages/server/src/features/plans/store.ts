@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Db, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import type { OrganisationId } from '../../platform/ids.ts'
-import { type Plan, PlanName, plans } from './plans.ts'
+import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { id, type OrganisationId } from '../../platform/ids.ts'
+import { freePlan, type Plan, PlanName, plans } from './plans.ts'
 import type { UsageKind } from './quotas.ts'
 
 const Used = z.object({ used: z.bigint() })
@@ -15,19 +15,63 @@ export async function planOf(db: Queryable, organisationId: OrganisationId): Pro
   return plans[row.plan]
 }
 
+/** Returns the ids of the organizations whose use counts toward this one's quotas: itself, and on the free plan all of its account's. */
+export function sharersOf(organisationId: OrganisationId): Sql {
+  return sql`
+    select ${organisationId}::text as id union
+    select other.id from organisations as own join organisations as other on other.quota_account_id = own.quota_account_id
+    where own.id = ${organisationId} and own.plan = ${freePlan} and other.plan = ${freePlan}`
+}
+
+export async function listSharers(db: Queryable, organisationId: OrganisationId): Promise<OrganisationId[]> {
+  return (await db.many(z.object({ id: id('org') }), sharersOf(organisationId))).map((row) => row.id)
+}
+
+/** Returns the name of the lock under which organizations that share a quota count; no row where the organization shares none. */
+export function sharedLockName({ organisationId, environment }: Tenant, kind: UsageKind): Sql {
+  return sql`
+    select 'quota:' || quota_account_id || '/' || ${environment}::text || '/' || ${kind}::text as name
+    from organisations where id = ${organisationId} and plan = ${freePlan} and quota_account_id is not null`
+}
+
 /**
- * Locks the counter until the transaction ends and returns its value, so that parallel writers each see what the previous one
- * wrote. A writer locks it before the rows that it counts.
+ * Locks the counter until the transaction ends and returns what counts toward the quota, so that parallel writers each see what the
+ * previous one wrote. A writer locks it before the rows that it counts. Counters of organizations that share the quota are locked too, all
+ * of one kind before the next kind, in the order of the organizations.
  */
 export async function lockCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<number> {
+  const shared = await tx.many(
+    z.object({}),
+    sql`select pg_advisory_xact_lock(hashtextextended(name, 0))::text from (${sharedLockName(tenant, kind)}) as named`,
+  )
+  return shared.length === 0 ? lockOwn(tx, tenant, kind, period) : lockShared(tx, tenant, kind, period)
+}
+
+async function lockShared(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<number> {
+  await ensureRow(tx, tenant, kind, period)
+  const rows = await tx.many(
+    Used,
+    sql`
+    select used from usage_counters
+    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and kind = ${kind} and period = ${period}
+    order by organisation_id collate "C" for update`,
+  )
+  return rows.reduce((sum, { used }) => sum + Number(used), 0)
+}
+
+async function lockOwn(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<number> {
   const known = await lockRow(tx, tenant, kind, period)
   if (known !== undefined) return known
-  await tx.run(sql`
-    insert into usage_counters (organisation_id, environment, kind, period, used)
-    values (${tenant.organisationId}, ${tenant.environment}, ${kind}, ${period}, 0) on conflict do nothing`)
+  await ensureRow(tx, tenant, kind, period)
   const made = await lockRow(tx, tenant, kind, period)
   if (made === undefined) throw new Error('a usage counter disappeared')
   return made
+}
+
+async function ensureRow(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<void> {
+  await tx.run(sql`
+    insert into usage_counters (organisation_id, environment, kind, period, used)
+    values (${tenant.organisationId}, ${tenant.environment}, ${kind}, ${period}, 0) on conflict do nothing`)
 }
 
 async function lockRow(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<number | undefined> {
@@ -77,13 +121,27 @@ export async function setCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`)
 }
 
-/** Returns the counters of a month and those without a period; a kind that was never counted is missing. */
+/** Returns what counts toward the quota now, without a lock. */
+export async function usedOf(db: Queryable, tenant: Tenant, kind: UsageKind, period: string): Promise<number> {
+  const row = await db.one(
+    Used,
+    sql`
+    select coalesce(sum(used), 0)::bigint as used from usage_counters
+    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`,
+  )
+  return Number(row.used)
+}
+
+/**
+ * Returns what counts toward the quotas of a month and toward those without a period; a kind that was never counted is missing.
+ */
 export async function listCounters(db: Queryable, tenant: Tenant, month: string): Promise<ReadonlyMap<string, number>> {
   const rows = await db.many(
     KindUsed,
     sql`
-    select kind, used from usage_counters
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and period in (${month}, 'all')`,
+    select kind, sum(used)::bigint as used from usage_counters
+    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and period in (${month}, 'all')
+    group by kind`,
   )
   return new Map(rows.map(({ kind, used }) => [kind, Number(used)]))
 }

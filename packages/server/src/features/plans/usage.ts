@@ -1,7 +1,7 @@
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Plan } from './plans.ts'
 import { monthOf, quotas, type UsageKind } from './quotas.ts'
-import { listCounters, planOf, readAtOneInstant } from './store.ts'
+import { listCounters, listSharers, planOf, readAtOneInstant } from './store.ts'
 
 export interface UsageFigure {
   readonly used: number
@@ -16,7 +16,7 @@ export interface Usage {
 
 /**
  * Returns the use and the plan's quotas, as every response of the API shows them: the counters without what is expired and not
- * swept, read at one instant, so that a sweep between two reads counts nothing twice and omits nothing.
+ * swept, of all organizations that share the quotas, read at one instant, so that a sweep between two reads counts nothing twice and omits nothing.
  */
 export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>): Promise<Usage> {
   const now = ctx.clock.now()
@@ -24,7 +24,11 @@ export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>):
     const plan = await planOf(tx, ctx.tenant.organisationId)
     const counters = await listCounters(tx, ctx.tenant, monthOf(now))
     const gone = new Map<UsageKind, number>()
-    for (const recount of ctx.recounts) gone.set(recount.kind, (await recount.gone?.(tx, ctx.tenant, now)) ?? 0)
+    for (const organisationId of await listSharers(tx, ctx.tenant.organisationId))
+      for (const { kind, gone: countGone } of ctx.recounts) {
+        const tenant = { organisationId, environment: ctx.tenant.environment }
+        gone.set(kind, (gone.get(kind) ?? 0) + ((await countGone?.(tx, tenant, now)) ?? 0))
+      }
     return {
       plan,
       figureOf: (kind) => ({

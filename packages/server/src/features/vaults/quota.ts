@@ -4,7 +4,7 @@ import type { Queryable, Tx } from '../../platform/db/db.ts'
 import {
   addToCounter,
   limitError,
-  listCounters,
+  listSharers,
   lockCounter,
   monthOf,
   type Plan,
@@ -14,6 +14,7 @@ import {
   type UsageKind,
   unlimited,
   usageOf,
+  usedOf,
 } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { countExpired, countUnpaid } from './expiry-store.ts'
@@ -62,10 +63,16 @@ export async function lockStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): P
   return used - (await notCounted(tx, ctx.tenant, 'storageBytes', now))
 }
 
+/** Returns what is in the counters of the organizations that share the quota and does not count. */
 async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
   if (kind === 'persistedVaults') return 0
-  const expired = await countExpired(db, tenant, now)
-  return kind === 'activeVaults' ? expired.vaults + (await countUnpaid(db, tenant, now)) : expired.bytes
+  let count = 0
+  for (const organisationId of await listSharers(db, tenant.organisationId)) {
+    const sharer = { organisationId, environment: tenant.environment }
+    const expired = await countExpired(db, sharer, now)
+    count += kind === 'activeVaults' ? expired.vaults + (await countUnpaid(db, sharer, now)) : expired.bytes
+  }
+  return count
 }
 
 /**
@@ -94,8 +101,7 @@ export async function releaseCounts(
 export async function refuseWithoutPayments(tx: Tx, ctx: Limits, plan: Plan): Promise<void> {
   const limit = plan.paymentsPerMonth
   if (limit === unlimited) return
-  const counters = await listCounters(tx, ctx.tenant, monthOf(ctx.clock.now()))
-  const current = counters.get('payments') ?? 0
+  const current = await usedOf(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
   if (current >= limit) throw limitError(ctx, 'payment-limit-reached', limit, current)
 }
 

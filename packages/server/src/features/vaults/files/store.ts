@@ -3,6 +3,7 @@ import { type BlobKey, isBlobKey } from '../../../files/index.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { type Id, id } from '../../../platform/ids.ts'
+import { sharersOf } from '../../plans/index.ts'
 import type { VaultId } from '../vault.ts'
 
 const StoredKey = z.string().refine(isBlobKey, 'is no key of the blob store')
@@ -48,7 +49,7 @@ export async function sumReserved(tx: Tx, tenant: Tenant): Promise<number> {
     z.object({ bytes: z.bigint().transform(Number) }),
     sql`
     select coalesce(sum(reserved_bytes), 0)::bigint as bytes from vault_uploads
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}`,
+    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment}`,
   )
   return row.bytes
 }

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
+import { forTenant, systemCtx } from '../../platform/work/runner.ts'
+import { addToCounter, lockCounter, monthOf } from '../plans/index.ts'
+import { setRoleAsOperator } from './index.ts'
+
+let world: World
+
+const Made = z.object({ id: z.string(), apiKeys: z.tuple([z.object({ key: z.string() })]) })
+
+beforeAll(async () => {
+  world = await aWorld()
+})
+afterAll(() => world.stop())
+
+/** Another organization of the account behind the key, on the hobby plan. */
+async function another(org: Org): Promise<Org> {
+  const { id, apiKeys } = Made.parse((await world.call(org.testKey, 'POST', '/organisations', { name: 'More' })).body)
+  return { id: id as Org['id'], testKey: apiKeys[0].key, liveKey: '' }
+}
+
+function ctxOf(org: Org) {
+  return forTenant(systemCtx(world.server.deps), { organisationId: org.id, environment: 'test' })
+}
+
+async function count(org: Org, kind: 'payments' | 'storageBytes', n: number): Promise<void> {
+  const { db, clock, tenant } = ctxOf(org)
+  const period = kind === 'payments' ? monthOf(clock.now()) : 'all'
+  await db.tx((tx) => addToCounter(tx, tenant, kind, period, n))
+}
+
+function vaultIn(org: Org): Promise<Answer> {
+  return world.call(org.testKey, 'POST', '/vaults', {})
+}
+
+async function accountOf(org: Org): Promise<string> {
+  return String((await world.call(org.testKey, 'GET', '/account')).body.id)
+}
+
+test('an account has at most ten organisations, made by any of its keys and at once', async () => {
+  const org = await world.organisation('pro')
+  const second = await another(org)
+  const answers = await Promise.all(
+    Array.from({ length: 14 }, (_, at) =>
+      world.call(at % 2 === 0 ? org.testKey : second.testKey, 'POST', '/organisations', { name: `More ${at}` }),
+    ),
+  )
+  expect(countByStatus(answers)).toEqual({ 201: 8, 409: 6 })
+  const refused = answers.filter(({ status }) => status === 409)
+  expect(new Set(refused.map(codeOf))).toEqual(new Set(['organisation-limit-reached']))
+  const { body } = await world.call(org.testKey, 'GET', '/account')
+  expect(z.array(z.unknown()).parse(body.organisations)).toHaveLength(10)
+})
+
+test('hobby organisations of one account have the active vaults of one, at once too', async () => {
+  const first = await world.organisation('hobby')
+  const orgs = [first, await another(first), await another(first), await another(first)]
+  const answers = await Promise.all(Array.from({ length: 16 }, (_, at) => vaultIn(orgs[at % 4] ?? first)))
+  expect(countByStatus(answers)).toEqual({ 201: 3, 429: 13 })
+  expect(answers.find(({ status }) => status === 429)?.body).toMatchObject({ limit: 3, current: 3 })
+  for (const org of orgs) {
+    const { body } = await world.call(org.testKey, 'GET', '/billing/usage')
+    expect(body.activeVaults).toMatchObject({ used: 3, limit: 3 })
+  }
+})
+
+test('they share wallets, webhooks and storage, and registrations at once do not deadlock', async () => {
+  const first = await world.organisation('hobby')
+  const orgs = [first, await another(first), await another(first)]
+  const each = async (path: string, bodyOf: (at: number) => unknown) =>
+    countByStatus(
+      await Promise.all(
+        Array.from({ length: 12 }, (_, at) => world.call(orgs[at % 3]?.testKey ?? '', 'POST', path, bodyOf(at))),
+      ),
+    )
+  const addressOf = (at: number) => `0x${(at + 1).toString(16).padStart(40, '7')}`
+  const wallet = (at: number) => ({ address: addressOf(at), chain: 'base', supportedTokens: ['USDC'] })
+  expect(await each('/wallet-infra/byo-wallets', wallet)).toEqual({ 201: 1, 429: 11 })
+  const webhook = (at: number) => ({ url: `https://example.com/${at}`, events: ['payment.received'] })
+  expect(await each('/webhooks', webhook)).toEqual({ 201: 1, 429: 11 })
+  const { body: vault } = await vaultIn(first)
+  await count(orgs[1] ?? first, 'storageBytes', 500 * 2 ** 20 - 200)
+  const document = { name: 'a', data: { text: 'x'.repeat(300) } }
+  const refused = await world.call(first.testKey, 'POST', `/vaults/${vault.vaultId ?? vault.id}/documents`, document)
+  expect([refused.status, codeOf(refused)]).toEqual([429, 'storage-quota-exceeded'])
+})
+
+test('they share the payments of the month, sold at once', async () => {
+  const first = await world.organisation('hobby')
+  const second = await another(first)
+  const third = await another(first)
+  const [wallet] = [await world.wallet(first)]
+  await count(third, 'payments', 60)
+  await count(second, 'payments', 36)
+  const pay = () =>
+    world.call(first.testKey, 'POST', '/payments/verify', {
+      protocol: 'x402',
+      credential: 'stub_payment_accepted',
+      price: '0.01',
+      walletId: wallet.id,
+    })
+  const answers = await Promise.all(Array.from({ length: 9 }, pay))
+  expect(countByStatus(answers)).toEqual({ 200: 4, 429: 5 })
+  expect(answers.find(({ status }) => status === 429)?.body).toMatchObject({ limit: 100, current: 100 })
+  expect(codeOf(await vaultIn(second))).toBe('payment-limit-reached')
+})
+
+test('what a paid organisation uses is its own', async () => {
+  const paid = await world.organisation('pro')
+  const [free, other] = [await another(paid), await another(paid)]
+  for (let made = 0; made < 3; made++) expect((await vaultIn(paid)).status).toBe(201)
+  for (const org of [free, other, free]) expect((await vaultIn(org)).status).toBe(201)
+  expect(codeOf(await vaultIn(other))).toBe('vault-quota-exceeded')
+  expect((await vaultIn(paid)).status).toBe(201)
+})
+
+test('an organisation shares with its first owner, and with the next when that one is no owner any more', async () => {
+  const mine = await world.organisation('hobby')
+  const [given, buyer] = [await another(mine), await world.organisation('hobby')]
+  for (let made = 0; made < 3; made++) await vaultIn(given)
+  expect(codeOf(await vaultIn(mine))).toBe('vault-quota-exceeded')
+  const accountId = (await accountOf(buyer)) as Parameters<typeof setRoleAsOperator>[2]['accountId']
+  await world.call(given.testKey, 'POST', '/organisations/current/members', { accountId })
+  await world.call(buyer.testKey, 'POST', `/account/invitations/${given.id}/accept`)
+  const { deps } = world.server
+  const operator = { ...deps, actor: { kind: 'operator' } as const, requestId: ctxOf(mine).requestId }
+  await setRoleAsOperator(operator, given.id, { accountId, role: 'owner' })
+  expect(codeOf(await vaultIn(mine))).toBe('vault-quota-exceeded')
+  const seller = (await accountOf(mine)) as typeof accountId
+  await setRoleAsOperator(operator, given.id, { accountId: seller, role: 'viewer' })
+  expect((await vaultIn(mine)).status).toBe(201)
+  expect(codeOf(await vaultIn(buyer))).toBe('vault-quota-exceeded')
+})
+
+test('a recount leaves the shared figure as it is', async () => {
+  const first = await world.organisation('hobby')
+  const second = await another(first)
+  await vaultIn(first)
+  await vaultIn(second)
+  await world.call(second.testKey, 'POST', '/billing/rebuild-cache')
+  const { db, tenant } = ctxOf(second)
+  expect(await db.tx((tx) => lockCounter(tx, tenant, 'activeVaults', 'all'))).toBe(2)
+  const { body } = await world.call(first.testKey, 'GET', '/billing/usage')
+  expect(body.activeVaults).toMatchObject({ used: 2, limit: 3 })
+})
