@@ -34,6 +34,19 @@ export async function openWalletWork(db: Db, lastBlock: number): Promise<readonl
   return rows.map(({ what }) => what)
 }
 
+/** The rows of the transfers that are open, and of what was signed for them, as JSON: what a violation shows of them. */
+export async function describeOpen(db: Db): Promise<string> {
+  const rows = await db.many(
+    z.object({ row: z.string() }),
+    sql`select to_jsonb(t)::text as row from transfers t where ended_at is null or (answered is not null and event_id is null)
+      union all select to_jsonb(c)::text from chain_transactions c
+        where exists (select 1 from transfers t where t.ended_at is null and to_jsonb(c)::text like '%' || t.id || '%')
+      union all select to_jsonb(r)::text from relays r where exists (select 1 from transfers t where t.ended_at is null and t.id = r.subject_id)
+      union all select to_jsonb(d)::text from deposit_cursors d`,
+  )
+  return rows.map(({ row }) => row).join('\n')
+}
+
 /** What the service says of the token at each wallet: what may be spent and is on hold, together, and what is reserved. */
 export async function fundsNow(
   deps: Deps,

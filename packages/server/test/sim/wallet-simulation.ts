@@ -13,7 +13,7 @@ import { type Bridged, giveBack, isPaidOut, openDeposits, payCoinTo, payOut, typ
 import { SimNode } from './nodes.ts'
 import { Scene } from './scene.ts'
 import { Violation } from './violation.ts'
-import { fundsNow, nextWalletWork, openWalletWork } from './wallet-due.ts'
+import { describeOpen, fundsNow, nextWalletWork, openWalletWork } from './wallet-due.ts'
 import { WalletModel } from './wallet-model.ts'
 import type { Mood } from './wallet-partner.ts'
 import { type WalletGround, WalletProcess } from './wallet-process.ts'
@@ -185,7 +185,10 @@ export class WalletSimulation {
       if (this.#restores > 0) await this.#decideUnknown()
       if (round > quietLyingRounds && (await this.#openWork()).length === 0) return
     }
-    throw new Violation(`after ${quietRoundsMax} quiet rounds there is open: ${(await this.#openWork()).join(', ')}`)
+    const open = (await this.#openWork()).join(', ')
+    throw new Violation(
+      `after ${quietRoundsMax} quiet rounds there is open: ${open}\n${await describeOpen(this.#stage.db)}`,
+    )
   }
 
   #openWork(): Promise<readonly string[]> {

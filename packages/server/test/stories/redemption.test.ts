@@ -1,10 +1,10 @@
-import { keccak256, type RedemptionClaim, redemptionHash, redemptionMessage } from '@purser/protocol'
+import { keccak256, redemptionHash, redemptionMessage } from '@purser/protocol'
 import { hashMessage } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { asV1, type FacilitatorBody } from '../facilitated.ts'
 import { offerOf, payByEvmCharge } from '../mpp-agent.ts'
+import { asVersion1, endGracePeriod, type Sold, settledLongAgo, signatureFor, withExtra } from '../redemption-claims.ts'
 import {
   type Answer,
   aPayer,
@@ -42,13 +42,6 @@ afterAll(async () => {
 
 const resource = 'https://api.example.com/weather?city=Lima'
 
-interface Sold {
-  readonly protocol: 'x402' | 'mpp'
-  readonly credential: string
-  readonly method: string
-  readonly resource: string
-}
-
 function post(path: string, body: unknown, base = world.base): Promise<Answer> {
   return request(base, { key: org.testKey, method: 'POST', path, body })
 }
@@ -84,17 +77,6 @@ function redeem(sold: Sold, more: object = {}, base = world.base): Promise<Answe
   return post('/payments/redeem', { ...sold, ...more }, base)
 }
 
-async function pass(paymentId: unknown): Promise<void> {
-  const id = String(paymentId)
-  await world.database.db.run(sql`update payments set redemption_until = now() - interval '1 second' where id = ${id}`)
-}
-
-/** Longer ago than any process may take to deliver. */
-async function settledLongAgo(paymentId: unknown): Promise<void> {
-  const id = String(paymentId)
-  await world.database.db.run(sql`update payments set settled_at = now() - interval '31 minutes' where id = ${id}`)
-}
-
 const said = (answer: Answer) => [answer.status, codeOf(answer)]
 const inProgress = [409, 'delivery-in-progress']
 const notRedeemable = [409, 'payment-not-redeemable']
@@ -109,7 +91,7 @@ test.each([
   const first = await redeem(sold)
   expect([said(first), first.headers.get('retry-after')]).toEqual([inProgress, '30'])
   expect(said(await redeem(sold))).toEqual(inProgress)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   const granted = await redeem(sold)
   expect(granted.body).toMatchObject({
     paymentId,
@@ -120,7 +102,7 @@ test.each([
   expect(said(await redeem(sold))).toEqual(inProgress)
   const finished = await post(`/payments/${paymentId}/redeemed`, { redemptionToken: granted.body.redemptionToken })
   expect(finished.body).toMatchObject({ deliveredAt: expect.any(String), redeemedAt: expect.any(String) })
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   expect(said(await redeem(sold))).toEqual(notRedeemable)
 })
 
@@ -128,7 +110,7 @@ test('of two processes that redeem one payment at once, one may serve it', async
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   await redeem(sold)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, i) => redeem(sold, {}, i % 2 === 0 ? world.base : other)),
   )
@@ -139,17 +121,17 @@ test('a caller that lost the right to serve cannot finish, and two reruns are th
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   await redeem(sold)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   const slow = await redeem(sold)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   const quick = await redeem(sold, {}, other)
   expect([slow.status, quick.status]).toEqual([200, 200])
   const finish = ({ body }: Answer) =>
     post(`/payments/${paymentId}/redeemed`, { redemptionToken: body.redemptionToken })
   expect(said(await finish(slow))).toEqual([409, 'redemption-lost'])
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   expect(said(await redeem(sold))).toEqual(inProgress)
-  await settledLongAgo(paymentId)
+  await settledLongAgo(world, paymentId)
   expect(said(await redeem(sold))).toEqual([409, 'answer-lost'])
   expect((await finish(quick)).status).toBe(200)
   expect(said(await redeem(sold))).toEqual(notRedeemable)
@@ -162,7 +144,7 @@ test('a payment with reported delivery is not redeemed, whoever reports it and h
   const report = () => post('/payments/delivered', { paymentIds: [paymentId] })
   expect([(await report()).body, (await report()).body]).toEqual([{ delivered: 1 }, { delivered: 0 }])
   await redeem(sold)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   expect(said(await redeem(sold))).toEqual(notRedeemable)
 })
 
@@ -175,7 +157,7 @@ test('the handler that ran first gets its own answer at once, unless another cal
   const second = await x402()
   const late = (await settled(second)).body
   await redeem(second)
-  await pass(late.paymentId)
+  await endGracePeriod(world, late.paymentId)
   expect((await redeem(second)).status).toBe(200)
   expect(said(await redeem(second, { rerun: false, settlementToken: late.settlementToken }))).toEqual(inProgress)
 })
@@ -194,7 +176,7 @@ test.each(['POST', 'PATCH', 'DELETE'])('%s is never run again; its stored answer
   const { paymentId, settlementToken } = (await settled(sold)).body
   const first = await redeem(sold)
   expect([said(first), first.headers.get('retry-after')]).toEqual([inProgress, '30'])
-  await settledLongAgo(paymentId)
+  await settledLongAgo(world, paymentId)
   expect(said(await redeem(sold))).toEqual([409, 'answer-lost'])
   expect((await redeem(sold, { rerun: false, settlementToken })).body).toMatchObject({ paymentId })
 })
@@ -206,7 +188,7 @@ test.each([
 ])('a payment can be redeemed only for its own request: %s', async (_, change) => {
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   expect(said(await redeem({ ...sold, ...change }))).toEqual(notRedeemable)
 })
 
@@ -214,22 +196,16 @@ test('a bound body must be the same', async () => {
   const digest = 'sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:'
   const sold = await x402()
   const { paymentId } = (await settled(sold, { digest })).body
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   expect(said(await redeem(sold))).toEqual(notRedeemable)
   expect((await redeem(sold, { digest })).status).toBe(200)
 })
-
-function withExtra(sold: Sold, extra: object): Sold {
-  const payload = JSON.parse(Buffer.from(sold.credential, 'base64').toString('utf8'))
-  const changed = { ...payload, accepted: { ...payload.accepted, extra: { name: 'USDC', version: '2', ...extra } } }
-  return { ...sold, credential: Buffer.from(JSON.stringify(changed)).toString('base64') }
-}
 
 describe('public data from the chain redeems nothing', () => {
   test('a credential built from the transaction and a 402 of the attacker', async () => {
     const sold = await x402()
     const { paymentId } = (await settled(sold)).body
-    await pass(paymentId)
+    await endGracePeriod(world, paymentId)
     const own = JSON.parse(Buffer.from(String((await challenge()).body.x402), 'base64').toString('utf8')).accepts[0]
     expect(said(await redeem(withExtra(sold, own.extra)))).toEqual(notRedeemable)
     expect(said(await redeem(withExtra(sold, {})))).toEqual(notRedeemable)
@@ -241,49 +217,31 @@ describe('public data from the chain redeems nothing', () => {
     const sold = withExtra(await x402(), { challengeId: made })
     const { paymentId, redeemable } = (await settled(sold)).body
     expect(redeemable).toBe(false)
-    await pass(paymentId)
+    await endGracePeriod(world, paymentId)
     expect(said(await redeem(sold))).toEqual(notRedeemable)
   })
 
   test('a payment of version 1, even with the payer’s signature', async () => {
-    const sold = await v1()
+    const sold = asVersion1(await x402())
     const { paymentId } = (await settled(sold)).body
-    await pass(paymentId)
+    await endGracePeriod(world, paymentId)
     expect(said(await redeem(sold))).toEqual(notRedeemable)
-    expect(said(await redeem(sold, { signature: await signatureFor(sold) }))).toEqual(notRedeemable)
+    expect(said(await redeem(sold, { signature: await signatureFor(payer, sold) }))).toEqual(notRedeemable)
   })
 })
-
-async function v1(): Promise<Sold> {
-  const payload: Record<string, unknown> = {}
-  await x402((given) => void Object.assign(payload, given))
-  const v1 = asV1({ x402Version: 2, paymentPayload: payload, paymentRequirements: {} } satisfies FacilitatorBody)
-  const credential = Buffer.from(JSON.stringify(v1.paymentPayload)).toString('base64')
-  return { protocol: 'x402', credential, method: 'GET', resource }
-}
-
-async function signatureFor(sold: Sold, change: Partial<RedemptionClaim> = {}, by = payer) {
-  const { payload, accepted } = JSON.parse(Buffer.from(sold.credential, 'base64').toString('utf8'))
-  const { from, nonce } = payload.authorization
-  const asset = accepted?.asset ?? '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
-  const payment = `eip3009:eip155:84532:${asset}:${from}:${nonce}`.toLowerCase()
-  const signedAt = new Date().toISOString()
-  const claim = { payment, method: sold.method, resource: sold.resource, signedAt, ...change }
-  return { value: await by.account.signMessage({ message: redemptionMessage(claim) }), signedAt: claim.signedAt }
-}
 
 test('a fresh signature of the payer over payment, route and time redeems where the credential alone does not', async () => {
   const sold = withExtra(await x402(), {})
   const { paymentId } = (await settled(sold)).body
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   const old = new Date(Date.now() - 600_000).toISOString()
   const bad = [
-    await signatureFor(sold, { resource: 'https://api.example.com/other' }),
-    await signatureFor(sold, { signedAt: old }),
-    await signatureFor(sold, {}, await aPayer()),
+    await signatureFor(payer, sold, { resource: 'https://api.example.com/other' }),
+    await signatureFor(payer, sold, { signedAt: old }),
+    await signatureFor(await aPayer(), sold),
   ]
   for (const signature of bad) expect(said(await redeem(sold, { signature }))).toEqual(notRedeemable)
-  expect((await redeem(sold, { signature: await signatureFor(sold) })).status).toBe(200)
+  expect((await redeem(sold, { signature: await signatureFor(payer, sold) })).status).toBe(200)
 })
 
 test('the signed hash is the one of EIP-191', () => {
@@ -296,7 +254,7 @@ test('a payment-identifier from the first verify redeems', async () => {
   const extensions = { 'payment-identifier': { info: { required: false, id: `named_by_the_payer_${Date.now()}` } } }
   const sold = withExtra(await x402((payload) => void Object.assign(payload, { extensions })), {})
   const { paymentId } = (await settled(sold)).body
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   expect((await redeem(sold)).status).toBe(200)
 })
 
@@ -305,7 +263,7 @@ test('without delivery reports a payment counts as delivered when it is settled'
   const { paymentId } = (await settled(sold, { reportsDelivery: false })).body
   const payment = (await request(world.base, { key: org.testKey, method: 'GET', path: `/payments/${paymentId}` })).body
   expect(payment.deliveredAt).toBe(payment.settledAt)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   expect(said(await redeem(sold))).toEqual(notRedeemable)
 })
 
@@ -328,7 +286,7 @@ test.each([
 )
 
 test('a payment of version 1 is in progress until it is settled, and cannot be redeemed after it', async () => {
-  const sold = await v1()
+  const sold = asVersion1(await x402())
   const { paymentId, settlementToken } = (await verify(sold)).body
   expect(said(await redeem(sold))).toEqual(inProgress)
   await post('/payments/settle', { paymentId, settlementToken })
@@ -338,7 +296,7 @@ test('a payment of version 1 is in progress until it is settled, and cannot be r
 
 test('the handler that verified a payment serves its own connection, whatever the credential is', async () => {
   const bare = withExtra(await x402(), {})
-  for (const sold of [bare, await v1(), { ...(await mpp()), method: 'POST' }]) {
+  for (const sold of [bare, asVersion1(await x402()), { ...(await mpp()), method: 'POST' }]) {
     const { paymentId, settlementToken } = (await settled(sold)).body
     const own = { rerun: false, settlementToken, paymentId }
     expect(said(await redeem(sold, { ...own, settlementToken: 'made up' }))).toEqual(notRedeemable)
@@ -375,7 +333,7 @@ test('an undelivered answer is released only with its token, and can then be red
 test('settling reports a requested redemption also for a payment that a signature alone redeems', async () => {
   const sold = withExtra(await x402(), {})
   const { paymentId, settlementToken, redeemable } = (await settled(sold)).body
-  expect(said(await redeem(sold, { signature: await signatureFor(sold) }))).toEqual(inProgress)
+  expect(said(await redeem(sold, { signature: await signatureFor(payer, sold) }))).toEqual(inProgress)
   const again = await post('/payments/settle', { paymentId, settlementToken })
   expect([redeemable, again.body.redemptionRequested]).toEqual([false, true])
 })
@@ -385,7 +343,7 @@ test('another organization cannot redeem, report or finish', async () => {
   const sold = await x402()
   const { paymentId, settlementToken } = (await settled(sold)).body
   await redeem(sold)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   const ask = (path: string, body: unknown) => world.call(stranger.testKey, 'POST', path, body)
   expect(said(await ask('/payments/redeem', sold))).toEqual(notRedeemable)
   expect((await ask('/payments/delivered', { paymentIds: [paymentId] })).body).toEqual({ delivered: 0 })
@@ -400,7 +358,7 @@ test('a lost answer of a redemption is repeated by its Idempotency-Key', async (
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   await redeem(sold)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   const headers = { 'idempotency-key': 'lost-answer' }
   const ask = () =>
     request(world.base, { key: org.testKey, method: 'POST', path: '/payments/redeem', body: sold, headers })
@@ -412,7 +370,7 @@ test('the right to serve is stored sealed with its Idempotency-Key, and repeated
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   await redeem(sold)
-  await pass(paymentId)
+  await endGracePeriod(world, paymentId)
   const headers = { 'idempotency-key': 'sealed-right' }
   const ask = (key: string) =>
     request(world.base, { key, method: 'POST', path: '/payments/redeem', body: sold, headers })
