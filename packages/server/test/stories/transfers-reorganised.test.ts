@@ -66,6 +66,14 @@ async function statusOf(id: unknown): Promise<unknown> {
   return (await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${String(id)}`)).body.status
 }
 
+async function feeOf(id: unknown): Promise<bigint> {
+  const { fee } = await world.database.db.one(
+    z.object({ fee: z.coerce.bigint() }),
+    sql`select sum(raw_fee)::text as fee from transfer_steps where transfer_id = ${String(id)}`,
+  )
+  return fee
+}
+
 async function eventsOf(id: unknown): Promise<string[]> {
   const rows = await world.database.db.many(
     z.object({ type: z.string() }),
@@ -96,9 +104,11 @@ test('a confirmed transfer whose block is undone is pending again, is sent again
   const before = await node.snapshot()
   const sent = await send(paying)
   expect([sent.status, sent.body.status]).toEqual([201, 'confirmed'])
+  expect(await feeOf(sent.body.id)).toBeGreaterThan(0n)
   await node.setAutomine(false)
   await node.revert({ id: before })
   await expect.poll(() => statusOf(sent.body.id)).toBe('pending')
+  expect(await feeOf(sent.body.id), 'no block has its transaction').toBe(0n)
   expect(await tokenBalance(base, 'USDC', paying.to)).toBe(0n)
   await untilEnded(sent.body.id)
   const again = await world.call(org.liveKey, 'GET', `/wallet-infra/transfers/${sent.body.id}`)

@@ -45,11 +45,14 @@ export function transferHandler(deps: Deps): LaneHandler {
     onSent: (tx, transactions) => markStepsSent(tx, transactions),
     onMined: (tx, mined) => inSequence(tx, mined, (turn) => onMined(ctx, tx, turn)),
     async onReorganised(tx, transactions) {
-      for (const { step, transfer } of await lockSteps(tx, transactions))
-        if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, null)
+      const undone = await lockSteps(tx, transactions)
+      await markStepFees(tx, undone.map(withoutFee))
+      for (const { step, transfer } of undone) if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, null)
     },
     async onReplaced(tx, transactions) {
-      for (const { step, transfer } of await lockSteps(tx, transactions)) {
+      const replaced = await lockSteps(tx, transactions)
+      await markStepFees(tx, replaced.map(withoutFee))
+      for (const { step, transfer } of replaced) {
         if (!(await isDecidedBy(tx, step))) await markStepsDone(tx, [step], ctx.clock.now())
         else if (transfer.endedAt === null) await leaveUnknown(ctx, tx, transfer)
       }
@@ -85,11 +88,13 @@ async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> 
 /** Applies block data at its final depth. */
 async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
   const now = ctx.clock.now()
+  const [claims, own] = partitioned(seen, ({ step }) => step.kind === 'claim')
   await markStepsDone(
     tx,
-    seen.map(({ step }) => step),
+    claims.map(({ step }) => step),
     now,
   )
+  await markStepsFinal(tx, own.map(feeOfStep), now)
   const { faulty, moved } = splitByOutcome(seen.filter(({ step }) => !isAuxiliary(step)))
   const failed: Decided[] = []
   for (const { fault, ...one } of faulty) if (await isDecidedBy(tx, one.step)) failed.push({ ...one, fault })
@@ -158,6 +163,10 @@ function calledBy(seen: readonly Seen[]): TransferRow['id'][] {
 
 function feeOfStep({ step, transfer, receipt }: Seen): StepFee {
   return { step, rawFee: feeOf(transfer, receipt) }
+}
+
+function withoutFee({ step }: LockedStep): StepFee {
+  return { step, rawFee: 0n }
 }
 
 function confirmedBy({ step, transfer, transaction: { hash }, receipt }: Seen): SeenTransfer {

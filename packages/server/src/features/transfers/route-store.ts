@@ -6,10 +6,11 @@ import { columns, StepRow as Step, type StepRow, stepColumns, type TransferId, T
 
 export interface StepFee {
   readonly step: StepRow
+  /** 0 where no block has the step's transaction. */
   readonly rawFee: bigint
 }
 
-/** Stores the fees of steps from the newest blocks; a transfer's fee is the sum of all its steps on the source network. */
+/** Stores the fees of steps by the newest blocks; a transfer's fee is the sum of all its steps on the source network. */
 export async function markStepFees(tx: Tx, fees: readonly StepFee[]): Promise<void> {
   if (fees.length === 0) return
   const ids = fees.map(({ step }) => step.transferId)
@@ -24,6 +25,7 @@ export async function markStepFees(tx: Tx, fees: readonly StepFee[]): Promise<vo
 
 /** Stores fees and marks the steps final in one statement. A transfer's total fee is computed when it ends. */
 export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date): Promise<void> {
+  if (fees.length === 0) return
   await tx.run(sql`
     update transfer_steps s set raw_fee = f.fee, done_at = coalesce(s.done_at, ${now})
     from unnest(
@@ -54,6 +56,7 @@ export async function listGasCosts(
 
 /** Marks steps whose transactions are at their depth, or can never be in a block. */
 export async function markStepsDone(tx: Tx, steps: readonly StepRow[], now: Date): Promise<void> {
+  if (steps.length === 0) return
   await tx.run(sql`
     update transfer_steps s set done_at = ${now}
     from unnest(${steps.map(({ transferId }) => transferId)}::text[], ${steps.map(({ position }) => position)}::integer[]) as d (id, position)
