@@ -331,14 +331,14 @@ export interface FeeSponsor {
   signTempoFeePayer(transaction: TempoTransaction, feeToken: Address): Promise<SignedTransaction>
 }
 
-/** An EIP-1559 transaction before it is signed; fees in wei per gas. */
+/** An EIP-1559 transaction before it is signed; fees in wei per gas. A recipient of null creates a contract. */
 export interface TransactionFields {
   readonly chainId: number
   readonly nonce: bigint
   readonly maxPriorityFeePerGas: bigint
   readonly maxFeePerGas: bigint
   readonly gasLimit: bigint
-  readonly to: Address
+  readonly to: Address | null
   readonly value: bigint
   readonly data: Hex
 }

@@ -1,5 +1,5 @@
 import type { Address, Hex, Permit2Transfer } from '@purser/protocol'
-import type { LaneCall } from './lanes/port.ts'
+import type { SentCall } from './lanes/port.ts'
 import type { Permit2Use, Receipt } from './port.ts'
 
 /**
@@ -52,7 +52,7 @@ export type StateQuestion =
 export interface SentCallId {
   readonly sender: Address
   readonly nonce: bigint
-  readonly calls: readonly LaneCall[]
+  readonly calls: readonly SentCall[]
 }
 
 /** An amount of native coin, in wei, that an account should have received in a transaction's block. */

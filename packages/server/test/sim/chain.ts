@@ -26,7 +26,12 @@ export interface SimTransaction {
   readonly to: string
   readonly input: Hex
   readonly value: bigint
-  readonly calls: readonly { readonly call: TokenCall; readonly allowFailure: boolean }[]
+  readonly calls: readonly {
+    readonly call: TokenCall
+    readonly allowFailure: boolean
+    /** Most gas that it may use; undefined for all of the transaction's. */
+    readonly bound?: bigint | undefined
+  }[]
   readonly gasLimit: bigint
   readonly fee: bigint
 }
@@ -127,9 +132,10 @@ export class SimChain {
     const rivals = [...this.#waiting.values()].filter((one) => one.from === from && one.nonce === BigInt(nonce))
     if (rivals.some(({ fee }) => maxFeePerGas * 10n < fee * 11n))
       return { refusal: 'replacement transaction underpriced' }
-    const calls = innerCalls(to ?? '0x', input).map(({ target, data, allowFailure }) => ({
+    const calls = innerCalls(to ?? '0x', input).map(({ target, data, allowFailure, gas: bound }) => ({
       call: decodeCall(this.rules, { target, data, value, sender: from }),
       allowFailure,
+      bound,
     }))
     const own = { hash, nonce: BigInt(nonce), from, to: to ?? '0x', input, value, calls }
     const transaction = { ...own, gasLimit: gas, fee: maxFeePerGas }
@@ -263,6 +269,10 @@ export function countIn({ counts }: Pick<SimBlock, 'counts'>, account: string): 
   return counts.get(account.toLowerCase()) ?? 0n
 }
 
+/** The contract that a batch creates. */
+const created: Address = `0x${'c'.repeat(40)}`
+const wordDigits = (value: bigint): string => value.toString(16).padStart(64, '0')
+
 function runTransaction(
   rules: Rules,
   state: TokenState,
@@ -274,7 +284,8 @@ function runTransaction(
   // The changes of a failed transaction are undone.
   const trial = copyOf(state)
   let gas = transaction.input === '0x' ? 20_999n : 25_000n
-  for (const { call, allowFailure } of transaction.calls) {
+  const used: bigint[] = []
+  for (const { call, allowFailure, bound } of transaction.calls) {
     const isSpent = gas >= transaction.gasLimit
     const around = { now, isTrial: false, sender: transaction.from }
     const ran = isSpent ? ({ outcome: 'burnt' } as const) : runCall(rules, trial, call, around)
@@ -282,9 +293,12 @@ function runTransaction(
       logs.push(...ran.logs)
       if (ran.moved !== undefined) moved.push(ran.moved)
     }
-    gas = ran.outcome === 'burnt' ? transaction.gasLimit : gas + ran.gas
+    const own = ran.outcome === 'burnt' ? (bound ?? transaction.gasLimit - gas) : ran.gas
+    gas += own
+    if (bound !== undefined) used.push(own)
     if (ran.outcome !== 'ok' && !allowFailure) return { transaction, status: '0x0', gasUsed: gas, logs: [], moved: [] }
   }
   Object.assign(state, trial)
+  if (used.length > 0) logs.push({ address: created, topics: [], data: `0x${used.map(wordDigits).join('')}` })
   return { transaction, status: '0x1', gasUsed: gas, logs, moved }
 }

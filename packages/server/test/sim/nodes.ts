@@ -295,7 +295,7 @@ export function shownTransaction(
   hash: string,
   { to, input }: { readonly to: string; readonly input: string },
 ): Readonly<Record<string, unknown>> {
-  return { hash, to, input }
+  return { hash, to: to === '0x' ? null : to, input }
 }
 
 export function quantity(value: number | bigint): string {

@@ -233,6 +233,7 @@ export const settlementFaults: readonly Fault[] = [
     find: 'partition(locked, ({ signer }) => coded.has(signer))',
     replace: 'partition(locked, ({ signer }) => coded.has(`${signer} none`))',
     within: 30,
+    testedBy: 'test/stories/settlement-batch.test.ts',
   },
   {
     name: 'a-burner-is-sent-again',
@@ -355,8 +356,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-burnt-batch-is-charged-by-its-grants-alone',
     file: 'features/relayer/handler.ts',
-    find: 'count === 1n || isPlain || part > grant ? part : grant',
-    replace: 'count === 1n || isPlain ? part : grant',
+    find: 'own + part : count === 1n || part > grant ? part : grant',
+    replace: 'own + part : count === 1n ? part : grant',
     within: 30,
     testedBy: 'src/features/relayer/handler.test.ts',
   },

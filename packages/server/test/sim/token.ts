@@ -8,6 +8,7 @@ import {
   topics,
 } from '@purser/protocol'
 import { decodeFunctionData, encodeErrorResult, encodeFunctionResult, keccak256, multicall3Abi, toHex } from 'viem'
+import { encodeBoundedCalls } from '../../src/features/relayer/bounded-calls.ts'
 import { decodePermit, type Permit, permitKey, permitRefusal, permitText, readPermits } from './permits.ts'
 import { accountIn, numberIn, selectorOf, signatureOf, wordOf } from './words.ts'
 
@@ -148,10 +149,13 @@ export interface InnerCall {
   readonly target: string
   readonly allowFailure: boolean
   readonly data: Hex
+  /** Most gas that it may use. */
+  readonly gas?: bigint
 }
 
-/** The calls of a transaction: one, or those that Multicall3 makes. */
+/** The calls of a transaction: one, or those that Multicall3 or creation code makes. */
 export function innerCalls(to: string, data: Hex): readonly InnerCall[] {
+  if (to === '0x') return boundedCalls(data.slice(encodeBoundedCalls([]).length))
   if (selectorOf(data) !== aggregate3) return [{ target: to, allowFailure: false, data }]
   const { args } = decodeFunctionData({ abi: multicall3Abi, data })
   const calls = args?.[0]
@@ -159,6 +163,20 @@ export function innerCalls(to: string, data: Hex): readonly InnerCall[] {
   return calls.flatMap((call) =>
     'allowFailure' in call ? [{ target: call.target, allowFailure: call.allowFailure, data: call.callData }] : [],
   )
+}
+
+/** The calls behind creation code: gas, target and length, then the call data. */
+function boundedCalls(digits: string): readonly InnerCall[] {
+  if (digits === '') return []
+  const gas = BigInt(`0x${digits.slice(0, 6)}`)
+  const end = 50 + Number.parseInt(digits.slice(46, 50), 16) * 2
+  const call = {
+    target: `0x${digits.slice(6, 46)}`,
+    allowFailure: true,
+    data: `0x${digits.slice(50, end)}` as Hex,
+    gas,
+  }
+  return [call, ...boundedCalls(digits.slice(end))]
 }
 
 export const usedKey = (authorizer: string, nonce: string): string => `${authorizer} ${nonce}`.toLowerCase()

@@ -1,6 +1,8 @@
 import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
 import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
 import { type Answer, aPayer, aWorld, type Org, type Payer, type World } from '../world.ts'
 
 let chain: DevChain
@@ -47,6 +49,11 @@ test('a payer who adds code to its account after its payment was verified burns 
   expect(good.map(({ status }) => status)).toEqual(good.map(() => 200))
   expect(bad?.status).not.toBe(200)
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(BigInt(good.length) * 10_000n)
-  // The nineteen shared few transactions; with the twentieth among them, each would have been sent alone.
+  // It was refused before any transaction carried it.
+  const [attempts] = await world.database.db.many(
+    z.object({ state: z.string(), attempts: z.number() }),
+    sql`select state, attempts from relays where signer = ${turned.account.address.toLowerCase()}`,
+  )
+  expect(attempts).toEqual({ state: 'failed', attempts: 0 })
   expect(new Set(good.map(({ body }) => body.txHash)).size).toBeLessThan(5)
 })

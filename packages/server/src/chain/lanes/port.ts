@@ -16,6 +16,11 @@ export interface LaneCall {
   readonly value: bigint
 }
 
+/** A call of a transaction. A recipient of null creates a contract from `data`; on networks with a native coin only. */
+export interface SentCall extends Omit<LaneCall, 'to'> {
+  readonly to: Address | null
+}
+
 export type ChainTransactionId = Id<'ctx'>
 
 /**
@@ -24,7 +29,7 @@ export type ChainTransactionId = Id<'ctx'>
  */
 export type LaneSlot = 'batch' | 'alone'
 
-export interface PlannedTransaction extends LaneCall {
+export interface PlannedTransaction extends SentCall {
   readonly network: Network
   readonly gasLimit: bigint
   /** Defaults to `batch`. */

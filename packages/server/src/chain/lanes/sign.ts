@@ -20,6 +20,7 @@ export function signForm(
   const offered = { maxFeePerGas: fees.maxFee, maxPriorityFeePerGas: fees.priorityFee }
   if (network.nativeCoin !== null)
     return parts.signerOf(row.sender).signTransaction({ chainId, nonce, to, data, value, gasLimit, ...offered })
+  if (to === null) throw new Error('a transaction without a recipient cannot be sent here')
   const calls = [...before, { to, value, data }]
   const times = { validBefore: undefined, validAfter: undefined }
   const fields = { chainId, calls, nonceKey: 0n, nonce, ...times, gasLimit, ...offered }

@@ -17,7 +17,7 @@ export const TransactionRow = z.object({
   network: z.string(),
   sender: HexText,
   nonce: z.bigint(),
-  toAddress: HexText,
+  toAddress: HexText.nullable(),
   value: Amount,
   gasLimit: Amount,
   dataBytes: z.number(),
@@ -85,9 +85,10 @@ export async function insertTransactions(tx: Tx, made: readonly NewTransaction[]
     ) as given (id, network, sender, nonce, to_address, data, value, gas_limit, fee_token, calls_before, is_sponsored, travels_alone, purpose, created_at)`)
 }
 
-function refuseUnsignable({ network, feeToken, callsBefore = [], isSponsored = false }: PlannedTransaction): void {
+function refuseUnsignable({ network, to, feeToken, callsBefore = [], isSponsored = false }: PlannedTransaction): void {
   if (network.nativeCoin !== null && (feeToken !== undefined || callsBefore.length > 0 || isSponsored))
     throw new Error(`${network.name} supports one call per transaction and fees in its native coin only`)
+  if (network.nativeCoin === null && to === null) throw new Error(`${network.name} sends calls only`)
 }
 
 function calledBefore({ callsBefore = [] }: PlannedTransaction): string | null {

@@ -11,7 +11,7 @@ import {
 import type { Clock } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { fail } from '../errors.ts'
-import type { LaneCall } from '../lanes/port.ts'
+import type { SentCall } from '../lanes/port.ts'
 import type { QuorumReads, SentCallId } from '../quorum-port.ts'
 import { createLogReader, type LogRange, type LogReader, searchRange } from './logs.ts'
 import { quantity } from './quantity.ts'
@@ -134,13 +134,18 @@ function isSame(transaction: unknown, { sender, calls }: SentCallId): boolean {
   return made.length === calls.length && calls.every((call, index) => isCall(made[index], call))
 }
 
-function isCall(made: unknown, { to, data, value }: LaneCall): boolean {
-  if (!isRecord(made) || typeof made.to !== 'string' || !sameAddress(made.to as Address, to)) return false
+function isCall(made: unknown, { to, data, value }: SentCall): boolean {
+  if (!isRecord(made) || !isRecipient(made.to ?? null, to)) return false
   const input = made.input ?? made.data ?? '0x'
   return (
     readHex(input, 'call data').toLowerCase() === data.toLowerCase() &&
     readQuantity(made.value ?? '0x0', 'value') === value
   )
+}
+
+function isRecipient(made: unknown, to: Address | null): boolean {
+  if (to === null) return made === null
+  return typeof made === 'string' && sameAddress(made as Address, to)
 }
 
 function topicOf(account: Address): Hex {

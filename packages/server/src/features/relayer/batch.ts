@@ -69,8 +69,7 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
   const { ctx } = parts
   await ctx.lanes.prepare(network, ctx.settlerAddress)
   const signers = [...new Set(turn.dealt.map(({ queue: { signer } }) => signer as Address))]
-  // Read in the turn that sends: an account that gets code after its signature was checked (EIP-7702) could burn the gas of the
-  // whole batch.
+  // Read in the turn that sends: an account may get code (EIP-7702) after its signature was checked. It could burn its grant.
   const coded = await ctx.chains.on(network).accountsWithCode(signers)
   const refused = await ctx.db.tx(async (tx) => {
     const locked = await lockWaiting(
@@ -116,14 +115,15 @@ interface Planned {
   readonly relays: readonly Relay[]
 }
 
-/** Plans the transaction that carries relays, which the caller has locked. */
+/** Plans the transaction that carries relays, which the caller has locked. It calls them in the order of their ids. */
 export async function planTransaction(
   { ctx: { lanes, settlerAddress } }: RelayerParts,
   tx: Tx,
   network: Network,
   { slot, relays }: Planned,
 ): Promise<void> {
-  const call = callOf(relays.map(({ payload }) => payload))
+  const inOrder = relays.toSorted((left, right) => Number(left.id - right.id))
+  const call = callOf(inOrder.map(({ payload }) => payload))
   const planned = { network, ...call, value: 0n, slot, purpose: relayPurpose }
   const transactionId = await lanes.plan(tx, settlerAddress, planned)
   await markIncluded(

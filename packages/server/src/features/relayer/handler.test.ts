@@ -2,7 +2,7 @@ import type { Hex } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import type { Receipt } from '../../chain/port.ts'
+import type { Log, Receipt } from '../../chain/port.ts'
 import { sql } from '../../platform/db/db.ts'
 import { relayHandler } from './handler.ts'
 import type { RelayPurpose, SpentOnRelay } from './port.ts'
@@ -22,8 +22,8 @@ const id = `ctx_${'0'.repeat(26)}` as const
 const price = 7n
 const l1Fee = 30n
 
-/** What three relays of one transaction are charged, in wei, when it used this much gas and moved nothing. */
-async function chargedFor(gasUsed: bigint): Promise<readonly bigint[]> {
+/** What three relays of one transaction are charged, in wei, when it used this much gas, with these logs, and moved nothing. */
+async function chargedFor(gasUsed: bigint, logs: readonly Log[] = []): Promise<readonly bigint[]> {
   const { db } = database
   const spent: SpentOnRelay[] = []
   const nothing = async () => undefined
@@ -57,7 +57,7 @@ async function chargedFor(gasUsed: bigint): Promise<readonly bigint[]> {
     gasUsed,
     effectiveGasPrice: price,
     l1Fee,
-    logs: [],
+    logs,
   }
   const transaction = { id, network: 'base-sepolia', purpose: 'relays', nonce: 0n, hash }
   const handler = relayHandler({ purposes: new Map([['payments', purpose]]) })
@@ -77,3 +77,19 @@ test.each([
   expect(charged).toEqual([0, 1, 2].map(() => each * price + l1Fee / 3n))
   expect(charged.reduce((sum, wei) => sum + wei, 0n)).toBeGreaterThanOrEqual(gasUsed * price + l1Fee)
 })
+
+test('each relay of a batch pays for the gas of its own call and for an equal share of the rest', async () => {
+  const used = [92_000n, 30_000n, 51_000n]
+  const words = (gas: readonly bigint[]) => gas.map((one) => one.toString(16).padStart(64, '0')).join('')
+  const contract = `0x${'c'.repeat(40)}` as const
+  const log = (data: string, topics: Log['topics'] = []): Log => ({ address: contract, topics, data: `0x${data}` })
+  const own = log(words(used))
+  // Others' logs, of the same length with a topic, earlier, or of another length, change nothing.
+  const others = [log(words([1n, 2n, 3n])), own, log(words([4n])), log(words([5n, 6n, 7n]), [hashOf('1')])]
+  for (const logs of [[own], others])
+    expect(await chargedFor(233_000n, logs)).toEqual(used.map((gas) => (gas + 20_000n) * price + l1Fee / 3n))
+})
+
+function hashOf(digit: string): Hex {
+  return `0x${digit.repeat(64)}`
+}

@@ -1,6 +1,7 @@
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
+import { usedGasIn } from './bounded-calls.ts'
 import { lockSubjects } from './ending.ts'
 import { gasOf, movedIn } from './forms/index.ts'
 import { purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
@@ -23,8 +24,6 @@ export function relayHandler(parts: Parts): LaneHandler {
 
 /** Attempts that are set for a relay that used more than its gas grant: more than any relay reaches. */
 const attemptsOfBurner = 1_000
-/** Share of a batch's gas limit, in percent, above which a call in it may have run out of gas. */
-const gasShareMax = 97n
 
 type Parts = Pick<RelayerParts, 'purposes'>
 type Carried = readonly CarriedRow[]
@@ -113,16 +112,16 @@ function splitByOutcome(carried: Carried, mined: readonly MinedTransaction[]) {
 }
 
 /**
- * Returns what each relay cost. Alone it is everything; in a batch of ordinary signatures an equal share. If a batch may have run
- * out of gas, nobody can tell which call did it, so each counts with its whole grant, or with its share if that is more, since
- * the transaction itself costs gas too.
+ * Returns what each relay cost: alone everything; in a shared transaction the gas of its own call and an equal share of the rest. If
+ * such a transaction did not log the gas of its calls, nobody can tell which call used it, so each counts with its whole grant, or
+ * with its share if that is more.
  */
 function spentOn(carried: Carried, mined: readonly MinedTransaction[]): ReadonlyMap<Relay, Spent> {
   const receipts = new Map(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
   return new Map(
     [...Map.groupBy(carried, ({ transactionId }) => transactionId)].flatMap(([transactionId, relays]) => {
       const receipt = receipts.get(transactionId)
-      return receipt === undefined ? [] : relays.map((relay) => [relay, shareOf(relay, relays, receipt)] as const)
+      return receipt === undefined ? [] : sharesOf(relays, receipt)
     }),
   )
 }
@@ -133,14 +132,18 @@ interface Spent {
   readonly wei: bigint
 }
 
-function shareOf(relay: Relay, relays: Carried, { gasUsed, effectiveGasPrice, l1Fee, status }: Receipt): Spent {
+/** The relays are in the order of their ids, like the calls of their transaction. */
+function sharesOf(relays: Carried, { gasUsed, effectiveGasPrice, l1Fee, logs }: Receipt): [Relay, Spent][] {
   const count = BigInt(relays.length)
-  const granted = relays.reduce((gas, { payload }) => gas + gasOf(payload), 0n)
-  const isPlain = status === 'success' && gasUsed * 100n < granted * gasShareMax
-  const part = (gasUsed + count - 1n) / count
-  const grant = gasOf(relay.payload)
-  const gas = count === 1n || isPlain || part > grant ? part : grant
-  return { gas, wei: gas * effectiveGasPrice + l1Fee / count }
+  const used = usedGasIn(logs, relays.length)
+  const rest = gasUsed - (used ?? []).reduce((sum, gas) => sum + gas, 0n)
+  const part = (rest + count - 1n) / count
+  return relays.map((relay, index) => {
+    const grant = gasOf(relay.payload)
+    const own = used?.[index]
+    const gas = own !== undefined ? own + part : count === 1n || part > grant ? part : grant
+    return [relay, { gas, wei: gas * effectiveGasPrice + l1Fee / count }]
+  })
 }
 
 /** Groups by purpose, in the order of the names. */

@@ -1,5 +1,6 @@
 import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address } from '@purser/protocol'
 import type { Chain, Log, NonceState } from '../../../chain/port.ts'
+import { encodeBoundedCalls } from '../bounded-calls.ts'
 import type { RelayPayload, StoredPermit2 } from '../payload.ts'
 import type { RelayFault } from '../port.ts'
 import { authorizationForm } from './authorization.ts'
@@ -7,6 +8,8 @@ import type { Trial, Use } from './form.ts'
 import { permit2Form } from './permit2.ts'
 
 const gasOfTransaction = 60_000n
+/** Part of a grant that a shared transaction spends around the call: its data, and what makes the call. */
+const gasAroundCall = 8_000n
 
 /** Gas that the payload's form grants. */
 export function gasOf(payload: RelayPayload): bigint {
@@ -26,24 +29,38 @@ export function findUse(chain: Chain, payload: RelayPayload, since: Date): Promi
 }
 
 export interface RelayCall {
-  readonly to: Address
+  /** Null creates a contract: its creation code makes the calls. */
+  readonly to: Address | null
   readonly data: Hex
   readonly gasLimit: bigint
 }
 
 /**
- * Returns the one transaction that carries these payloads. A single call goes straight to its contract; several go through
- * Multicall3, each allowed to fail by itself. The gas limit is a sum of fixed grants and not an estimate, because an estimate of
- * calls that may fail finds the gas at which they fail.
+ * Returns the one transaction that carries these payloads. Several are called by creation code that gives each its own gas and goes
+ * on whatever one does. The gas limit is a sum of fixed grants and not an estimate, because an estimate of calls that may fail finds
+ * the gas at which they fail.
  */
 export function callOf(payloads: readonly RelayPayload[]): RelayCall {
-  const calls = payloads.flatMap(callsOf)
-  const gasLimit = payloads.reduce((gas, payload) => gas + gasOf(payload), gasOfTransaction)
+  const [only] = payloads
+  if (payloads.length === 1 && only !== undefined) return loneCallOf(only)
+  const calls = payloads.flatMap((payload) =>
+    callsOf(payload).map((call) => ({ ...call, gas: gasOf(payload) - gasAroundCall })),
+  )
+  return { to: null, data: encodeBoundedCalls(calls), gasLimit: gasLimitOf(payloads) }
+}
+
+/** A single call goes straight to its contract. An account's deployment may fail, since it may already exist; its transfer may not. */
+function loneCallOf(payload: RelayPayload): RelayCall & { readonly to: Address } {
+  const calls = callsOf(payload)
+  const gasLimit = gasLimitOf([payload])
   const only = calls.length === 1 ? calls[0] : undefined
   if (only !== undefined) return { to: only.target, data: only.callData, gasLimit }
-  // Sent alone, an account's deployment may fail, since the account may already exist, and its transfer may not.
-  const own = payloads.length > 1 ? calls : calls.map((call, index) => ({ ...call, allowFailure: index === 0 }))
+  const own = calls.map((call, index) => ({ ...call, allowFailure: index === 0 }))
   return { to: multicall3Address, data: encodeAggregate3(own), gasLimit }
+}
+
+function gasLimitOf(payloads: readonly RelayPayload[]): bigint {
+  return payloads.reduce((gas, payload) => gas + gasOf(payload), gasOfTransaction)
 }
 
 function callsOf(payload: RelayPayload): readonly Call3[] {
@@ -79,7 +96,7 @@ export async function tryAlone(chain: Chain, payload: RelayPayload, settler: Add
     ? permit2Form.judge(chain, payload, settler)
     : authorizationForm.judge(chain, payload, settler))
   if (trial !== 'taken') return trial
-  const { to, data, gasLimit } = callOf([payload])
+  const { to, data, gasLimit } = loneCallOf(payload)
   const isTaken = await chain.trySending({ from: settler, to, data, gasLimit })
   return isTaken ? 'taken' : faultOf(payload, 'notCarried')
 }

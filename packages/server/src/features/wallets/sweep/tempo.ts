@@ -1,5 +1,5 @@
 import { type Address, encodeTransfer, type Network, tokenBySymbol } from '@purser/protocol'
-import type { PlannedTransaction } from '../../../chain/port.ts'
+import type { LaneCall } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { assignReservations } from '../../funds/index.ts'
@@ -105,7 +105,7 @@ async function send(ctx: System, network: Network, { transfer, feeToken }: Turn)
   if (isFrozen) await endPlanned(ctx, transfer, 'amount-frozen')
 }
 
-function callOf({ asset: to, toAddress, rawAmount }: TransferRow): Pick<PlannedTransaction, 'to' | 'data' | 'value'> {
+function callOf({ asset: to, toAddress, rawAmount }: TransferRow): LaneCall {
   return { to, data: encodeTransfer(toAddress, rawAmount), value: 0n }
 }
 
