@@ -133,10 +133,12 @@ export type {
   Chain,
   ChainName,
   NewByoWallet,
+  NewUrlPayment,
   NewWalletPayment,
   RescanRequest,
   RescanResult,
   Token,
+  UrlPayment,
   WalletPayment,
 } from './wallets.ts'
 export type {

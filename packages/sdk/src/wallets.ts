@@ -17,8 +17,15 @@ export type NewByoWallet = Body<operations['wallets.byo.create']>
 export type ByoWalletChange = Body<operations['wallets.byo.update']>
 export type ByoWallet = Answer<operations['wallets.byo.get']>
 export type RescanRequest = Body<operations['wallets.deposits.rescan']>
-export type NewWalletPayment = Body<operations['wallets.pay']>
-export type WalletPayment = Answer<operations['wallets.pay']>
+type PayBody = Body<operations['wallets.pay']>
+/** A 402 to pay. */
+export type NewWalletPayment = Omit<PayBody, UrlMember | 'challenge'> & Required<Pick<PayBody, 'challenge'>>
+type UrlMember = 'url' | 'method' | 'headers' | 'body' | 'bodyEncoding'
+/** A URL that the service fetches, and pays if it answers 402. */
+export type NewUrlPayment = Omit<PayBody, 'url' | 'challenge'> & { readonly url: string }
+export type WalletPayment = Exclude<Answer<operations['wallets.pay']>, { readonly id: null }>
+/** A payment with the seller's response, or with `id: null` the response of a URL that cost nothing. */
+export type UrlPayment = Answer<operations['wallets.pay']>
 export type RescanResult = Answer<operations['wallets.deposits.rescan']>
 
 /** The operations on the customer's own wallets and on managed wallets. */
@@ -33,6 +40,12 @@ export function walletsOf(send: Send) {
      * for an approval. Repeating the call with the same `idempotencyKey` returns the same credential.
      */
     pay: (body: NewWalletPayment, options?: CallOptions): Promise<WalletPayment> =>
+      call(send, 'POST', '/wallet-infra/pay', { ...options, body }) as Promise<WalletPayment>,
+    /**
+     * Fetches a URL through the service and pays a 402 from a managed wallet. Send your own `idempotencyKey`: a repeat pays nothing.
+     * `response` is what the seller answered, which is untrusted.
+     */
+    payUrl: (body: NewUrlPayment, options?: CallOptions): Promise<UrlPayment> =>
       call(send, 'POST', '/wallet-infra/pay', { ...options, body }),
     byo: {
       create: (body: NewByoWallet, options?: CallOptions): Promise<ByoWallet> =>

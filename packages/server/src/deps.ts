@@ -16,6 +16,7 @@ import {
 import { listEndedSessions } from './features/people/index.ts'
 import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './features/plans/index.ts'
 import { publicRoutes } from './features/registry/index.ts'
+import { sellerLimits } from './features/transfers/index.ts'
 import { listEndedTokens, VaultStreams, vaultRecounts } from './features/vaults/index.ts'
 import {
   areLiveDepositsOnHold,
@@ -116,6 +117,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     let deliveriesWaiting = (): void => undefined
     const customerReach = config.webhooksAllowPrivate ? 'public-and-private' : 'public'
     const guardedFetch = createGuardedFetch({ reach: customerReach })
+    const sellerFetch = createGuardedFetch({ reach: customerReach, limits: sellerLimits })
     const floor = {
       db,
       fairDb: createFairDb(config.databaseConnectionsMax),
@@ -187,6 +189,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       vaultNews: (vaultId) => vaultStreams.wake(vaultId),
       customerReach,
       guardedFetch,
+      sellerFetch,
       listeners,
       eventsCommitted: () => {
         deliveriesWaiting()
@@ -241,6 +244,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         await stopScreening()
         await outbound.close()
         await guardedFetch.close()
+        await sellerFetch.close()
         files.close()
         await db.close()
         marks.close()

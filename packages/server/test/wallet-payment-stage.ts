@@ -6,6 +6,8 @@ import { baseSepolia } from 'viem/chains'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/platform/db/db.ts'
+import { newId } from '../src/platform/ids.ts'
+import { aBrowser } from './people.ts'
 import {
   aChild,
   aMaster,
@@ -128,4 +130,33 @@ export async function endOf(stage: TransferStage, id: unknown): Promise<unknown[
 export async function reservedOf(stage: TransferStage, { address }: Managed): Promise<bigint> {
   const statement = sql`select coalesce(sum(raw_amount), 0)::text as raw from reservations where owner = ${address} and ended_at is null`
   return BigInt((await stage.world.database.db.one(z.object({ raw: z.string() }), statement)).raw)
+}
+
+/** A policy under which more than 0.5 USDC needs an approval. */
+export const approving = {
+  operations: { pay: { recipients: 'any' } },
+  tokens: { USDC: { perDay: '5', approvalAbove: '0.5' } },
+}
+
+/** A second admin, who may approve what the owner's key requests. */
+export async function anAdmin({ world, org }: TransferStage) {
+  const email = 'second@example.com'
+  const { db } = world.database
+  await db.run(sql`
+    insert into accounts (id, email, accepted_at, created_at) values (${newId('acc', world.server.deps)}, ${email}, now(), now())
+    on conflict do nothing`)
+  await db.run(sql`
+    insert into members (organisation_id, account_id, role, created_at, accepted_at)
+    select ${org.id}, id, 'admin', now(), now() from accounts where email = ${email} on conflict do nothing`)
+  return aBrowser(world, { email, organisationId: org.id })
+}
+
+/** Approves a payment, and waits until it takes a fresh 402. */
+export async function approve(stage: TransferStage, approvalId: string, paymentId: string): Promise<void> {
+  expect((await (await anAdmin(stage)).call('POST', `/approvals/${approvalId}/approve`)).status).toBe(200)
+  const open = async () => {
+    const rows = sql`select transfer_id from wallet_payments where transfer_id = ${paymentId} and pay_until is not null`
+    return (await stage.world.database.db.many(z.object({}), rows)).length
+  }
+  await expect.poll(open, patient).toBe(1)
 }

@@ -920,7 +920,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a 402 from a managed wallet or child address.
-         * @description Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the payee used the signature or it has expired (at most an hour). 202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never signs a second payment.
+         * @description Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the payee used the signature or it has expired (at most an hour). With `url` instead of `challenge` the service sends the request itself (`method`, `headers`, `body`), pays a 402, sends it once more with the credential, and returns the `response` and its `outcome`; 200 without a payment if the URL answers anything but 402. No redirect is followed, and nothing is paid twice. 202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never signs a second payment.
          */
         readonly post: operations["wallets.pay"];
         readonly delete?: never;
@@ -9986,8 +9986,8 @@ export interface operations {
                 readonly "application/json": {
                     /** @description The master wallet or child address that pays. */
                     readonly fromWalletId: string;
-                    /** @description The 402 as it was received. */
-                    readonly challenge: {
+                    /** @description The 402 as it was received; instead of `url`. */
+                    readonly challenge?: {
                         /** @constant */
                         readonly status: 402;
                         /** @description The header fields of the 402, by name in any case. `PAYMENT-REQUIRED` and `WWW-Authenticate` are read, the others ignored. */
@@ -9997,6 +9997,24 @@ export interface operations {
                         /** @description The body of the 402 as text; x402 version 1 has its offers there. */
                         readonly body?: string;
                     };
+                    /** @description The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed. */
+                    readonly url?: string;
+                    /**
+                     * @description With `url`. Default GET.
+                     * @enum {string}
+                     */
+                    readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+                    /** @description With `url`: the header fields to send. The service adds none of its own credentials. */
+                    readonly headers?: {
+                        readonly [key: string]: string;
+                    };
+                    /** @description With `url` and another method than GET: the body. */
+                    readonly body?: string;
+                    /**
+                     * @description How `body` is written: as text (default), which is sent as UTF-8, or in base64.
+                     * @enum {string}
+                     */
+                    readonly bodyEncoding?: "text" | "base64";
                     /**
                      * @description Most that is paid, in whole tokens. Offers above it are refused.
                      * @example 0.05
@@ -10025,6 +10043,42 @@ export interface operations {
             };
         };
         readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @description Null: nothing was paid. */
+                        readonly id: null;
+                        /** @description The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first answer was lost, or the body was over 64 KiB. */
+                        readonly response: {
+                            readonly status: number;
+                            readonly headers: {
+                                readonly [key: string]: string;
+                            } | null;
+                            readonly body: string | null;
+                            /** @enum {string} */
+                            readonly bodyEncoding: "text" | "base64";
+                            /** @description False if the body is longer than 1 MiB, or broke off. */
+                            readonly isWhole: boolean;
+                            /** @description What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
+                            readonly receipt: {
+                                /** @description The transaction as the seller states it. */
+                                readonly txHash: string | null;
+                                readonly details: {
+                                    readonly [key: string]: unknown;
+                                };
+                            } | null;
+                        };
+                    };
+                };
+            };
             /** @description Success. */
             readonly 201: {
                 headers: {
@@ -10100,6 +10154,27 @@ export interface operations {
                              * @description After this the payee can no longer take the money.
                              */
                             readonly validBefore: string;
+                        } | null;
+                        /** @description With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential. */
+                        readonly outcome: ("paid" | "refused" | "unknown") | null;
+                        readonly response: {
+                            readonly status: number;
+                            readonly headers: {
+                                readonly [key: string]: string;
+                            } | null;
+                            readonly body: string | null;
+                            /** @enum {string} */
+                            readonly bodyEncoding: "text" | "base64";
+                            /** @description False if the body is longer than 1 MiB, or broke off. */
+                            readonly isWhole: boolean;
+                            /** @description What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
+                            readonly receipt: {
+                                /** @description The transaction as the seller states it. */
+                                readonly txHash: string | null;
+                                readonly details: {
+                                    readonly [key: string]: unknown;
+                                };
+                            } | null;
                         } | null;
                     };
                 };
@@ -10180,6 +10255,27 @@ export interface operations {
                              */
                             readonly validBefore: string;
                         } | null;
+                        /** @description With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential. */
+                        readonly outcome: ("paid" | "refused" | "unknown") | null;
+                        readonly response: {
+                            readonly status: number;
+                            readonly headers: {
+                                readonly [key: string]: string;
+                            } | null;
+                            readonly body: string | null;
+                            /** @enum {string} */
+                            readonly bodyEncoding: "text" | "base64";
+                            /** @description False if the body is longer than 1 MiB, or broke off. */
+                            readonly isWhole: boolean;
+                            /** @description What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
+                            readonly receipt: {
+                                /** @description The transaction as the seller states it. */
+                                readonly txHash: string | null;
+                                readonly details: {
+                                    readonly [key: string]: unknown;
+                                };
+                            } | null;
+                        } | null;
                     };
                 };
             };
@@ -10228,7 +10324,7 @@ export interface operations {
             };
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `no-payable-offer`, `wallet-not-found`, `wallet-retired`, `insufficient-balance`, `recipient-flagged` */
+            /** @description `validation-error`, `idempotency-key-reused`, `no-payable-offer`, `payment-url-not-allowed`, `wallet-not-found`, `wallet-retired`, `insufficient-balance`, `recipient-flagged` */
             readonly 422: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10256,6 +10352,18 @@ export interface operations {
             };
             readonly 431: components["responses"]["request-header-fields-too-large"];
             readonly 500: components["responses"]["internal-error"];
+            /** @description `payment-url-unreachable` */
+            readonly 502: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `service-unavailable`, `screening-unavailable`, `chain-unavailable`, `chain-not-configured` */
             readonly 503: {
                 headers: {

@@ -59,11 +59,3 @@ function inherited(input: RequestInfo | URL): RequestInit {
   const { cache, credentials, integrity, keepalive, mode, redirect, referrer, referrerPolicy } = input
   return { cache, credentials, integrity, keepalive, mode, redirect, referrer, referrerPolicy }
 }
-
-const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']
-
-/** Whether the caller sends a payment itself. A 402 then refers to that payment and is not paid again. */
-export function carriesCredential(headers: Headers): boolean {
-  const authorization = headers.get('authorization') ?? ''
-  return /(?:^|,)\s*payment\s/i.test(authorization) || credentialHeaders.some((name) => headers.has(name))
-}

@@ -1,8 +1,9 @@
+import { readReceipt, settlementPending } from '@purser/protocol'
 import { discard } from './bounded.ts'
 import { PaymentOutcomeUnknownError, PaymentRejectedError, type Retry } from './errors.ts'
 import type { Payer } from './payer.ts'
 import { attachPayment, type Credential, type Outcome, type PaymentRecord } from './payment.ts'
-import { readReceipt, whyRejected } from './receipt.ts'
+import { whyRejected } from './receipt.ts'
 import type { Call } from './request.ts'
 import type { Reservation } from './reserve.ts'
 import { sessionHeader } from './sessions.ts'
@@ -40,7 +41,7 @@ async function judge(sending: Sending, response: Response): Promise<Response> {
   if (response.status >= 500) throw unknownOutcome(sending, response)
   if (response.status === 402 || response.status === 409) {
     const why = await whyRejected(response)
-    if (why.reason === pendingReason) throw unknownOutcome(sending, response)
+    if (why.reason === settlementPending) throw unknownOutcome(sending, response)
     throw new PaymentRejectedError(reported(sending, 'rejected', response), response, why)
   }
   const record = reported(sending, response.ok ? 'paid' : 'unknown', response)
@@ -57,9 +58,6 @@ function keepSession({ payer, url, reservation }: Sending, { headers }: Response
   if (token !== null) payer.sessions?.keep(url.origin, { payTo: reservation.quote.payTo, token })
 }
 
-/** The facilitator's reason code for a broadcast transaction without a receipt (@x402/evm 2.27.0). */
-const pendingReason = 'settlement_pending'
-
 function unknownOutcome(sending: Sending, response: Response | undefined, cause?: unknown): PaymentOutcomeUnknownError {
   const { header, value } = sending.credential
   const retry: Retry = ({ signal } = {}) => sendPaid(sending, signal)
@@ -69,7 +67,7 @@ function unknownOutcome(sending: Sending, response: Response | undefined, cause?
 }
 
 function reported({ payer, reservation, credential }: Sending, outcome: Outcome, response?: Response): PaymentRecord {
-  const receipt = response && readReceipt(response)
+  const receipt = response && readReceipt((name) => response.headers.get(name))
   const record: PaymentRecord = {
     ...reservation.payment,
     outcome,

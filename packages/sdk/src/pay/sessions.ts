@@ -1,10 +1,10 @@
-import type { Address } from '@purser/protocol'
+import { type Address, carriesCredential } from '@purser/protocol'
 import { discard } from './bounded.ts'
 import { offersOf } from './challenge.ts'
 import { whyNotThere } from './choose.ts'
 import type { Payer } from './payer.ts'
 import type { Reading } from './quotes.ts'
-import { type Call, carriesCredential } from './request.ts'
+import type { Call } from './request.ts'
 
 /** The header with a session. Its value is a secret that grants access. */
 export const sessionHeader = 'x-service-session-id'
@@ -88,7 +88,7 @@ export async function sendUnpaid(payer: Payer, call: Call): Promise<Unpaid> {
 async function sendWith(payer: Payer, call: Call, session: StoredSession | undefined): Promise<Unpaid> {
   const response = await call.send(payer.fetch, session && carrying(call, session.token))
   if (response.status === 402) {
-    const isOwn = carriesCredential(call.headers)
+    const isOwn = carriesCredential((name) => call.headers.get(name))
     return { response, readings: isOwn ? [] : await offersOf(payer, response, call.headers) }
   }
   if (session !== undefined) payer.sessions?.keep(call.url.origin, session)
@@ -101,7 +101,7 @@ function payeesOf({ readings }: Unpaid): ReadonlySet<Address> {
 
 /** A session is sent only where payments are allowed, and not if the caller sets the header. */
 function mayCarrySession(payer: Payer, call: Call): boolean {
-  const isFree = !call.headers.has(sessionHeader) && !carriesCredential(call.headers)
+  const isFree = !call.headers.has(sessionHeader) && !carriesCredential((name) => call.headers.get(name))
   return isFree && whyNotThere(payer, call.url) === undefined
 }
 

@@ -17,24 +17,28 @@ export interface ConnectionLimits {
   readonly headerBytesMax: number
 }
 
+export type GuardedMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
 /** Connections to customers' servers, each to a checked address, and kept for a while for further requests. */
 export interface Connections {
   /** Rejects if no status was received; a response that breaks off after its status resolves. */
-  post(to: Destination, request: PostParts): Promise<PostAnswer>
+  send(to: Destination, request: RequestParts): Promise<RawAnswer>
   /** Whether a connection is open already. */
   isOpen(to: Destination): boolean
   close(): Promise<void>
 }
 
-export interface PostParts {
+export interface RequestParts {
+  readonly method: GuardedMethod
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
+  /** Undefined if the request has none. */
+  readonly body: Uint8Array | undefined
   readonly signal: AbortSignal
   /** Most bytes of a response that are read; the connection of a longer one is closed. */
   readonly answerBytesMax: number
 }
 
-export interface PostAnswer {
+export interface RawAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The beginning of the body, up to the limit. */
@@ -79,7 +83,7 @@ export function createConnections(limits: ConnectionLimits, ca: string | undefin
     return pool
   }
   return {
-    post: (to, parts) => exchange(poolOf(to), to.url, parts),
+    send: (to, parts) => exchange(poolOf(to), to.url, parts),
     isOpen: (to) => (pools.get(keyOf(to))?.stats.connected ?? 0) > 0,
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
@@ -95,8 +99,8 @@ function keyOf({ group, url, address }: Destination): string {
  * Sends one request and reads the beginning of its response, without the streams of undici's own `request`, which would cost more than
  * everything else here. Only the signal limits the time: it covers everything, including the look-up.
  */
-function exchange(pool: Pool, { pathname, search }: URL, parts: PostParts): Promise<PostAnswer> {
-  const { signal, headers, body } = parts
+function exchange(pool: Pool, { pathname, search }: URL, parts: RequestParts): Promise<RawAnswer> {
+  const { signal, method, headers, body = null } = parts
   return new Promise((resolve, reject) => {
     const reading = createReading(parts.answerBytesMax)
     let controller: Dispatcher.DispatchController | undefined
@@ -111,7 +115,7 @@ function exchange(pool: Pool, { pathname, search }: URL, parts: PostParts): Prom
       controller?.abort(new Error('the time limit is over'))
     }
     signal.addEventListener('abort', end, { once: true })
-    const options = { method: 'POST', path: pathname + search, headers: { ...headers }, body } as const
+    const options = { method, path: pathname + search, headers: { ...headers }, body } as const
     pool.dispatch(options, {
       onRequestStart(started) {
         controller = started
@@ -131,12 +135,12 @@ function exchange(pool: Pool, { pathname, search }: URL, parts: PostParts): Prom
 
 /** State of a response in progress. */
 function createReading(bytesMax: number) {
-  let head: Pick<PostAnswer, 'status' | 'headers'> | undefined
+  let head: Pick<RawAnswer, 'status' | 'headers'> | undefined
   const chunks: Buffer[] = []
   let left = bytesMax
   return {
     /** Interim responses (1xx) are ignored. */
-    begin(status: number, headers: PostAnswer['headers']): void {
+    begin(status: number, headers: RawAnswer['headers']): void {
       if (status >= 200) head = { status, headers }
     },
     /** False if the limit is reached. */
@@ -145,7 +149,7 @@ function createReading(bytesMax: number) {
       left = Math.max(-1, left - chunk.length)
       return left >= 0
     },
-    answer: (isWhole: boolean): PostAnswer | undefined => head && { ...head, bytes: Buffer.concat(chunks), isWhole },
+    answer: (isWhole: boolean): RawAnswer | undefined => head && { ...head, bytes: Buffer.concat(chunks), isWhole },
   }
 }
 

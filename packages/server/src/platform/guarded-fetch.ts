@@ -6,7 +6,8 @@ import {
   type Connections,
   createConnections,
   failureOf,
-  type PostAnswer,
+  type GuardedMethod,
+  type RawAnswer,
 } from './guarded-connections.ts'
 import { createPublicLookup, type NameLookup, systemLookup } from './name-lookup.ts'
 
@@ -30,20 +31,33 @@ export type PostOutcome =
       /** The `Retry-After` header, unless it was too long or repeated. */
       readonly retryAfter: string | undefined
     }
-  | { readonly kind: 'failed'; readonly failure: PostFailure }
+  | Failed
 
-export interface GuardedPost {
+interface Failed {
+  readonly kind: 'failed'
+  readonly failure: PostFailure
+}
+
+/** A response as it was received, untrusted in every part. */
+export type SendOutcome = ({ readonly kind: 'answered' } & RawAnswer) | Failed
+
+export interface GuardedRequest {
+  readonly method: GuardedMethod
   readonly url: string
   /** Connections are kept per group (an endpoint's id), and never shared with another. */
   readonly group: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
+  readonly body: Uint8Array | undefined
 }
+
+export type GuardedPost = Omit<GuardedRequest, 'method' | 'body'> & { readonly body: Uint8Array }
 
 export interface GuardedLimits extends ConnectionLimits {
   /** From the look-up of the name to the last byte that is read. */
   readonly totalMs: number
   readonly requestBytesMax: number
+  /** Longest value of a header field that is sent. */
+  readonly fieldLengthMax: number
   /** Most bytes of a response that are read; the connection of a longer one is closed. */
   readonly answerBytesMax: number
 }
@@ -59,6 +73,7 @@ export interface GuardedOptions {
 /** The only way to send requests to URLs of customers. */
 export interface GuardedFetch {
   post(request: GuardedPost): Promise<PostOutcome>
+  send(request: GuardedRequest): Promise<SendOutcome>
   close(): Promise<void>
 }
 
@@ -66,6 +81,7 @@ const limitsDefault: GuardedLimits = {
   connectMs: 3_000,
   totalMs: 10_000,
   requestBytesMax: 1_048_576,
+  fieldLengthMax: 8_192,
   answerBytesMax: 1_024,
   headerBytesMax: 16_384,
   connectionsPerGroup: 32,
@@ -97,36 +113,41 @@ export function createGuardedFetch(options: GuardedOptions): GuardedFetch {
   const limits = { ...limitsDefault, ...options.limits }
   const lookup = options.lookup ?? (reach === 'public' ? createPublicLookup() : systemLookup)
   const connections = createConnections(limits, ca)
+  const context = { reach, lookup, limits, connections }
   return {
-    post: (request) => post({ reach, lookup, limits, connections }, request),
+    post: async (request) => read(await send(context, { ...request, method: 'POST' })),
+    send: (request) => send(context, request),
     close: () => connections.close(),
   }
 }
 
-async function post(context: FetchContext, request: GuardedPost): Promise<PostOutcome> {
+async function send(context: FetchContext, request: GuardedRequest): Promise<SendOutcome> {
   const url = parseCustomerUrl(request.url, context.reach)
   if (typeof url === 'string') return failed(url)
-  if (request.body.length > context.limits.requestBytesMax) return failed('body-too-large')
-  if (!Object.entries(request.headers).every(isSendable)) return failed('header-refused')
+  if ((request.body?.length ?? 0) > context.limits.requestBytesMax) return failed('body-too-large')
+  const { fieldLengthMax } = context.limits
+  const isSent = ([name, value]: [string, string]) => value.length <= fieldLengthMax && isSendable([name, value])
+  if (!Object.entries(request.headers).every(isSent)) return failed('header-refused')
 
   const end = new AbortController()
   const timer = setTimeout(() => end.abort(), context.limits.totalMs)
   try {
-    return await postInTime(context, { ...request, url, signal: end.signal })
+    return await sendInTime(context, { ...request, url, signal: end.signal })
   } finally {
     clearTimeout(timer)
   }
 }
 
-type Sending = Omit<GuardedPost, 'url'> & { readonly url: URL; readonly signal: AbortSignal }
+type Sending = Omit<GuardedRequest, 'url'> & { readonly url: URL; readonly signal: AbortSignal }
 
-async function postInTime(context: FetchContext, sending: Sending): Promise<PostOutcome> {
+async function sendInTime(context: FetchContext, sending: Sending): Promise<SendOutcome> {
   const addresses = await checkedAddresses(context, sending)
-  return typeof addresses === 'string' ? failed(addresses) : postToOneOf(context, addresses, sending)
+  return typeof addresses === 'string' ? failed(addresses) : sendToOneOf(context, addresses, sending)
 }
 
-function isSendable([name, value]: readonly [string, string]): boolean {
-  return /^[a-z0-9-]{1,128}$/i.test(name) && !carrierHeaders.test(name) && /^[\x20-\x7e]{1,8192}$/.test(value)
+/** Whether a header field is printable ASCII that is not empty, and not about the transport. */
+export function isSendable([name, value]: readonly [string, string]): boolean {
+  return /^[a-z0-9-]{1,128}$/i.test(name) && !carrierHeaders.test(name) && /^[\x20-\x7e]+$/.test(value)
 }
 
 /** Returns the addresses to try. A literal address was checked with the URL; one forbidden address of a name rules out all of them. */
@@ -152,18 +173,19 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
 }
 
 /** Tries the next address only while nothing was sent, so that one attempt is at most one delivery. */
-async function postToOneOf(
+async function sendToOneOf(
   context: FetchContext,
   addresses: readonly string[],
   sending: Sending,
-): Promise<PostOutcome> {
+): Promise<SendOutcome> {
   const { group, url } = sending
   const destinations = addresses.map((address) => ({ group, url, address }))
   const isOpen = (to: (typeof destinations)[number]) => Number(context.connections.isOpen(to))
   let failure: PostFailure = 'unreachable'
   for (const to of destinations.sort((left, right) => isOpen(right) - isOpen(left)).slice(0, addressesTriedMax)) {
     try {
-      return read(await context.connections.post(to, { ...sending, answerBytesMax: context.limits.answerBytesMax }))
+      const { answerBytesMax } = context.limits
+      return { kind: 'answered', ...(await context.connections.send(to, { ...sending, answerBytesMax })) }
     } catch (error) {
       failure = sending.signal.aborted ? 'timeout' : failureOf(error)
       if (!(error instanceof ConnectFailure)) break
@@ -172,7 +194,9 @@ async function postToOneOf(
   return failed(failure)
 }
 
-function read({ status, headers, bytes, isWhole }: PostAnswer): PostOutcome {
+function read(outcome: SendOutcome): PostOutcome {
+  if (outcome.kind === 'failed') return outcome
+  const { status, headers, bytes, isWhole } = outcome
   const retryAfter = headers['retry-after']
   return {
     kind: 'answered',
@@ -183,6 +207,6 @@ function read({ status, headers, bytes, isWhole }: PostAnswer): PostOutcome {
   }
 }
 
-function failed(failure: PostFailure): PostOutcome {
+function failed(failure: PostFailure): Failed {
   return { kind: 'failed', failure }
 }

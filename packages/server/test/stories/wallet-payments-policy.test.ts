@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { newId } from '../../src/platform/ids.ts'
-import { aBrowser } from '../people.ts'
-import { aTransferStage, patient, reservedBy, stranger, type TransferStage, transferOf } from '../transfer-stage.ts'
+import { aTransferStage, reservedBy, stranger, type TransferStage, transferOf } from '../transfer-stage.ts'
 import {
+  anAdmin,
   aPayer,
+  approve,
+  approving,
   challengeOf,
   credentialOf,
   endOf,
@@ -111,40 +112,12 @@ test('a policy decides by its operation `pay`, the payee and the caps, over the 
   expect(await reservedOf(stage, child)).toBe(600_000n)
 })
 
-const approving = {
-  operations: { pay: { recipients: 'any' } },
-  tokens: { USDC: { perDay: '5', approvalAbove: '0.5' } },
-}
-
-/** A second admin, who may approve what the owner's key requests. */
-async function anAdmin() {
-  const { world, org } = stage
-  const email = 'second@example.com'
-  const { db } = world.database
-  await db.run(sql`
-    insert into accounts (id, email, accepted_at, created_at) values (${newId('acc', world.server.deps)}, ${email}, now(), now())
-    on conflict do nothing`)
-  await db.run(sql`
-    insert into members (organisation_id, account_id, role, created_at, accepted_at)
-    select ${org.id}, id, 'admin', now(), now() from accounts where email = ${email} on conflict do nothing`)
-  return aBrowser(world, { email, organisationId: org.id })
-}
-
 async function aWaiting(payTo: string) {
   const payer = await aPayer(stage, approving)
   const waiting = await pay(stage, { from: payer.child, challenge: challengeOf(offer({ amount: '900000', payTo })) })
   expect([waiting.status, waiting.body.credential]).toEqual([202, null])
   const { id } = z.object({ id: z.string() }).parse(waiting.body.approval)
   return { ...payer, approvalId: id, paymentId: String(waiting.body.id) }
-}
-
-async function approve(approvalId: string, paymentId: string): Promise<void> {
-  expect((await (await anAdmin()).call('POST', `/approvals/${approvalId}/approve`)).status).toBe(200)
-  const open = async () => {
-    const rows = sql`select transfer_id from wallet_payments where transfer_id = ${paymentId} and pay_until is not null`
-    return (await stage.world.database.db.many(z.object({}), rows)).length
-  }
-  await expect.poll(open, patient).toBe(1)
 }
 
 test('a payment that was approved takes one fresh 402 for the same payee and at most the approved amount', async () => {
@@ -159,7 +132,7 @@ test('a payment that was approved takes one fresh 402 for the same payee and at 
   const early = await fresh({})
   expect([early.status, codeOf(early)]).toEqual([409, 'approved-payment-not-open'])
   expect(await reservedOf(stage, child)).toBe(900_000n)
-  await approve(approvalId, paymentId)
+  await approve(stage, approvalId, paymentId)
   const others = await Promise.all([fresh({ payTo: stranger() }), fresh({ amount: '900001' })])
   expect(others.map(reasonsOf)).toEqual([['not-as-approved'], ['not-as-approved']])
   const answers = await Promise.all([fresh({}), fresh({})])
@@ -176,9 +149,9 @@ test('a payment that was approved takes one fresh 402 for the same payee and at 
 test('an approved payment that gets no fresh 402 within an hour ends, as does one that was refused, and the funds are free', async () => {
   const refused = await aWaiting(stranger())
   const unused = await aWaiting(stranger())
-  expect((await (await anAdmin()).call('POST', `/approvals/${refused.approvalId}/refuse`, {})).status).toBe(200)
+  expect((await (await anAdmin(stage)).call('POST', `/approvals/${refused.approvalId}/refuse`, {})).status).toBe(200)
   expect(await endOf(stage, refused.paymentId)).toEqual(['failed', 'approval-refused'])
-  await approve(unused.approvalId, unused.paymentId)
+  await approve(stage, unused.approvalId, unused.paymentId)
   await stage.world.database.db.run(
     sql`update wallet_payments set pay_until = now() where transfer_id = ${unused.paymentId}`,
   )

@@ -1,18 +1,9 @@
 import { createServer } from 'node:http'
 import { tokenBalance } from '@purser/devnet'
 import { mppxServer } from '@purser/devnet/mppx'
-import type { Address } from '@purser/protocol'
-import { x402Facilitator } from '@x402/core/facilitator'
-import { toFacilitatorEvmSigner } from '@x402/evm'
-import { ExactEvmScheme as FacilitatorScheme } from '@x402/evm/exact/facilitator'
-import { ExactEvmScheme as ServerScheme } from '@x402/evm/exact/server'
-import { paymentMiddleware, x402ResourceServer } from '@x402/express'
-import express from 'express'
-import { createPublicClient, createWalletClient, http } from 'viem'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { baseSepolia } from 'viem/chains'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/platform/db/db.ts'
+import { sellersOf } from '../official-sellers.ts'
 import {
   aTransferStage,
   eventsOf,
@@ -38,53 +29,16 @@ import {
 } from '../wallet-payment-stage.ts'
 import { type Answer, codeOf } from '../world.ts'
 
-const settler = privateKeyToAccount(generatePrivateKey())
-const closings: (() => Promise<unknown>)[] = []
-
 let stage: TransferStage
+const sellers = sellersOf(() => stage)
 
 beforeAll(async () => {
   stage = await aTransferStage({ network: 'base-sepolia' })
-  await stage.chain.setBalance({ address: settler.address, value: 10n ** 18n })
 })
 afterAll(async () => {
-  for (const closing of closings) await closing()
+  await sellers.close()
   await stage?.stop()
 })
-
-function officialShop(payTo: Address): Promise<string> {
-  const transport = http(stage.dev.rpcUrl)
-  const reads = createPublicClient({ chain: baseSepolia, transport, pollingInterval: 20 })
-  const writes = createWalletClient({ account: settler, chain: baseSepolia, transport })
-  const signer = toFacilitatorEvmSigner({
-    address: settler.address,
-    getCode: (args) => reads.getCode(args),
-    readContract: (args) => reads.readContract({ ...args, args: args.args ?? [] }),
-    verifyTypedData: () => Promise.reject(new Error('not expected')),
-    writeContract: (args) => writes.writeContract(args),
-    sendTransaction: (args) => writes.sendTransaction(args),
-    waitForTransactionReceipt: (args) => reads.waitForTransactionReceipt(args),
-  })
-  const facilitator = new x402Facilitator().register('eip155:84532', new FacilitatorScheme(signer))
-  const kind = { x402Version: 2, scheme: 'exact', network: 'eip155:84532' } as const
-  const server = new x402ResourceServer({
-    verify: (payload, requirements) => facilitator.verify(payload, requirements),
-    settle: (payload, requirements) => facilitator.settle(payload, requirements),
-    getSupported: async () => ({ kinds: [kind], extensions: [], signers: {} }),
-  }).register('eip155:84532', new ServerScheme())
-  const accepts = { scheme: 'exact', network: 'eip155:84532', price: '$0.01', payTo } as const
-  const app = express()
-  app.use(paymentMiddleware({ 'GET /report': { accepts, description: 'Report', mimeType: 'text/plain' } }, server))
-  app.get('/report', (_req, res) => void res.send('goods'))
-  return serve(createServer(app))
-}
-
-async function serve(server: ReturnType<typeof createServer>): Promise<string> {
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', () => resolve()))
-  closings.push(() => new Promise((resolve) => server.close(resolve)))
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
-}
 
 async function received(url: string) {
   const response = await fetch(url)
@@ -94,7 +48,7 @@ async function received(url: string) {
 test('a child without coin pays the official x402 server, and the payment is a transfer that the chain confirms', async () => {
   const { master, child } = await aPayer(stage)
   const payTo = stranger()
-  const url = `${await officialShop(payTo)}/report`
+  const url = `${await sellers.officialShop(payTo)}/report`
   const paid = await pay(stage, { from: child, challenge: await received(url), changes: { reference: 'report 7' } })
   expect([paid.status, paid.body]).toMatchObject([
     201,
@@ -121,7 +75,7 @@ test('the official mppx server takes the payment of a managed wallet, and one ch
   const seller = { realm: 'seller.test', secret: 'a secret of at least thirty-two bytes', price: '0.01' }
   const domain = must(usdc.eip712)
   const { dual } = mppxServer({ ...seller, payTo: stranger(), token: usdc.address, domain, chainId: network.chainId })
-  const url = await serve(
+  const url = await sellers.serve(
     createServer(async (req, res) => {
       if (await dual(req, res)) res.end('goods')
     }),

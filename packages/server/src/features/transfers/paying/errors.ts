@@ -19,4 +19,14 @@ export const failPaying = defineErrors({
     detail:
       'The payment is not approved, or it was signed, or it has ended; see paymentStatus. Nothing more was signed for it.',
   },
+  'payment-url-not-allowed': {
+    status: 422,
+    title: 'Payment URL Not Allowed',
+    detail: 'The service does not fetch this URL; see reason. It fetches public hosts over https. Nothing was paid.',
+  },
+  'payment-url-unreachable': {
+    status: 502,
+    title: 'Payment URL Unreachable',
+    detail: 'The first request to the URL got no response; see reason. Nothing was paid.',
+  },
 })

@@ -17,7 +17,7 @@ import {
 } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { isServiceAddress } from '../../wallets/index.ts'
-import type { Challenge, NewWalletPayment } from './schema.ts'
+import { type ChallengePayment, headerOf } from './schema.ts'
 
 /** Why a wallet does not pay an offer. */
 export interface Refusal {
@@ -43,10 +43,10 @@ const triedMax = 8
 /** The offers of a 402 within the caller's limits, in the order of preference, and the reasons against the others. */
 export function offersWithin(
   ctx: Ctx,
-  request: NewWalletPayment,
+  request: ChallengePayment,
 ): { readonly allowed: readonly AllowedOffer[]; readonly refusals: readonly Refusal[] } {
   const named = networksFor(ctx, request)
-  const readings = readingsOf(request.challenge, rulesOf(ctx, named))
+  const readings = readingsOf(request, rulesOf(ctx, named))
   const allowed: AllowedOffer[] = []
   const refusals: Refusal[] = []
   for (const reading of readings) {
@@ -65,7 +65,7 @@ export function offersWithin(
 }
 
 /** The chains that may be paid on, by network: of the key's environment, with tokens that pay by signature. */
-function networksFor(ctx: Ctx, request: NewWalletPayment): ReadonlyMap<string, Chain> {
+function networksFor(ctx: Ctx, request: ChallengePayment): ReadonlyMap<string, Chain> {
   return new Map(
     (request.chains ?? chains).flatMap((chain): [string, Chain][] => {
       const network = resolveNetwork(chain, ctx.tenant.environment)
@@ -87,7 +87,10 @@ function rulesOf(ctx: Ctx, named: ReadonlyMap<string, Chain>): OfferRules {
 }
 
 /** The body, which carries version 1, is read only if no header has a payable offer. */
-function readingsOf({ headers, body }: Challenge, rules: OfferRules): readonly OfferReading[] {
+function readingsOf(
+  { challenge: { headers, body }, headers: sent = {} }: ChallengePayment,
+  rules: OfferRules,
+): readonly OfferReading[] {
   const fieldOf = (name: string): string | undefined => {
     const values = Object.entries(headers).flatMap(([own, value]) => (own.toLowerCase() === name ? [value] : []))
     return values.length === 0 ? undefined : values.join(', ')
@@ -96,7 +99,9 @@ function readingsOf({ headers, body }: Challenge, rules: OfferRules): readonly O
   const authenticate = fieldOf('www-authenticate')?.slice(0, mppAuthenticateLengthMax + 1)
   const inHeaders = [
     ...(required === undefined ? [] : offersOfV2(rules, required)),
-    ...(authenticate === undefined ? [] : offersOfMpp(rules, authenticate, () => false)),
+    ...(authenticate === undefined
+      ? []
+      : offersOfMpp(rules, authenticate, (header) => headerOf(sent)(header) !== undefined)),
   ]
   return inHeaders.some((reading) => 'offer' in reading)
     ? inHeaders
@@ -113,7 +118,7 @@ function jsonOf(body: string | undefined): unknown {
 
 function whyNot(
   ctx: Ctx,
-  { tokens, maxAmount }: NewWalletPayment,
+  { tokens, maxAmount }: ChallengePayment,
   offer: Extract<OfferReading, { offer: unknown }>['offer'],
 ): Refusal['reason'] | undefined {
   if (offer.kind !== 'authorization') return 'unsupported-scheme'

@@ -21,7 +21,7 @@ import { findOwnTransfer, lockTransfer, setAmount, type TransferId, type Transfe
 import { storeOne } from '../transfer.ts'
 import { failPaying } from './errors.ts'
 import { type AllowedOffer, offersWithin, type Refusal } from './offers.ts'
-import type { NewWalletPayment } from './schema.ts'
+import type { ChallengePayment } from './schema.ts'
 import {
   findPayment,
   findPaymentOf,
@@ -35,6 +35,8 @@ import {
 } from './store.ts'
 
 const nonceBytes = 32
+/** How long a payment of a URL may wait for custody and for the seller. */
+const fetchMs = 45_000
 
 /** An offer that the wallet can pay, with its message. */
 interface Planned {
@@ -47,7 +49,7 @@ interface Planned {
  * Stores the payment of a 402, once: the message to sign, its reserved funds, its use of the policy and the Idempotency-Key commit together
  * before anything is signed. Returns its transfer.
  */
-export function storePayment(ctx: Ctx, request: NewWalletPayment): Promise<TransferId> {
+export function storePayment(ctx: Ctx, request: ChallengePayment): Promise<TransferId> {
   return retryOnContention(ctx, async () => {
     const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
     if (source === undefined) throw fail('wallet-not-found')
@@ -59,7 +61,7 @@ export function storePayment(ctx: Ctx, request: NewWalletPayment): Promise<Trans
   })
 }
 
-async function storeNew(ctx: Ctx, request: NewWalletPayment, source: SourceWallet): Promise<TransferId> {
+async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWallet): Promise<TransferId> {
   const { allowed, refusals } = offersWithin(ctx, request)
   const planned = await planFirst(ctx, request, { source, allowed, refusals })
   const { plan, message } = planned
@@ -103,13 +105,13 @@ interface Candidates {
  * The first offer that the wallet can pay and its policy allows. If the policy allows none, the first that the wallet can pay, which the
  * policy then refuses with its reason. Throws the first refusal if the wallet can pay none.
  */
-async function planFirst(ctx: Ctx, request: NewWalletPayment, candidates: Candidates): Promise<Planned> {
+async function planFirst(ctx: Ctx, request: ChallengePayment, candidates: Candidates): Promise<Planned> {
   const { source, allowed, refusals, except } = candidates
   let failure: Problem | undefined
   let denied: Planned | undefined
   for (const one of allowed) {
     try {
-      const planned = await planOne(ctx, one, { source, except })
+      const planned = await planOne(ctx, one, { source, except, isFetched: request.url !== undefined })
       if (except !== undefined) return planned
       const movement = { ...outgoing(transferOf(request, planned), planned.plan), operation: 'pay' } as const
       if ((await policyWouldDeny(ctx, movement)) === null) return planned
@@ -126,7 +128,11 @@ async function planFirst(ctx: Ctx, request: NewWalletPayment, candidates: Candid
 async function planOne(
   ctx: Ctx,
   { offer, chain: fromChain }: AllowedOffer,
-  { source, except }: { readonly source: SourceWallet; readonly except: string | undefined },
+  {
+    source,
+    except,
+    isFetched,
+  }: { readonly source: SourceWallet; readonly except: string | undefined; readonly isFetched: boolean },
 ): Promise<Planned> {
   const { network, token: coin, rawAmount, payTo: to, method } = offer
   const routeReason = `The payee sends an authorization that the wallet signs (${method}), and pays the gas.`
@@ -134,10 +140,11 @@ async function planOne(
   const nonce = bytesToHex(ctx.random.bytes(nonceBytes))
   const { credential: draft } = offer.draft({ from: source.address, nonce, nowMs: ctx.clock.now().getTime() })
   const validBefore = instantOf(Number(draft.authorization.validBefore) * 1_000)
-  return { offer, plan, message: { challengeKey: offer.challengeKey, draft, validBefore } }
+  const fetchUntil = isFetched ? instantOf(ctx.clock.now().getTime() + fetchMs) : undefined
+  return { offer, plan, message: { challengeKey: offer.challengeKey, draft, validBefore, fetchUntil } }
 }
 
-function transferOf({ fromWalletId, reference, metadata }: NewWalletPayment, { offer, plan }: Planned): NewTransfer {
+function transferOf({ fromWalletId, reference, metadata }: ChallengePayment, { offer, plan }: Planned): NewTransfer {
   const { fromChain, coin, rawAmount } = plan
   return {
     fromWalletId,
@@ -180,7 +187,7 @@ async function keep(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, plan }: P
 /** Gives an approved payment the message of a fresh 402, once, if it stays within what was approved. */
 async function storeApproved(
   ctx: Ctx,
-  request: NewWalletPayment,
+  request: ChallengePayment,
   { source, transferId }: { readonly source: SourceWallet; readonly transferId: TransferId },
 ): Promise<TransferId> {
   const approved = await findOwnTransfer(ctx.db, ctx.tenant, transferId)

@@ -5,7 +5,8 @@ import { policyErrors } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
 import { payChallenge, paymentState } from './answer.ts'
 import { failPaying } from './errors.ts'
-import { NewWalletPayment, WalletPayment } from './schema.ts'
+import { payUrl } from './fetch.ts'
+import { FreeResponse, NewWalletPayment, WalletPayment } from './schema.ts'
 
 const {
   'transfer-not-found': transferNotFound,
@@ -25,12 +26,13 @@ export const payingOperations: readonly Operation[] = [
     summary: 'Pay a 402 from a managed wallet or child address.',
     description: [
       "Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the payee used the signature or it has expired (at most an hour).",
+      'With `url` instead of `challenge` the service sends the request itself (`method`, `headers`, `body`), pays a 402, sends it once more with the credential, and returns the `response` and its `outcome`; 200 without a payment if the URL answers anything but 402. No redirect is followed, and nothing is paid twice.',
       '202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never signs a second payment.',
     ].join(' '),
     input: NewWalletPayment,
     output: WalletPayment,
     status: 201,
-    otherOutputs: { 202: WalletPayment },
+    otherOutputs: { 200: FreeResponse, 202: WalletPayment },
     errors: {
       ...failPaying.table,
       'transfer-not-found': transferNotFound,
@@ -46,6 +48,10 @@ export const payingOperations: readonly Operation[] = [
     // It waits for a chain and for custody, which no database transaction waits for.
     idempotency: 'intent',
     resume: paymentState,
-    run: (ctx, { body }) => payChallenge(ctx, body),
+    run: (ctx, { body: { challenge, url, ...payment } }) => {
+      if (challenge !== undefined) return payChallenge(ctx, { ...payment, challenge })
+      if (url !== undefined) return payUrl(ctx, { ...payment, url })
+      throw new Error('the schema requires a challenge or a URL')
+    },
   }),
 ]

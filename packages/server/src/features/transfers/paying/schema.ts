@@ -1,5 +1,6 @@
-import { parseUsd } from '@purser/protocol'
+import { carriesCredential, parseUsd } from '@purser/protocol'
 import { z } from 'zod'
+import { isSendable } from '../../../platform/guarded-fetch.ts'
 import { id } from '../../../platform/ids.ts'
 import { Instant, Metadata, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
@@ -24,10 +25,43 @@ const Challenge = z.strictObject({
 })
 export type Challenge = z.output<typeof Challenge>
 
+const headersMax = 50
+
+/** The request that the service sends itself. */
+const target = {
+  url: z.string().max(2_048).optional().meta({
+    description: 'The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed.',
+  }),
+  method: z
+    .enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+    .optional()
+    .meta({ description: 'With `url`. Default GET.' }),
+  headers: z
+    .record(z.string().max(128), z.string().max(8_192))
+    .refine((headers) => Object.keys(headers).length <= headersMax, `must have at most ${headersMax} members`)
+    .refine((headers) => Object.entries(headers).every(isSendable), {
+      error: 'must be printable ASCII, without Host and the fields of the connection',
+    })
+    .refine((headers) => !carriesCredential(headerOf(headers)), 'must not have a payment')
+    .optional()
+    .meta({ description: 'With `url`: the header fields to send. The service adds none of its own credentials.' }),
+  body: z.string().max(350_000).optional().meta({ description: 'With `url` and another method than GET: the body.' }),
+  bodyEncoding: z
+    .enum(['text', 'base64'])
+    .optional()
+    .meta({ description: 'How `body` is written: as text (default), which is sent as UTF-8, or in base64.' }),
+}
+
+/** Reads a member by its name in any case. */
+export function headerOf(headers: Readonly<Record<string, string>>): (name: string) => string | undefined {
+  return (wanted) => Object.entries(headers).find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1]
+}
+
 export const NewWalletPayment = z
   .strictObject({
     fromWalletId: WalletIdOf.meta({ description: 'The master wallet or child address that pays.' }),
-    challenge: Challenge.meta({ description: 'The 402 as it was received.' }),
+    challenge: Challenge.optional().meta({ description: 'The 402 as it was received; instead of `url`.' }),
+    ...target,
     maxAmount: z
       .string()
       .max(100)
@@ -58,6 +92,16 @@ export const NewWalletPayment = z
       .meta({ description: 'Your own reference; it is returned and used for nothing else.' }),
     metadata: Metadata.optional(),
   })
+  .superRefine(({ challenge, url, method, headers, body, bodyEncoding }, { addIssue }) => {
+    const refuse = (name: string, message: string) =>
+      addIssue({ code: 'custom', path: [name], message, input: undefined })
+    if ((challenge === undefined) === (url === undefined)) refuse('url', 'either challenge or url must be given')
+    if (url === undefined)
+      for (const [name, value] of Object.entries({ method, headers, body, bodyEncoding }))
+        if (value !== undefined) refuse(name, 'needs a url')
+    if (body !== undefined && (method ?? 'GET') === 'GET') refuse('body', 'a GET has no body')
+    if (bodyEncoding === 'base64' && !isBase64(body)) refuse('body', 'must be base64')
+  })
   .meta({
     example: {
       fromWalletId: 'cad_01k9zq4v7yf4rvt0a9g1h2j3k4',
@@ -66,6 +110,34 @@ export const NewWalletPayment = z
     },
   })
 export type NewWalletPayment = z.output<typeof NewWalletPayment>
+
+function isBase64(text = ''): boolean {
+  return z.base64().safeParse(text).success
+}
+
+/** A payment of a 402 that is known. */
+export type ChallengePayment = Omit<NewWalletPayment, 'challenge'> & { readonly challenge: Challenge }
+
+const SellerResponse = z
+  .strictObject({
+    status: z.int(),
+    headers: z.record(z.string(), z.string()).nullable(),
+    body: z.string().nullable(),
+    bodyEncoding: z.enum(['text', 'base64']),
+    isWhole: z.boolean().meta({ description: 'False if the body is longer than 1 MiB, or broke off.' }),
+    receipt: z
+      .strictObject({
+        txHash: z.string().nullable().meta({ description: 'The transaction as the seller states it.' }),
+        details: z.record(z.string(), z.unknown()),
+      })
+      .nullable()
+      .meta({ description: 'What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`.' }),
+  })
+  .meta({
+    description:
+      'The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first answer was lost, or the body was over 64 KiB.',
+  })
+export type SellerResponse = z.output<typeof SellerResponse>
 
 export const payingMethods = ['x402/v2', 'x402/v1', 'mpp/evm-charge'] as const
 
@@ -80,5 +152,16 @@ export const WalletPayment = z.strictObject({
     })
     .nullable()
     .meta({ description: 'Null until an approval is granted and a fresh 402 is paid.' }),
+  outcome: z.enum(['paid', 'refused', 'unknown']).nullable().meta({
+    description:
+      'With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential.',
+  }),
+  response: SellerResponse.nullable(),
 })
 export type WalletPayment = z.input<typeof WalletPayment>
+
+export const FreeResponse = z.strictObject({
+  id: z.null().meta({ description: 'Null: nothing was paid.' }),
+  response: SellerResponse,
+})
+export type FreeResponse = z.input<typeof FreeResponse>

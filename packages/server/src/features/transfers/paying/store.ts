@@ -29,6 +29,9 @@ const PaymentRow = z.object({
   validBefore: z.date().nullable(),
   signature: z.instanceof(Uint8Array).nullable(),
   payUntil: z.date().nullable(),
+  fetchUntil: z.date().nullable(),
+  outcome: z.enum(['paid', 'refused', 'unknown']).nullable(),
+  responseStatus: z.number().nullable(),
 })
 export type PaymentRow = z.output<typeof PaymentRow>
 
@@ -37,6 +40,8 @@ export interface StoredMessage {
   readonly challengeKey: string | undefined
   readonly draft: CredentialDraft
   readonly validBefore: Date
+  /** Until when this process may wait for the seller; undefined if the caller sends the credential itself. */
+  readonly fetchUntil: Date | undefined
 }
 
 export interface NewPaymentRow {
@@ -53,9 +58,9 @@ export async function insertPayment(
   { transferId, method, message }: NewPaymentRow,
 ): Promise<void> {
   await tx.run(sql`
-    insert into wallet_payments (transfer_id, organisation_id, environment, method, challenge_key, draft, valid_before)
+    insert into wallet_payments (transfer_id, organisation_id, environment, method, challenge_key, draft, valid_before, fetch_until)
     values (${transferId}, ${tenant.organisationId}, ${tenant.environment}, ${method}, ${message?.challengeKey ?? null},
-      ${message === undefined ? null : JSON.stringify(message.draft)}, ${message?.validBefore ?? null})`)
+      ${message === undefined ? null : JSON.stringify(message.draft)}, ${message?.validBefore ?? null}, ${message?.fetchUntil ?? null})`)
 }
 
 /** Gives an approved payment its message. As `insertPayment`, it may find the challenge taken. */
@@ -65,7 +70,7 @@ export async function setMessage(
 ): Promise<void> {
   await tx.run(sql`
     update wallet_payments set method = ${method}, challenge_key = ${message.challengeKey ?? null}, draft = ${JSON.stringify(message.draft)},
-      valid_before = ${message.validBefore}, pay_until = null
+      valid_before = ${message.validBefore}, fetch_until = ${message.fetchUntil ?? null}, pay_until = null
     where transfer_id = ${transferId} and draft is null`)
 }
 
@@ -85,7 +90,7 @@ export async function findPaymentOf(db: Queryable, tenant: Tenant, challengeKey:
   return row?.transferId
 }
 
-const columns = sql`transfer_id, method, draft, valid_before, signature, pay_until`
+const columns = sql`transfer_id, method, draft, valid_before, signature, pay_until, fetch_until, outcome, response_status`
 
 export function findPayment(db: Queryable, tenant: Tenant, transferId: TransferId): Promise<PaymentRow | undefined> {
   return db.maybeOne(
@@ -109,6 +114,16 @@ export async function keepSignature(db: Queryable, transferId: TransferId, signa
     update wallet_payments set signature = coalesce(signature, ${Buffer.from(signature)}) where transfer_id = ${transferId} returning signature`,
   )
   return row.signature
+}
+
+/** Stores what the seller's response to the credential says, once. */
+export async function keepOutcome(
+  db: Queryable,
+  transferId: TransferId,
+  { outcome, status }: { readonly outcome: NonNullable<PaymentRow['outcome']>; readonly status: number | undefined },
+): Promise<void> {
+  await db.run(sql`
+    update wallet_payments set outcome = ${outcome}, response_status = ${status ?? null} where transfer_id = ${transferId} and outcome is null`)
 }
 
 /** Lets an approved payment take a fresh 402 until this instant. */

@@ -1,0 +1,43 @@
+import { type MppReceipt, parseReceipt } from '../mpp/receipt.ts'
+import { decodePaymentResponse, x402Headers } from '../x402/headers.ts'
+import type { SettleResponse } from '../x402/messages.ts'
+
+/** Reads a header field by its name in any case. */
+export type HeaderReader = (name: string) => string | null | undefined
+
+/** A seller's receipt for a payment. It is not checked on the chain. */
+export interface ReadReceipt {
+  readonly txHash: string | undefined
+  readonly receipt: SettleResponse | MppReceipt | undefined
+}
+
+/** Reads the receipt of either protocol from the fields of a response. A malformed one counts as absent. */
+export function readReceipt(header: HeaderReader): ReadReceipt {
+  const settled = readSettleResponse(header)
+  if (settled !== undefined) return { txHash: hashOf(settled.transaction), receipt: settled }
+  const mpp = header('payment-receipt')
+  const receipt = mpp == null ? undefined : parseReceipt(mpp)
+  return { txHash: hashOf(receipt?.reference), receipt }
+}
+
+/** The settlement of x402, version 2 or 1, from the fields of a response. */
+export function readSettleResponse(header: HeaderReader): SettleResponse | undefined {
+  const field = header(x402Headers.paymentResponse) ?? header(x402Headers.paymentResponseV1)
+  const settled = field == null ? undefined : decodePaymentResponse(field)
+  return settled?.ok === true ? settled.value : undefined
+}
+
+function hashOf(reference: string | undefined): string | undefined {
+  return reference !== undefined && /^0x[0-9a-fA-F]{64}$/.test(reference) ? reference : undefined
+}
+
+/** The facilitator's reason code for a broadcast transaction without a receipt (@x402/evm 2.27.0): the payment's outcome is open. */
+export const settlementPending = 'settlement_pending'
+
+const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']
+
+/** Whether a request has a payment of its own. A 402 then refers to that payment and is not paid again. */
+export function carriesCredential(header: HeaderReader): boolean {
+  const authorization = header('authorization') ?? ''
+  return /(?:^|,)\s*payment\s/i.test(authorization) || credentialHeaders.some((name) => header(name) != null)
+}
