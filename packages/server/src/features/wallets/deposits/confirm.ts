@@ -6,7 +6,7 @@ import { publishEvents } from '../../../platform/events.ts'
 import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { Lease } from './cursor-store.ts'
-import { judgeOwnDeposits } from './own-deposits.ts'
+import { judgeOwnDeposits } from './own-deposits-store.ts'
 import { requireCursor, withdraw } from './store-scan.ts'
 import { listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
 

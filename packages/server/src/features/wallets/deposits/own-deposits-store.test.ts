@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
-import { judgeOwnDeposits } from './own-deposits.ts'
+import { judgeOwnDeposits } from './own-deposits-store.ts'
 
 const [child, master, token] = ['0xChild', '0xMaster', '0xToken']
 const name = (prefix: string, n: number): string => `${prefix}_${String(n).padStart(26, '0')}`
