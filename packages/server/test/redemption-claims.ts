@@ -11,14 +11,14 @@ export interface Sold {
   readonly resource: string
 }
 
-/** The same credential with another `extra` in the offer that it names. */
+/** An x402 credential with another `extra` in the offer that it names. */
 export function withExtra(sold: Sold, extra: object): Sold {
   const payload = JSON.parse(Buffer.from(sold.credential, 'base64').toString('utf8'))
   const changed = { ...payload, accepted: { ...payload.accepted, extra: { name: 'USDC', version: '2', ...extra } } }
   return { ...sold, credential: Buffer.from(JSON.stringify(changed)).toString('base64') }
 }
 
-/** The same x402 credential in version 1 of the protocol. */
+/** An x402 credential in version 1 of the protocol. */
 export function asVersion1(sold: Sold): Sold {
   const paymentPayload = JSON.parse(Buffer.from(sold.credential, 'base64').toString('utf8'))
   const v1 = asV1({ x402Version: 2, paymentPayload, paymentRequirements: {} } satisfies FacilitatorBody)
