@@ -1,6 +1,6 @@
 import { featureEdges } from './feature-edges.mjs'
 
-/** Who may import whom (docs/architecture.md). A new edge between feature rooms is a line in feature-edges.mjs. */
+/** Who may import whom (docs/architecture.md). A new edge between features is a line in feature-edges.mjs. */
 const server = '^packages/server/src/'
 const features = `${server}features/`
 
@@ -19,35 +19,24 @@ const layerRules = layers.map(([layer, allowed]) => ({
   to: { path: server, pathNot: allowed.map((name) => `${server}${name}/`) },
 }))
 
-const featureRooms = [
-  'account',
-  'billing',
-  'chains',
-  'funds',
-  'organisations',
-  'payments',
-  'people',
-  'plans',
-  'registry',
-  'sessions',
-  'transfers',
-  'vaults',
-  'wallets',
-  'webhooks',
-  'withdrawals',
-]
-
-const featureRules = featureRooms.flatMap((room) => [
-  {
-    name: `${room}-imports-other-rooms-only-along-listed-edges`,
-    severity: 'error',
-    from: { path: `${features}${room}/`, pathNot: '\\.test\\.ts$' },
-    to: {
-      path: features,
-      pathNot: [`${features}${room}/`, ...(featureEdges[room] ?? []).map((other) => `${features}${other}/index\\.ts$`)],
-    },
+/** What each feature may import: its own folder, and the index of the features that it lists in `featureEdges`. */
+const featureRules = Object.entries(featureEdges).map(([feature, others]) => ({
+  name: `${feature}-imports-other-features-only-along-listed-edges`,
+  severity: 'error',
+  from: { path: `${features}${feature}/`, pathNot: '\\.test\\.ts$' },
+  to: {
+    path: features,
+    pathNot: [`${features}${feature}/`, ...others.map((other) => `${features}${other}/index\\.ts$`)],
   },
-])
+}))
+
+/** A feature that `featureEdges` does not list imports no other. */
+const unlistedFeature = {
+  name: 'every-feature-is-listed',
+  severity: 'error',
+  from: { path: features, pathNot: Object.keys(featureEdges).map((feature) => `${features}${feature}/`) },
+  to: { path: features },
+}
 
 export default {
   forbidden: [
@@ -136,7 +125,7 @@ export default {
       to: { path: 'node_modules/fastify' },
     },
     {
-      name: 'one-room-names-the-driver',
+      name: 'one-folder-names-the-driver',
       severity: 'error',
       from: { path: server, pathNot: `${server}platform/db/(db|pool|probe|session)\\.ts$` },
       to: { path: 'node_modules/pg/' },
@@ -144,8 +133,7 @@ export default {
     {
       name: 'two-files-name-the-network-client',
       severity: 'error',
-      comment:
-        'Two doors: outbound for what the operator configured, guarded-connections for URLs that customers gave.',
+      comment: '`outbound` is for URLs of the operator, `guarded-connections` for URLs of customers.',
       from: { path: server, pathNot: [`${server}platform/(outbound|guarded-connections)\\.ts$`, '\\.test\\.ts$'] },
       to: { path: 'node_modules/undici/' },
     },
@@ -159,7 +147,7 @@ export default {
       name: 'tempo-codec-is-loaded-when-it-is-needed',
       severity: 'error',
       comment:
-        'viem/tempo is 1,300 modules and 50 MB of memory, which a server that meets no Tempo transaction need not hold.',
+        'viem/tempo is 1,300 modules and 50 MB of memory, which a server without Tempo transactions does not need.',
       from: { path: server, pathNot: '\\.test\\.ts$' },
       to: { path: 'node_modules/viem/.*tempo', dynamic: false, dependencyTypesNot: ['type-only'] },
     },
@@ -171,6 +159,7 @@ export default {
     },
     ...layerRules,
     ...featureRules,
+    unlistedFeature,
   ],
   options: {
     tsPreCompilationDeps: true,

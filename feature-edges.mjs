@@ -1,4 +1,4 @@
-/** The edges between feature rooms, from the one that imports to those whose index it may use. */
+/** Each feature of `packages/server/src/features`, with the features whose index it may import. */
 export const featureEdges = {
   people: ['organisations'],
   approvals: ['wallets'],
@@ -13,7 +13,7 @@ export const featureEdges = {
   relayer: ['plans'],
   sessions: ['payments', 'plans', 'vaults'],
   transfers: ['approvals', 'chains', 'funds', 'plans', 'relayer', 'wallets'],
-  testing: ['chains', 'wallets'],
+  testing: ['chains', 'payments', 'wallets'],
   vaults: ['plans'],
   registry: [],
   webhooks: ['plans'],

@@ -15,7 +15,7 @@ export interface Printed {
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 /** Escapes unprintable characters as `\uXXXX`, so that a name in a proof cannot move the cursor or reverse the line. */
-export function printable(text: string): string {
+function printable(text: string): string {
   return text.replace(unprintable, (character) =>
     Array.from({ length: character.length }, (_, at) => escaped(character.charCodeAt(at))).join(''),
   )

@@ -4,7 +4,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import type { DevPayer } from './dev-file.ts'
 
 /** One request as sent, and its response. */
-export interface Exchange {
+interface Exchange {
   /** The signed payment that the request carried. */
   readonly paymentSignature: string | null
   readonly status: number

@@ -1,5 +1,5 @@
 /** What a step found: one line for the reader, and the value for the steps after it. */
-export interface StepResult<T> {
+interface StepResult<T> {
   readonly summary: string
   readonly value: T
 }
@@ -8,7 +8,7 @@ export interface StepResult<T> {
 export type Step = <T>(title: string, work: () => Promise<StepResult<T>>) => Promise<T>
 
 /** A step of the demo that failed. */
-export class StepFailed extends Error {
+class StepFailed extends Error {
   constructor(title: string, cause: unknown) {
     super(`${title}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
     this.name = 'StepFailed'

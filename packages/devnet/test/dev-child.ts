@@ -62,7 +62,7 @@ export function spawnStart(env: Readonly<Record<string, string>> & { readonly DA
   }
 }
 
-export function readDev(dataDir: string): DevRecord {
+function readDev(dataDir: string): DevRecord {
   return JSON.parse(readFileSync(path.join(dataDir, 'dev.json'), 'utf8'))
 }
 

@@ -14,7 +14,7 @@ import { tempoModerato } from 'viem/tempo/chains'
 import { decodeXPaymentResponse, wrapFetchWithPayment as wrapFetchWithPaymentV1 } from 'x402-fetch'
 
 /** What an agent received from its call. */
-export interface Call {
+interface Call {
   readonly status: number
   readonly body: unknown
   /** The payment header that the official client sent with its last request. */

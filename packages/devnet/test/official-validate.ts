@@ -23,7 +23,7 @@ const Report = z.object({
   summary: z.object({ passed: Count, failed: Count, warnings: Count, suggested: Count, skipped: Count }),
 })
 
-export type ValidationReport = z.infer<typeof Report>
+type ValidationReport = z.infer<typeof Report>
 
 export interface Validation {
   readonly exitCode: number | null

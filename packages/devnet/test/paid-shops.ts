@@ -27,7 +27,7 @@ export interface ShopAccount extends Pick<onExpress.WalletOptions, Account> {
   readonly free?: (app: Express) => void
 }
 
-export const price = '0.01'
+const price = '0.01'
 const report = { report: 'all is well' }
 const failure = { error: 'the printer is on fire' }
 
@@ -79,7 +79,7 @@ export async function fastifyShop(till: ShopAccount): Promise<PaidShop> {
   return { ...seen, ...(await open(app.server)) }
 }
 
-export async function honoShop(till: ShopAccount): Promise<PaidShop> {
+async function honoShop(till: ShopAccount): Promise<PaidShop> {
   const { seen, wallet, offer, serve } = openBooks(till)
   const app = new Hono()
   app.use(onHono.walletMiddleware(wallet))
@@ -96,7 +96,7 @@ export async function honoShop(till: ShopAccount): Promise<PaidShop> {
 }
 
 /** Route handlers of Next's App Router, given the standard requests that Next's own extend. */
-export async function nextShop(till: ShopAccount): Promise<PaidShop> {
+async function nextShop(till: ShopAccount): Promise<PaidShop> {
   const { seen, wallet, offer, serve } = openBooks(till)
   const handler = onNext.withPayment({ ...wallet, ...offer }, (request: Request, _context: unknown) => {
     serve(onNext.paymentOf(request))

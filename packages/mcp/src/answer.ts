@@ -6,7 +6,7 @@ import { isReading, type Tool } from './tool.ts'
 type Answer = Readonly<Record<string, unknown>>
 
 /** The maximum length of one result, in characters. A model reads all of it. */
-export const answerCharactersMax = 60_000
+const answerCharactersMax = 60_000
 
 /**
  * The service's response, as structured content and as text. A read that is too long becomes an error that says how

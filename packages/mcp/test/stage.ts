@@ -45,7 +45,7 @@ const CallResult = z.object({
   structuredContent: z.record(z.string(), z.unknown()).optional(),
 })
 
-export interface Called {
+interface Called {
   readonly isError: boolean
   /** What a program reads of a success. */
   readonly said: Readonly<Record<string, unknown>>

@@ -31,10 +31,10 @@ export type WebhookFault =
   | 'signature-mismatch'
 
 /** The longest signature header that is looked at, in characters; a rotation with an Ed25519 signature needs about 190. */
-export const webhookSignatureLengthMax = 4_096
+const webhookSignatureLengthMax = 4_096
 
 /** The most signatures in one header that are looked at; more is a fault, or anybody could cause any amount of work. */
-export const webhookSignaturesMax = 16
+const webhookSignaturesMax = 16
 
 const toleranceSecondsDefault = 300
 

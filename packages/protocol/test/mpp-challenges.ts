@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { encodeMppJson, type MppChallenge } from '../src/index.ts'
 
 /** Any text that a header may hold: no control characters, unpaired surrogates included. */
-export const headerText = (lengthMax: number) =>
+const headerText = (lengthMax: number) =>
   fc
     .array(fc.integer({ min: 0x20, max: 0xffff }), { minLength: 1, maxLength: lengthMax })
     .map((units) => String.fromCharCode(...units.filter((unit) => unit !== 0x7f)))
@@ -18,7 +18,7 @@ export const jsonObject = fc
   .filter((object) => !JSON.stringify(object).includes('"__proto__":'))
 
 /** A `meta` of mppx: texts under names, which travels as `opaque`. */
-export const meta = fc
+const meta = fc
   .dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ maxLength: 20, unit: 'grapheme' }), { maxKeys: 4 })
   .filter((object) => Object.keys(object).length > 0)
 

@@ -26,7 +26,7 @@ export const nowSeconds = 1_740_672_100
 export const network: Network = must(networkByCaip2('eip155:84532'))
 export const token: TokenInfo = must(tokenBySymbol(network, 'USDC'))
 export const expected: Expected = { network, token, rawAmount: 10_000n, payTo }
-export const separator = separatorOf(network, token)
+const separator = separatorOf(network, token)
 
 export type Authorization = PaymentPayloadV2['payload']['authorization']
 

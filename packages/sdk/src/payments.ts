@@ -45,12 +45,12 @@ export type Verification = Answer<operations['payments.verify']>
 /** The payment as the handler sees it: without the token that settles it. */
 export type VerifiedPayment = Omit<Verification, 'valid' | 'settlementToken'>
 
-export type DeliveredRequest = Body<operations['payments.delivered']>
-export type Delivered = Answer<operations['payments.delivered']>
+type DeliveredRequest = Body<operations['payments.delivered']>
+type Delivered = Answer<operations['payments.delivered']>
 export type RefundRequest = Body<operations['payments.refund']>
 export type Refund = Answer<operations['payments.refund']>
 export type RefundQuery = Query<operations['payments.refunds.list']>
-export type RedeemedRequest = Body<operations['payments.redeemed']>
+type RedeemedRequest = Body<operations['payments.redeemed']>
 export type RedeemRequest = Body<operations['payments.redeem']>
 
 /** The right to serve a payment once. Pass its `redemptionToken` to `redeemed` before the response is sent. */

@@ -1,5 +1,5 @@
 /** Usage and limit of a plan. A limit of -1 means no limit. */
-export interface VaultFigure {
+interface VaultFigure {
   readonly used: number
   readonly limit: number
 }

@@ -12,10 +12,10 @@ import { openFakeVaults } from './fake-vaults.ts'
 
 export const apiKey = 'svc_test_sk_for-the-sdk-tests'
 export const payer = '0x1111111111111111111111111111111111111111'
-export const token = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+const token = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 export const txHash = `0x${'ab'.repeat(32)}`
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage['headers']

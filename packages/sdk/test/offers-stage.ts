@@ -14,8 +14,8 @@ import { base, baseSepolia, errorOf, listeningSigner, must, noon, payTo, seller,
 
 export const url = 'https://api.seller.test/report'
 export const stranger: Address = '0x1111111111111111111111111111111111111111'
-export const tempo = must(networkByName('tempo-moderato'))
-export const pathUsd = must(tokenBySymbol(tempo, 'pathUSD'))
+const tempo = must(networkByName('tempo-moderato'))
+const pathUsd = must(tokenBySymbol(tempo, 'pathUSD'))
 export const onBase = [base, must(tokenBySymbol(base, 'USDC'))] as const
 
 export function stage(unpaid: HeadersInit, options: Partial<PayingFetchOptions> = {}) {
@@ -25,7 +25,7 @@ export function stage(unpaid: HeadersInit, options: Partial<PayingFetchOptions> 
   return { signer, fetch, pay }
 }
 
-export const later = new Date(noon + 300_000).toISOString()
+const later = new Date(noon + 300_000).toISOString()
 
 export function challenge(changes: Partial<MppChallenge> = {}): MppChallenge {
   const requested = {

@@ -12,7 +12,7 @@ import { parseAddress } from './platform/db/hosts.ts'
 import { parseProxies } from './proxies.ts'
 import { readSignIn, type SignInSettings } from './sign-in-config.ts'
 
-export type Role = 'all' | 'api' | 'work'
+type Role = 'all' | 'api' | 'work'
 
 /** The whole environment configuration, validated. No other code reads `process.env`. */
 export interface Config {

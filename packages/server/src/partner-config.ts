@@ -17,7 +17,7 @@ export interface PartnerSettings {
   readonly sandbox?: { readonly pool: Address; readonly bridge: Address }
 }
 
-export interface KeyedApi {
+interface KeyedApi {
   readonly baseUrl: string
   readonly apiKey: string
 }

@@ -14,7 +14,7 @@ export interface BridgeTransfer {
 }
 
 /** A bank account of a customer at bridge.xyz; `key` is the idempotency key of the request that made it. */
-export interface BridgeAccount {
+interface BridgeAccount {
   readonly id: string
   readonly customerId: string
   readonly key: string

@@ -7,8 +7,8 @@ import { aSwap, bridging, multipleSwaps, singleSwap, swappingAndBridging } from 
 import { endOn, requestFor } from './routes.ts'
 
 export const swap = requestFor(endOn('ethereum', 'USDC'), endOn('ethereum', 'USDT'))
-export const toCoin = requestFor(endOn('base', 'USDC'), endOn('base', 'native'))
-export const ofCoin = requestFor(endOn('base', 'native'), endOn('base', 'USDC'), 10n ** 18n)
+const toCoin = requestFor(endOn('base', 'USDC'), endOn('base', 'native'))
+const ofCoin = requestFor(endOn('base', 'native'), endOn('base', 'USDC'), 10n ** 18n)
 export const bridge = requestFor(endOn('base', 'USDC'), endOn('ethereum', 'USDT'))
 
 export const rules: GuardRules & { readonly rawOutMin: bigint } = {

@@ -32,7 +32,7 @@ export interface Swap {
   readonly requiresDeposit: boolean
 }
 
-export interface Bridge {
+interface Bridge {
   readonly referrer: Address
   readonly sendingAssetId: Address
   readonly receiver: Address
@@ -42,7 +42,7 @@ export interface Bridge {
   readonly hasDestinationCall: boolean
 }
 
-export interface Across {
+interface Across {
   readonly receiverAddress: Hex
   readonly refundAddress: Hex
   readonly sendingAssetId: Hex

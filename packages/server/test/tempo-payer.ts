@@ -93,7 +93,7 @@ export function memoFor(challenge: MppChallenge): Hex {
   return attributionMemo({ realm: challenge.realm, challengeId: challenge.id })
 }
 
-export function sourceOf(account: Pick<PrivateKeyAccount, 'address'>, chainId = 42_431): string {
+function sourceOf(account: Pick<PrivateKeyAccount, 'address'>, chainId = 42_431): string {
   return formatPayerSource({ chainId, address: account.address })
 }
 

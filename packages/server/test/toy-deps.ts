@@ -11,7 +11,7 @@ import { createSemaphores } from '../src/platform/semaphores.ts'
 import { steadyWitness } from './steady-witness.ts'
 
 /** A sealer with a new key, for tests of the platform alone. */
-export function toySealer(): Sealer {
+function toySealer(): Sealer {
   const key = randomBytes(32)
   return {
     seal(plaintext, associatedData) {

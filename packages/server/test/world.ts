@@ -18,7 +18,7 @@ import { freshDatabase, type TestDatabase } from './database.ts'
 import { whyNotDeclaredAt } from './declared.ts'
 import { oneNanoUsdPerGas, testConfig } from './test-config.ts'
 
-export { oneNanoUsdPerGas, testConfig } from './test-config.ts'
+export { oneNanoUsdPerGas } from './test-config.ts'
 
 export interface Answer {
   readonly status: number

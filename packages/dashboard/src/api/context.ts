@@ -2,7 +2,7 @@ import { type Account, createPurser, type Environment, type Purser } from '@purs
 import { createContext, use } from 'react'
 import type { LiveEvents } from '../live/live-events.ts'
 
-export type Membership = Account['organisations'][number]
+type Membership = Account['organisations'][number]
 
 /** Who is signed in, and where they work. */
 export interface Workspace {

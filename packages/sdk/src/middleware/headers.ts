@@ -52,7 +52,7 @@ export function exposeHeaders(existing: string | null | undefined): string {
 }
 
 /** `Vary` with these names added. */
-export function varyBy(existing: string | null | undefined, names: readonly string[]): string {
+function varyBy(existing: string | null | undefined, names: readonly string[]): string {
   const present = (existing ?? '').split(',').map((name) => name.trim())
   const lower = new Set(present.map((name) => name.toLowerCase()))
   if (lower.has('*')) return '*'

@@ -10,7 +10,7 @@ export interface Kept {
 }
 
 /** A kept response that one request is serving. The request puts it back or drops it. */
-export interface TakenAnswer extends Kept {
+interface TakenAnswer extends Kept {
   readonly putBack: (redemptionToken?: string) => void
   readonly drop: () => void
 }

@@ -6,7 +6,7 @@ import type { PaymentContext } from './request-payment.ts'
  * The header with which a payer proves control of the account: an ISO 8601 time and the signature of
  * `redemptionMessage` (EIP-191).
  */
-export const redemptionHeader = 'x-service-redemption'
+const redemptionHeader = 'x-service-redemption'
 
 export interface PayerSignature {
   readonly value: string

@@ -1,7 +1,7 @@
 import type { OwnAnswer } from './answers.ts'
 
 /** A purchase with a payment identifier: what must match for a repeat to be answered. */
-export interface Purchase {
+interface Purchase {
   /** The payment identifier (x402 extension `payment-identifier`). */
   readonly id: string
   /** Identifies the credential and its request: method, URL, and body if it is bound. */

@@ -20,7 +20,7 @@ const releaseMsMax = 20_000
 /** `release` with the receipt headers, or the response to send instead of the handler's. */
 export type Conclusion = Release | Withhold
 
-export interface Release {
+interface Release {
   readonly kind: 'release'
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** If set, call it with the response that is sent. A repeat of the same purchase gets this response. */
@@ -34,7 +34,7 @@ export interface Release {
   readonly undelivered: (answer: OwnAnswer) => void
 }
 
-export interface Withhold {
+interface Withhold {
   readonly kind: 'withhold'
   readonly answer: OwnAnswer
   /** If set, call it with the handler's response: the payment may still be settled or served. */

@@ -4,7 +4,7 @@ import type { Payer } from './payer.ts'
 import { quoteOf, type Reading } from './quotes.ts'
 
 /** The maximum number of bytes read of a 402 body. */
-export const challengeBytesMax = 262_144
+const challengeBytesMax = 262_144
 
 /**
  * All offers of a 402 in both protocols; empty if it has none. The body, which carries the challenge of version 1, is

@@ -17,7 +17,7 @@ import { memoryJar, type SessionJar } from './sessions.ts'
 import type { Signer } from './signer.ts'
 
 /** The parsed limits. Dollars are in units of 10^-18. */
-export interface ReadLimits {
+interface ReadLimits {
   readonly perCall: bigint | undefined
   readonly counted: { readonly perHostPerDay: string | undefined; readonly perDay: string | undefined }
   readonly confirm: { readonly above: bigint; readonly ask: (payment: ProposedPayment) => unknown } | undefined

@@ -25,7 +25,7 @@ export interface SessionJar {
   at(origin: string): readonly StoredSession[]
 }
 
-export interface StoredSession {
+interface StoredSession {
   readonly payTo: Address
   readonly token: string
 }

@@ -15,7 +15,7 @@ import type { Payer } from './payer.ts'
 const pullSecondsMax = 25
 
 /** The payload of a Tempo credential, and when it expires. */
-export interface TempoPayload {
+interface TempoPayload {
   readonly payload: JsonObject
   readonly validBeforeSeconds: number | undefined
 }

@@ -75,7 +75,7 @@ export interface TransferClaim {
   readonly isOf: (transfer: TokenTransfer) => boolean
 }
 
-export type PlacedBlock = Pick<BlockHeader, 'number' | 'hash'> & Partial<Pick<BlockHeader, 'timestampSeconds'>>
+type PlacedBlock = Pick<BlockHeader, 'number' | 'hash'> & Partial<Pick<BlockHeader, 'timestampSeconds'>>
 
 /** Reads confirmed by a majority of the configured nodes, at the depth at which deposits count. */
 export interface ConfirmedReads {

@@ -16,7 +16,7 @@ import {
 import type { NodeRpc, Rpc, RpcAnswer, RpcCall, Voter } from './rpc/rpc.ts'
 
 /** Most headers in one request. Nodes limit the number of calls in a batch. */
-export const headersPerRequest = 100
+const headersPerRequest = 100
 
 /** Reads blocks at one of a network's nodes, or at each. */
 export function createBlockReads(rpc: Rpc, { voters }: Pick<NodeRpc, 'voters'>): BlockReads {

@@ -29,17 +29,9 @@ import type { SentCall } from './try-sending.ts'
 
 export type { ChainHealth, TokenDomainState } from './health-port.ts'
 export type {
-  AuthorizationId,
-  AuthorizationUse,
-  DecisionBlock,
-  Finality,
   NonceState,
-  PermitId,
   QuorumReads,
-  SentCallId,
-  StateAt,
   StateQuestion,
-  TempoTransactionId,
   Verdict,
 } from './quorum-port.ts'
 
@@ -252,7 +244,7 @@ export type Permit2Use =
   | { readonly outcome: 'elsewhere' }
   | { readonly outcome: 'open' }
 
-export interface Sanctions {
+interface Sanctions {
   readonly timestampSeconds: bigint
   /** In the order of the accounts. */
   readonly sanctioned: readonly boolean[]
@@ -349,15 +341,11 @@ export interface SignedTransaction {
 }
 
 export type {
-  AccountPlan,
   ChainTransactionId,
   LaneCall,
   LaneHandler,
-  LaneSigner,
-  LaneSlot,
   Lanes,
   LaneTransaction,
   MinedTransaction,
-  OpenCounts,
   PlannedTransaction,
 } from './lanes/port.ts'

@@ -20,7 +20,7 @@ export interface AuthorizationId {
 }
 
 /** A Permit2 signature with an unordered nonce; `deadline` in seconds since 1970. */
-export interface PermitId {
+interface PermitId {
   readonly owner: Address
   readonly nonce: bigint
   readonly deadline: bigint
@@ -70,7 +70,7 @@ export interface DecisionBlock {
   readonly timestampSeconds: bigint
 }
 
-export interface StateAt {
+interface StateAt {
   readonly block: DecisionBlock
   /** The height at which the quorum would have answered without `atMost`. */
   readonly newest: bigint

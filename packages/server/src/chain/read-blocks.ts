@@ -124,7 +124,7 @@ export function eachOnce(transfers: readonly TokenTransfer[]): TokenTransfer[] {
 }
 
 /** Whether two logs describe the same transfer at the same position of the same block. */
-export function isSameTransfer(left: TokenTransfer, right: TokenTransfer): boolean {
+function isSameTransfer(left: TokenTransfer, right: TokenTransfer): boolean {
   return (
     left.txHash === right.txHash &&
     left.logIndex === right.logIndex &&

@@ -1,7 +1,7 @@
 import { defineErrors } from '../platform/errors.ts'
 
 /** Errors of using a key. The key service's message goes only into `cause`, because it names the key and the account. */
-export const fail = defineErrors({
+const fail = defineErrors({
   'custody-unavailable': {
     status: 503,
     title: 'Custody Unavailable',

@@ -20,14 +20,14 @@ import type { SealedKeyRow } from './store.ts'
 import { createWalletKeys, type WalletKeys } from './wallet-keys.ts'
 
 export type { KeyRing } from './key-encryption.ts'
-export type { GcpKmsSource, KeySource, KeySources } from './key-sources.ts'
+export type { KeySource, KeySources } from './key-sources.ts'
 export { openKeyRing } from './key-sources.ts'
 export type { MppMacs, MppSecrets } from './mpp-secrets.ts'
 export { type KekRotation, rotateKek } from './rotate-kek.ts'
 export { rotateMppSecret, rotateSealKey } from './rotate-service-key.ts'
-export type { ServiceSeal } from './service-seal.ts'
+
 export { createFaucetSigner } from './signer.ts'
-export type { AccountNode, WalletKey, WalletKeys, WalletSigner } from './wallet-keys.ts'
+export type { AccountNode, WalletKeys, WalletSigner } from './wallet-keys.ts'
 
 export interface CustodyOptions {
   readonly db: Db

@@ -7,7 +7,7 @@ import type { Log } from '../platform/log.ts'
 import { type DatedKeyRow, listKeysSince, type SealedKeyRow } from './store.ts'
 
 /** HMAC-SHA256 under one of a tenant's keys, as base64url. */
-export type Mac = (text: string) => string
+type Mac = (text: string) => string
 
 /** `current` makes the ids of new challenges; any of `all` may have made one that is still valid. */
 export interface MppMacs {

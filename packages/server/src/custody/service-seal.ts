@@ -11,7 +11,7 @@ declare module '../platform/ctx.ts' {
 }
 
 /** A public key of the service, as in the key set. Source: RFC 8037, section 2. */
-export interface ServicePublicKey {
+interface ServicePublicKey {
   readonly kid: string
   /** The 32 bytes, base64url. */
   readonly x: string

@@ -55,7 +55,7 @@ export interface AccountNode {
 }
 
 /** The derivation indexes of a tenant's key and the address that it must have. */
-export interface WalletKey {
+interface WalletKey {
   readonly account: number
   readonly index: number
   readonly address: Address

@@ -1,4 +1,4 @@
-export { type DiskOptions, openDiskBlobs } from './disk.ts'
+export { openDiskBlobs } from './disk.ts'
 export { BlobRangeOutside, BlobTooLarge, fileStorageErrors } from './errors.ts'
 export {
   type BlobKey,
@@ -10,5 +10,5 @@ export {
   type StoredBlob,
 } from './port.ts'
 export { openS3Blobs, type S3Settings } from './s3-on-demand.ts'
-export { type FindKept, type Swept, sweepBlobs } from './sweep.ts'
+export { sweepBlobs } from './sweep.ts'
 export { openMarks } from './witness-marks.ts'

@@ -23,7 +23,7 @@ export interface PartnerRequest {
 }
 
 /** A permanent refusal of the request; a retry would not help. */
-export interface Declined {
+interface Declined {
   readonly status: number
   readonly json: unknown
 }

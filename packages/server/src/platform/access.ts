@@ -39,7 +39,7 @@ export function mayDo(
 }
 
 /** Whether a person has a role or one above it. */
-export function hasRole({ role }: Pick<Person, 'role'>, least: Needs['role']): boolean {
+function hasRole({ role }: Pick<Person, 'role'>, least: Needs['role']): boolean {
   if (least === 'person') return true
   return role !== undefined && roles.indexOf(role) <= roles.indexOf(least)
 }

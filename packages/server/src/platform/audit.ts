@@ -112,7 +112,7 @@ export function auditOperator({ clock, random, actor, requestId }: Auditing, tx:
   appendAudit({ clock, random, actor, requestId, tenant }, tx, entry)
 }
 
-export interface AuditRecord {
+interface AuditRecord {
   readonly id: string
   readonly sequence: bigint
   readonly environment: string | null
@@ -125,7 +125,7 @@ export interface AuditRecord {
 }
 
 /** SHA-256 over the previous hash and the record, as `auditRecordBytes` of the protocol puts it. */
-export function auditHash(previous: Uint8Array, organisationId: string, record: AuditRecord): Uint8Array {
+function auditHash(previous: Uint8Array, organisationId: string, record: AuditRecord): Uint8Array {
   const { sequence, createdAt, actor, details } = record
   // What JSON leaves out, such as an undefined member, is not stored either.
   const asStored = AsStored.parse(JSON.parse(JSON.stringify({ actor, details })))

@@ -1,7 +1,7 @@
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici'
 
 /** Destination of a request: the origin in the URL, at the address that was checked for it. */
-export interface Destination {
+interface Destination {
   /** The group that the connections belong to; groups never share connections. */
   readonly group: string
   readonly url: URL
@@ -28,7 +28,7 @@ export interface Connections {
   close(): Promise<void>
 }
 
-export interface RequestParts {
+interface RequestParts {
   readonly method: GuardedMethod
   readonly headers: Readonly<Record<string, string>>
   /** Undefined if the request has none. */

@@ -12,12 +12,7 @@ import {
 import { createPublicLookup, type NameLookup, systemLookup } from './name-lookup.ts'
 
 /** Why a customer's server was not called, or gave no response. */
-export type PostFailure =
-  | UrlRefusal
-  | 'header-refused'
-  | 'body-too-large'
-  | 'name-unknown'
-  | ReturnType<typeof failureOf>
+type PostFailure = UrlRefusal | 'header-refused' | 'body-too-large' | 'name-unknown' | ReturnType<typeof failureOf>
 
 /** Result of a request. A response contains untrusted text; a failure contains nothing of the URL. */
 export type PostOutcome =
@@ -41,7 +36,7 @@ interface Failed {
 /** A response as it was received, untrusted in every part. */
 export type SendOutcome = ({ readonly kind: 'answered' } & RawAnswer) | Failed
 
-export interface GuardedRequest {
+interface GuardedRequest {
   readonly method: GuardedMethod
   readonly url: string
   /** Connections are kept per group (an endpoint's id), and never shared with another. */
@@ -52,7 +47,7 @@ export interface GuardedRequest {
 
 export type GuardedPost = Omit<GuardedRequest, 'method' | 'body'> & { readonly body: Uint8Array }
 
-export interface GuardedLimits extends ConnectionLimits {
+interface GuardedLimits extends ConnectionLimits {
   /** From the look-up of the name to the last byte that is read. */
   readonly totalMs: number
   readonly requestBytesMax: number

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
 /** All identifier prefixes of the service document and of decisions.md, section 1. */
-export const idPrefixes = [
+const idPrefixes = [
   'byw',
   'mwt',
   'cad',

@@ -10,7 +10,7 @@ import type { Semaphore } from './semaphores.ts'
  * handler waits for something outside, so the key is tied to its resource in the intent's transaction, and a repeat returns the resource's
  * present state.
  */
-export type IdempotencyMode = 'transaction' | 'intent'
+type IdempotencyMode = 'transaction' | 'intent'
 
 export interface Page<T> {
   readonly items: readonly T[]
@@ -70,7 +70,7 @@ type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
  * The effect of a call, for the agent that may make it. `searches` reads what others published, `ends` cannot be undone, `moves-money` pays
  * somebody. Marked operations are shown to language models: never one that returns a secret or changes permissions.
  */
-export type AgentUse = 'reads' | 'searches' | 'adds' | 'ends' | 'moves-money'
+type AgentUse = 'reads' | 'searches' | 'adds' | 'ends' | 'moves-money'
 
 export interface OperationSpec<P, Q, I, O> {
   readonly id: string

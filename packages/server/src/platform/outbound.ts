@@ -27,12 +27,12 @@ export interface OutboundRequest {
 }
 
 /** The response, whatever its status. `json` is undefined if the body is not JSON. */
-export interface OutboundAnswer {
+interface OutboundAnswer {
   readonly status: number
   readonly json: unknown
 }
 
-export interface DownloadLimits {
+interface DownloadLimits {
   /** Limit of the whole request. */
   readonly timeoutMs: number
   /** Limit between two chunks. */
@@ -40,7 +40,7 @@ export interface DownloadLimits {
   readonly bytesMax: number
 }
 
-export interface Download {
+interface Download {
   /** When the document last changed, if its server reports it. */
   readonly lastModified: Date | undefined
   readonly body: AsyncIterable<Uint8Array>

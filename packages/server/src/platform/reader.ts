@@ -10,7 +10,7 @@ type SessionReader = `${Id<'ssn'>}@${OrganisationId}`
 export type EndedReaders = (readers: readonly Reader[]) => Promise<readonly Reader[]>
 
 /** The reader that a call is of; undefined for a guest with something else than a token. */
-export function readerOf({ actor, person, tenant }: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader | undefined {
+function readerOf({ actor, person, tenant }: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader | undefined {
   if (person !== undefined) return `${person.sessionId}@${tenant.organisationId}`
   if (actor.kind === 'guest' && isId('vat', actor.guestId)) return actor.guestId
   return actor.kind === 'api-key' ? actor.apiKeyId : undefined

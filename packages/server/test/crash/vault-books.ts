@@ -190,6 +190,6 @@ export async function expectBlobs({ db, env }: Pick<Reader, 'db' | 'env'>): Prom
   return stored
 }
 
-export function filesIn(directory: string): number {
+function filesIn(directory: string): number {
   return readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length
 }

@@ -4,7 +4,7 @@ import { type Answer, codeOf, request } from '../world.ts'
 import type { Fleet } from './fleet.ts'
 
 /** One write as its sender sees it. */
-export interface Write {
+interface Write {
   readonly name: string
   readonly kind: 'document' | 'file' | 'event'
   /** Sent again with its Idempotency-Key until there is an answer. */

@@ -95,7 +95,7 @@ export function nodesOf(nodes: readonly Rpc[]): NodeRpc {
 }
 
 /** An RPC client for block reads, with one function behind it. */
-export function rpcOf(answerTo: (call: RpcCall) => RpcAnswer): Rpc {
+function rpcOf(answerTo: (call: RpcCall) => RpcAnswer): Rpc {
   const rpc: Rpc = {
     batch: async (calls) => calls.map(answerTo),
     call: async (method, params) => answerTo({ method, params }),

@@ -6,7 +6,7 @@ import { createBlockReads } from '../../src/chain/block-reads.ts'
 import { createQuorum } from '../../src/chain/rpc/quorum.ts'
 import type { Rpc } from '../../src/chain/rpc/rpc.ts'
 import { createTransferReads } from '../../src/chain/rpc/transfers.ts'
-import { type Lease, releaseLease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
+import { type Lease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
 import { unwatchAddress, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
 import { createWatched } from '../../src/features/wallets/deposits/watched.ts'
@@ -18,9 +18,9 @@ import { freshDatabase, type TestDatabase } from '../database.ts'
 import { toyDeps } from '../toy-deps.ts'
 import { type FakeTransfer, nodesOf } from './fake-chain.ts'
 
-export const baseSepolia = networkNamed('base-sepolia')
+const baseSepolia = networkNamed('base-sepolia')
 
-export function networkNamed(name: string): Network {
+function networkNamed(name: string): Network {
   const network = networkByName(name)
   if (network === undefined) throw new Error(`no network is called ${name}`)
   return network
@@ -31,11 +31,11 @@ export function anAddress(): Address {
 }
 
 /** One of our networks with another confirmation depth for deposits. */
-export function withDepth(network: Network, depth: number): Network {
+function withDepth(network: Network, depth: number): Network {
   return { ...network, depositFinality: { depth } }
 }
 
-export const Shown = z.object({
+const Shown = z.object({
   id: z.string(),
   walletId: z.string(),
   direction: z.string(),
@@ -48,7 +48,6 @@ export const Shown = z.object({
   from: z.string(),
   chain: z.string(),
 })
-export type Shown = z.output<typeof Shown>
 
 const DepositEvent = z.object({ walletId: z.string(), rawAmount: z.string(), txHash: z.string(), logIndex: z.number() })
 
@@ -169,5 +168,3 @@ async function aTenant(deps: Deps, database: TestDatabase, environment: 'test' |
 export function transfer(token: Address, to: Address, rawAmount = 1_000_000n, from = anAddress()): FakeTransfer {
   return { token, from, to, rawAmount }
 }
-
-export { releaseLease, takeLease }

@@ -11,7 +11,7 @@ import { sandbox, worthIn } from './market.ts'
 import type { SimWallet } from './wallet-stage.ts'
 
 export const intentKinds = ['transfer', 'transfer', 'transfer', 'swap', 'bridge', 'withdrawal'] as const
-export type IntentKind = (typeof intentKinds)[number]
+type IntentKind = (typeof intentKinds)[number]
 
 /** Money that a caller wants to move. No other of a history has its amount, so that the chain itself says what became of it. */
 export interface Intent {

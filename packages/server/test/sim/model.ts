@@ -257,8 +257,7 @@ export class Model implements Witness {
   }
 }
 
-export const nameOf = ({ kind, entryPoint, claimKey }: Sale): string =>
-  `${kind} by ${entryPoint} (${claimKey.slice(-12)})`
+const nameOf = ({ kind, entryPoint, claimKey }: Sale): string => `${kind} by ${entryPoint} (${claimKey.slice(-12)})`
 
 function payerOf({ signed }: Sale): string {
   return signed.form === 'eip3009' ? signed.authorization.from : signed.permit.owner

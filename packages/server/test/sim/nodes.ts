@@ -251,7 +251,7 @@ function innerOf({ to, data, value }: Readonly<Record<string, unknown>>): Inner 
   return { target: String(to), data: String(data ?? '0x') as Hex, value: BigInt(String(value ?? '0x0')) }
 }
 
-export class RpcError extends Error {
+class RpcError extends Error {
   readonly code: number
   readonly data: string | undefined
   constructor(code: number, message: string, data?: string) {

@@ -16,7 +16,7 @@ import type { Life } from './gate.ts'
 import { born, type Common, LaneTurns, leaseMs } from './life.ts'
 import type { SimNode } from './nodes.ts'
 
-export const verifiedMsMax = 240_000
+const verifiedMsMax = 240_000
 const forgottenMs = 30_000
 
 /** The network that all processes work on, with the settler's key, beside the rest of the service, which no settlement touches. */

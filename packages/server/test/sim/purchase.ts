@@ -47,7 +47,7 @@ export type PayerKind = (typeof payerKinds)[number]
  * The entry point of a payment: `verify` is our own middleware's, `reporting` the variant that also reports delivery.
  * `facilitator` verifies and then settles for another server, `upfront` settles without having verified.
  */
-export type EntryPoint = 'verify' | 'reporting' | 'facilitator' | 'upfront'
+type EntryPoint = 'verify' | 'reporting' | 'facilitator' | 'upfront'
 
 /** What a buyer sends to a shop, and what is known of it outside of the service. */
 export interface Purchase {

@@ -140,6 +140,6 @@ export class Scene {
 }
 
 /** A process that is gone, or an answer that a caller may get. */
-export function isExpected(error: unknown): boolean {
+function isExpected(error: unknown): boolean {
   return error instanceof Death || isProblem(error)
 }

@@ -104,7 +104,7 @@ const decimalsRead = '0x313ce567'
 type Chains = Pick<WalletStage, 'near' | 'far' | 'wallets' | 'signer' | 'deps'>
 
 /** What accounts have in the first block. */
-export const genesis = {
+const genesis = {
   masterRaw: 400_000_000n,
   childRaw: 60_000_000n,
   masterWei: 4n * 10n ** 17n,

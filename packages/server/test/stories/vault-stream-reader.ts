@@ -8,7 +8,7 @@ const StreamEvent = z.strictObject({
   timestamp: z.string(),
   payload: z.record(z.string(), z.unknown()),
 })
-export type StreamEvent = z.output<typeof StreamEvent>
+type StreamEvent = z.output<typeof StreamEvent>
 
 export interface Opening {
   readonly key?: string

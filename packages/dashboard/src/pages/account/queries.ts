@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { hasPassword, listPasskeys } from '../../sign-in/credentials.ts'
 
 export const passkeysKey = ['passkeys'] as const
-export const passwordKey = ['password'] as const
+const passwordKey = ['password'] as const
 export const browsersKey = ['sign-in-sessions'] as const
 
 export const passkeysQuery = queryOptions({ queryKey: passkeysKey, queryFn: listPasskeys })

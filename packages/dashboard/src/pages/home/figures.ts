@@ -4,7 +4,7 @@ import { addDecimals } from '../../ui/format.ts'
 import { type RangeName, rangeStart } from '../../ui/range.ts'
 
 const intervals = { '1h': 'minute', '24h': 'hour', '7d': 'hour', '30d': 'day' } as const
-export const intervalMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
+const intervalMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
 
 export const statisticsKey = ['statistics'] as const
 
@@ -29,7 +29,7 @@ export const protocolSeries = [
 ] as const
 
 /** One point of a chart: when it begins, and a number for each series. */
-export interface Point {
+interface Point {
   readonly at: Date
   readonly values: readonly number[]
 }

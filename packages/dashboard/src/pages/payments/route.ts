@@ -2,14 +2,14 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { shellRoute } from '../../shell/root-route.ts'
 import { readPaymentsSearch } from './search.ts'
 
-export const paymentsRoute = createRoute({
+const paymentsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/payments',
   validateSearch: readPaymentsSearch,
   component: lazyRouteComponent(() => import('./payments-page.tsx'), 'PaymentsPage'),
 })
 
-export const paymentRoute = createRoute({
+const paymentRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/payments/$paymentId',
   component: lazyRouteComponent(() => import('./payment-page.tsx'), 'PaymentPage'),

@@ -5,7 +5,7 @@ import { sentenceCase } from '../../ui/format.ts'
 import { Card } from '../../ui/page.tsx'
 
 /** Roles from the one that may do everything to the one that may only read, with what each may do. */
-export const roles: readonly { readonly role: Role; readonly may: string }[] = [
+const roles: readonly { readonly role: Role; readonly may: string }[] = [
   { role: 'owner', may: 'Everything, and makes others owners.' },
   {
     role: 'admin',

@@ -84,7 +84,7 @@ export function TransferForm({ draft, onChange }: FormProps) {
   )
 }
 
-export function AmountFields({ draft, onChange }: FormProps) {
+function AmountFields({ draft, onChange }: FormProps) {
   const wallet = useManagedWallets().data?.find(({ id }) => id === draft.walletId)
   const balances = useWalletBalances(wallet?.id)
   const balance = balances.data?.find(({ tokenSymbol }) => tokenSymbol === draft.token)

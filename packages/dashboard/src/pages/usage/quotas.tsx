@@ -22,7 +22,7 @@ const labels = {
   webhooks: 'Webhooks',
 } as const satisfies Readonly<Partial<Record<keyof Usage, string>>>
 
-export type QuotaName = keyof typeof labels
+type QuotaName = keyof typeof labels
 
 export interface Quota {
   readonly name: QuotaName

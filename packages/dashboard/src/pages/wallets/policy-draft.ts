@@ -1,6 +1,6 @@
 import type { PolicyDocument } from '@purser/sdk'
 
-export const capNames = ['perTransaction', 'perHour', 'perDay', 'perMonth', 'approvalAbove'] as const
+const capNames = ['perTransaction', 'perHour', 'perDay', 'perMonth', 'approvalAbove'] as const
 export type CapName = (typeof capNames)[number]
 
 /** Who may be paid by one operation: nobody, everybody, or the lines of a list. */

@@ -27,7 +27,7 @@ export type ChainTransactionId = Id<'ctx'>
  * Which of an account's in-flight slots a transaction uses. `batch`: it carries several items, or the account's own work. `alone`: it runs
  * untrusted code or repeats a failed item, so it is sent separately. The two kinds cannot use each other's slots.
  */
-export type LaneSlot = 'batch' | 'alone'
+type LaneSlot = 'batch' | 'alone'
 
 export interface PlannedTransaction extends SentCall {
   readonly network: Network

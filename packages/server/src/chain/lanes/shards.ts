@@ -1,7 +1,7 @@
 import type { Share } from '../../platform/leases/store.ts'
 
 /** Shards per network. Fixed, so that the cost of leases does not grow with the number of senders. */
-export const shardCount = 8
+const shardCount = 8
 
 /** The lease scope of a network's lanes. */
 export function scopeOf(network: string): string {

@@ -271,7 +271,7 @@ export async function listEarlierRaw(db: Queryable, transactionId: ChainTransact
 }
 
 /** Thrown when a lease ended before its work was stored. Another process may be doing that work. */
-export class LeaseLost extends Error {}
+class LeaseLost extends Error {}
 
 /**
  * Stores signed bytes before they are sent; after this the transactions may be on the network. Stores all or none: throws `LeaseLost` when another

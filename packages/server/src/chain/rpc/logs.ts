@@ -11,7 +11,7 @@ const blocksMax = 5_000n
 /** After this many successful answers in a row, the number of blocks is doubled again. */
 const answersBeforeGrowth = 16
 
-export interface LogFilter {
+interface LogFilter {
   /** Any contract when omitted. */
   readonly address?: Address | undefined
   readonly topics: readonly (Hex | readonly Hex[])[]

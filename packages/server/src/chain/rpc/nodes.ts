@@ -50,7 +50,7 @@ export interface Nodes {
   toProbe(): readonly Node[]
 }
 
-export interface NodeHead {
+interface NodeHead {
   readonly node: Node
   readonly head: bigint
 }

@@ -5,7 +5,7 @@ import { presentBlock } from '../read-blocks.ts'
 import type { NodeRpc, Rpc, Voter } from './rpc.ts'
 
 /** The number of questions, and how to query one node for all of them. An answer of `undefined` is no vote. */
-export interface Ballot<T> {
+interface Ballot<T> {
   readonly count: number
   readonly ask: (rpc: Rpc) => Promise<readonly (T | undefined)[]>
 }

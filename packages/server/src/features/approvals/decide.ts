@@ -17,7 +17,7 @@ import {
 } from './store.ts'
 
 /** Why a caller may not approve a request; undefined if the caller may. `approvers`: how many people could. */
-export function whyNotApprove(
+function whyNotApprove(
   row: Pick<ApprovalRow, 'status' | 'expiresAt' | 'accountId'>,
   { accountId, approvers, now }: { readonly accountId: string; readonly approvers: number; readonly now: Date },
 ): Problem | undefined {

@@ -1,6 +1,6 @@
 export { approvalErrors } from './errors.ts'
-export { type Application, applyDecisions, expireApprovals } from './jobs.ts'
-export { requestApproval, type WantedApproval } from './request.ts'
+export { applyDecisions, expireApprovals } from './jobs.ts'
+export { requestApproval } from './request.ts'
 export { approvalOperations } from './routes.ts'
 export { type ApprovalState, approvalOf } from './schema.ts'
 export { approvalStates } from './show.ts'

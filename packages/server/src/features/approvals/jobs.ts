@@ -75,7 +75,7 @@ async function applyOne(ctx: Ctx, { begin, end }: Application, row: ApprovalRow)
 }
 
 /** The reason for which an approved movement fails; undefined if it is retried. */
-export function endingCode(
+function endingCode(
   { status, decidedAt }: Pick<ApprovalRow, 'status' | 'decidedAt'>,
   error: unknown,
   now: Date,

@@ -13,7 +13,7 @@ export {
   topUpOf,
 } from './fees.ts'
 export { pruneReservations } from './jobs.ts'
-export type { AmountOnHold, DepositBook, HoldQuestion } from './ports.ts'
+export type { AmountOnHold, HoldQuestion } from './ports.ts'
 export { areCovered, type Claim, contended, retryOnContention, type Want } from './reserve.ts'
 export {
   type Funds,
@@ -21,8 +21,6 @@ export {
   type Place,
   readFunds,
   type Snapshot,
-  type Spendable,
-  spendableOf,
   waitForDeposits,
 } from './snapshot.ts'
 export {

@@ -11,7 +11,7 @@ export interface Account {
   readonly owner: string
 }
 
-export type Reason = 'transfer' | 'gas' | 'top-up' | 'sweep' | 'withdrawal'
+type Reason = 'transfer' | 'gas' | 'top-up' | 'sweep' | 'withdrawal'
 
 /** What one transaction or one authorization will take from an account. */
 export interface NewReservation extends Account {

@@ -29,7 +29,7 @@ import type { KeyRequest, NewApiKey, RevokedKey } from './schema.ts'
 import { lockOrganisation } from './store.ts'
 
 /** Most valid keys of an organization in one environment. */
-export const keysMax = 50
+const keysMax = 50
 /** Most makers in a row; a rotation that ends the old key within a week and makes one an hour has fewer. */
 const makersMax = 200
 /** After this time a revoked key is not remembered as a maker of new keys. */

@@ -10,7 +10,7 @@ export type OrganisationType = z.output<typeof OrganisationType>
 export const EnvironmentName = z.enum(['test', 'live'])
 
 /** A name that people choose; it must not be blank. */
-export const Name = text(200, 1).refine((name) => name.trim() !== '', 'must not be blank')
+const Name = text(200, 1).refine((name) => name.trim() !== '', 'must not be blank')
 
 /** An e-mail address, stored as written; two that differ only in letter case are one account. */
 export const Email = z.email().max(254)

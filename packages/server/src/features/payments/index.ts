@@ -2,7 +2,7 @@ export { sweepCallers } from './callers.ts'
 export { challenge, challengeSeconds } from './challenge.ts'
 export { facilitatorOperations } from './facilitator/routes.ts'
 export { getPayment, paymentLogExists } from './logs.ts'
-export type { SettlementTokens } from './ports.ts'
+
 export { payableTokens } from './price.ts'
 export { createRecorder, openPerPayerMax } from './record.ts'
 export { paymentRecount } from './recount.ts'

@@ -58,7 +58,7 @@ export function storedAuthorization({ authorization, signature, deployment }: Go
 }
 
 /** Returns only the signature's own fields, without what the verdict carries beside them. */
-export function storedSignature(signature: GoodVerdict['signature']): StoredAuthorization['signature'] {
+function storedSignature(signature: GoodVerdict['signature']): StoredAuthorization['signature'] {
   if (signature.kind === 'bytes') return { kind: 'bytes', signature: signature.signature }
   return { kind: 'ecdsa', v: signature.v, r: signature.r, s: signature.s }
 }

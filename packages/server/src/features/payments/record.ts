@@ -118,7 +118,7 @@ function shortOfFunds({ protocol, payer }: NewPayment): Error {
 }
 
 /** Returns the 429 of the plan's monthly count, with the present figures. */
-export async function limitReached(ctx: Ctx): Promise<Error> {
+async function limitReached(ctx: Ctx): Promise<Error> {
   return ctx.db.tx(async (tx) => {
     const plan = await planOf(tx, ctx.tenant.organisationId)
     const current = await lockCounter(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))

@@ -11,7 +11,7 @@ import { linkSignIn } from './link-sign-in.ts'
 import { findUser, hasAccount } from './store.ts'
 
 /** An issuer of OpenID Connect that people may sign in with. */
-export interface OidcIssuer {
+interface OidcIssuer {
   /** In lower case: part of the redirect address `{BASE_URL}/auth/callback/{name}`. */
   readonly name: string
   readonly issuer: string
@@ -37,10 +37,10 @@ export interface SignInOptions {
 
 export type SignInDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'baseUrl'>
 
-export const sessionSeconds = 7 * 86_400
+const sessionSeconds = 7 * 86_400
 
 /** The beginning of every cookie's name; browsers take `__Host-` from the very host alone, over HTTPS. */
-export function cookiePrefixOf(baseUrl: string): string {
+function cookiePrefixOf(baseUrl: string): string {
   return baseUrl.startsWith('https://') ? '__Host-purser' : 'purser'
 }
 

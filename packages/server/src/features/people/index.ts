@@ -1,6 +1,6 @@
 export type { SendMail } from './auth.ts'
 export { sweepSignIns } from './jobs.ts'
-export { linkMs, makeSignInLink } from './links.ts'
+export { makeSignInLink } from './links.ts'
 export { peopleOperations } from './routes.ts'
 export type { SignIn } from './sign-in.ts'
 export { hasAccount, listEndedSessions } from './store.ts'

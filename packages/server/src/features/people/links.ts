@@ -5,7 +5,7 @@ import type { Queryable } from '../../platform/db/db.ts'
 import { insertLink } from './store.ts'
 
 /** How long a one-time link can be used. */
-export const linkMs = 600_000
+const linkMs = 600_000
 
 const tokenBytes = 32
 

@@ -31,7 +31,7 @@ const emailLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
 const limitedPath = /^\/(sign-in\/(email|link)|passkey\/verify-authentication|request-password-reset|reset-password)$/
 
 /** better-auth's handler of requests. */
-export type AuthHandler = (request: Request) => Promise<Response>
+type AuthHandler = (request: Request) => Promise<Response>
 
 interface Mounted {
   readonly handler: AuthHandler

@@ -27,7 +27,7 @@ export function endSession(ctx: Ctx, sessionId: Id<'ssn'>): Promise<void> {
 }
 
 /** The person who calls; throws 403 for an API key. */
-export function requirePerson({ person }: Pick<Ctx, 'person'>): Person {
+function requirePerson({ person }: Pick<Ctx, 'person'>): Person {
   if (person === undefined) throw fail('person-required')
   return person
 }

@@ -9,9 +9,7 @@ export { dayOf, monthAround, monthOf, periodOf, quotas, type UsageKind, usageKin
 export type { Recount } from './recount.ts'
 export {
   addToCounter,
-  type CounterChange,
   changeCounters,
-  listCounters,
   listSharers,
   lockCounter,
   planOf,
@@ -21,4 +19,4 @@ export {
   usedOf,
 } from './store.ts'
 export { reportThresholds } from './thresholds.ts'
-export { type Usage, type UsageFigure, usageOf } from './usage.ts'
+export { usageOf } from './usage.ts'

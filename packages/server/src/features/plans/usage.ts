@@ -3,7 +3,7 @@ import type { Plan } from './plans.ts'
 import { monthOf, quotas, type UsageKind } from './quotas.ts'
 import { listCounters, listSharers, planOf, readAtOneInstant } from './store.ts'
 
-export interface UsageFigure {
+interface UsageFigure {
   readonly used: number
   /** -1 means unlimited. */
   readonly limit: number

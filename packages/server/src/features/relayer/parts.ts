@@ -3,7 +3,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { RelayPurpose } from './port.ts'
 import type { Backoff } from './store.ts'
 
-export type System = Omit<Ctx, 'tenant'>
+type System = Omit<Ctx, 'tenant'>
 
 export interface RelayTimings {
   /** How long a process that cannot be reached keeps its networks. */

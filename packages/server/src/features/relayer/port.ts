@@ -4,7 +4,7 @@ import type { OrganisationId } from '../../platform/ids.ts'
 import type { RelayPayload } from './payload.ts'
 
 export const relayStates = ['waiting', 'included', 'settled', 'failed', 'expired', 'withdrawn', 'watched'] as const
-export type RelayState = (typeof relayStates)[number]
+type RelayState = (typeof relayStates)[number]
 
 /** A signed payload that the settler sends. */
 export interface Relay {

@@ -5,7 +5,7 @@ import { Instant, text } from '../../platform/wire.ts'
 export type SessionId = Id<'sess'>
 
 /** Lifetime of a session in seconds: default, shortest and longest. */
-export const sessionSeconds = { default: 86_400, min: 60, max: 604_800 } as const
+const sessionSeconds = { default: 86_400, min: 60, max: 604_800 } as const
 
 export const NewSession = z.strictObject({
   paymentId: id('pay'),

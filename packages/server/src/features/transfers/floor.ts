@@ -93,7 +93,7 @@ function differingFields(quote: QuoteRow, { request, source, network, target, ra
 }
 
 /** Null for a direct transfer. */
-export function partnerIn(choice: RouteChoice): PartnerName | null {
+function partnerIn(choice: RouteChoice): PartnerName | null {
   return choice.route === 'direct' ? null : choice.partner
 }
 

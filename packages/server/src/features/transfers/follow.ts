@@ -123,7 +123,7 @@ function partnerOf(ctx: Work, { partner: name, environment }: TransferRow): Rout
   return partner
 }
 
-export async function queryStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
+async function queryStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatus> {
   const { partnerReference: reference, txHash } = transfer
   const partner = partnerOf(ctx, transfer)
   if (reference === null || txHash === null) throw new Error('a transfer without a partner')

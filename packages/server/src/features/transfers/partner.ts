@@ -50,7 +50,7 @@ const selectors = {
  * partner: at most one approval, of the exact amount and to the contract that is then called; no coin but the sent amount; and no expected
  * amount below the slippage.
  */
-export function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date): string | undefined {
+function whyNotTaken(quote: RouteQuote, request: RouteRequest, now: Date): string | undefined {
   const { from, rawAmount } = request
   const isCoin = sameAddress(from.token.address, zeroAddress)
   const call = quote.calls.at(-1)

@@ -81,7 +81,7 @@ export const columns = sql`id, organisation_id, environment, wallet_id, from_add
   look_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, metadata, approval_id`
 export const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
 
-export type NewTransferRow = Omit<
+type NewTransferRow = Omit<
   TransferRow,
   | 'organisationId'
   | 'environment'

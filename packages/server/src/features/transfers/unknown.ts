@@ -5,7 +5,7 @@ import { type EndingCtx, endAll } from './ending.ts'
 import type { TransferId, TransferRow } from './store.ts'
 import { lockUnknown, markUnknown } from './unknown-store.ts'
 
-export { listUnknown, type UnknownTransfer } from './unknown-store.ts'
+export { listUnknown } from './unknown-store.ts'
 
 /**
  * Marks a transfer as unknown: another transaction used its nonce, and its call is not found on chain. That proves nothing: a restored

@@ -1,7 +1,5 @@
-import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
-import { id } from '../../platform/ids.ts'
 import type { VaultEvent } from './schema.ts'
 
 /** What a write adds to its vault's counts. */
@@ -37,13 +35,3 @@ export async function insertLink(tx: Tx, tenant: Tenant, link: NewLink): Promise
       document_count = document_count + ${growth.documents}, file_count = file_count + ${growth.files}, bytes = bytes + ${growth.bytes}
     where organisation_id = ${organisationId} and environment = ${environment} and id = ${event.vaultId}`)
 }
-
-/** A stored event; `sequence` is its place in the vault's order. */
-export const VaultEventRow = z.object({
-  sequence: z.number(),
-  id: id('evt'),
-  type: z.string(),
-  payload: z.record(z.string(), z.unknown()),
-  createdAt: z.date(),
-})
-export type VaultEventRow = z.output<typeof VaultEventRow>

@@ -12,9 +12,9 @@ import type { VaultRow } from './store.ts'
 import { lockWritable, type VaultId } from './vault.ts'
 
 /** Most events of one vault; above it only its end is reported. */
-export const eventsPerVaultMax = 1_000_000
+const eventsPerVaultMax = 1_000_000
 /** Bytes that an emitted event counts for beside its name and payload: its row and its entries in two indexes. */
-export const eventRowBytes = 128
+const eventRowBytes = 128
 
 /** An event, and what it adds to the vault's counts. */
 export interface NewVaultEventRow {
@@ -88,7 +88,7 @@ export function emitEvent(ctx: Ctx, vaultId: VaultId, request: NewVaultEvent): P
 }
 
 /** Returns the bytes that an emitted event counts for: name and payload in UTF-8 as stored, and the fixed cost of a row. */
-export function eventBytes(type: string, payload: NewVaultEventRow['payload']): number {
+function eventBytes(type: string, payload: NewVaultEventRow['payload']): number {
   return eventRowBytes + Buffer.byteLength(type) + Buffer.byteLength(JSON.stringify(payload))
 }
 

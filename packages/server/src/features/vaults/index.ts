@@ -1,14 +1,14 @@
-export { createVaultIn, type VaultOrder } from './create.ts'
-export { type Appended, appendVaultEvent, type NewVaultEventRow } from './events.ts'
+export { createVaultIn } from './create.ts'
+
 export { markOver } from './expiry-store.ts'
-export { fileUrl, sweepFiles, vaultFileOperations } from './files/index.ts'
+export { sweepFiles, vaultFileOperations } from './files/index.ts'
 export { followVaults } from './lifecycle.ts'
-export type { TtlBounds } from './ports.ts'
+
 export { vaultRecounts } from './recount.ts'
 export { vaultOperations } from './routes.ts'
-export { Vault } from './schema.ts'
+
 export { tenantSemaphores } from './semaphores.ts'
-export type { VaultRow } from './store.ts'
+
 export { VaultStreams, vaultStreamOperations } from './stream/index.ts'
 export { listEndedTokens, sweepVaultTokens, vaultTokenOperations } from './tokens/index.ts'
-export { lockPresent, lockWritable, shownVault, type VaultId } from './vault.ts'
+export { lockPresent, type VaultId } from './vault.ts'

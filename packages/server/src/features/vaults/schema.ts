@@ -19,7 +19,7 @@ const Ttl = z
   .meta({ example: '24h' })
 
 /** Any JSON object with a canonical text: what is hashed must be returned unchanged. */
-export const JsonData = AnyJsonObject.refine(
+const JsonData = AnyJsonObject.refine(
   hasFiniteNumbers,
   'must have no number beyond what a double-precision float holds',
 )
@@ -43,7 +43,7 @@ export const VaultChange = z.strictObject({
 })
 export type VaultChange = z.output<typeof VaultChange>
 
-export const vaultStatuses = ['active', 'sealed', 'persisted'] as const
+const vaultStatuses = ['active', 'sealed', 'persisted'] as const
 export const VaultStatus = z.enum(vaultStatuses)
 export type VaultStatus = z.output<typeof VaultStatus>
 

@@ -14,7 +14,7 @@ export interface Lifetime {
 }
 
 /** Returns the configured bounds for the plan, otherwise the plan's own. */
-export function ttlBoundsOf(deps: Pick<Deps, 'vaultTtls'>, plan: Plan): TtlBounds {
+function ttlBoundsOf(deps: Pick<Deps, 'vaultTtls'>, plan: Plan): TtlBounds {
   const { vaultTtlSecondsDefault: secondsDefault, vaultTtlSecondsMax: secondsMax } = plan
   return deps.vaultTtls?.[plan.name] ?? { secondsDefault, secondsMax }
 }

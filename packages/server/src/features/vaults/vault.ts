@@ -8,7 +8,7 @@ import { lockVault, type VaultRow } from './store.ts'
 export type VaultId = Id<'vlt'>
 
 /** Returns the status. A vault that is sealed and persisted counts as sealed, whichever came first. */
-export function statusOf(vault: Pick<VaultRow, 'sealedAt' | 'persistedAt'>): VaultStatus {
+function statusOf(vault: Pick<VaultRow, 'sealedAt' | 'persistedAt'>): VaultStatus {
   if (vault.sealedAt !== null) return 'sealed'
   return vault.persistedAt === null ? 'active' : 'persisted'
 }

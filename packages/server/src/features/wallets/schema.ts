@@ -35,7 +35,7 @@ export const NewByoWallet = z.strictObject({
 })
 export type NewByoWallet = z.output<typeof NewByoWallet>
 
-export const amlStatuses = ['pending', 'clear', 'flagged'] as const
+const amlStatuses = ['pending', 'clear', 'flagged'] as const
 export const AmlStatus = z.enum(amlStatuses)
 
 /**

@@ -11,7 +11,7 @@ import type { Attempt, Event, EventQuery } from './schema.ts'
 import { findWebhook, type WebhookId } from './store.ts'
 
 /** How long events and their deliveries are kept. */
-export const keptMs = 30 * 86_400_000
+const keptMs = 30 * 86_400_000
 
 /** Returns the oldest instant of which events are kept. */
 export function oldestKept({ clock }: Pick<Ctx, 'clock'>): Date {

@@ -20,7 +20,7 @@ export interface OffRamp {
 }
 
 /** The deployment's partners by environment; `undefined` when none is configured. */
-export type OffRamps = Readonly<Record<Environment, OffRamp | undefined>>
+type OffRamps = Readonly<Record<Environment, OffRamp | undefined>>
 
 declare module '../../platform/ctx.ts' {
   interface Ports {
@@ -36,12 +36,12 @@ export interface Refusal {
 
 export type Agreed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: Refusal }
 
-export type PayoutDestination =
+type PayoutDestination =
   | { readonly currency: 'GBP'; readonly sortCode: string; readonly accountNumber: string }
   | { readonly currency: 'USD'; readonly routingNumber: string; readonly accountNumber: string }
   | { readonly currency: 'EUR'; readonly iban: string; readonly swiftBic: string }
 
-export interface PostalAddress {
+interface PostalAddress {
   readonly street: string
   readonly city: string
   readonly state?: string
@@ -50,7 +50,7 @@ export interface PostalAddress {
   readonly country: string
 }
 
-export type AccountOwner =
+type AccountOwner =
   | { readonly kind: 'business'; readonly name: string }
   | { readonly kind: 'individual'; readonly firstName: string; readonly lastName: string }
 

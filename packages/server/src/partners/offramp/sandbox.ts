@@ -94,7 +94,7 @@ async function payoutAt(deps: SandboxDeps, payoutId: string, ticket: Ticket): Pr
 type Step = Pick<Payout, 'state' | 'partnerState' | 'failure'>
 
 /** A payout's state after this time since its request. */
-export function stepAt(scenario: Scenario, elapsedMs: number): Step {
+function stepAt(scenario: Scenario, elapsedMs: number): Step {
   if (scenario === 'in-review') return { state: 'pending_conversion', partnerState: 'in-review' }
   if (elapsedMs < sandboxMs.converted) return { state: 'pending_conversion', partnerState: 'converting' }
   if (elapsedMs < sandboxMs.ended) return { state: 'conversion_complete', partnerState: 'paying' }

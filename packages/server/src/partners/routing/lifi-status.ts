@@ -12,7 +12,7 @@ export interface LifiStatus {
 
 type LifiRequest = Pick<RouteRequest, 'to' | 'toAddress'> & { readonly rawOutMin: bigint }
 
-export interface LifiReceiving {
+interface LifiReceiving {
   readonly chainId?: number | undefined
   readonly txHash?: Hex | undefined
   readonly rawAmount?: bigint | undefined

@@ -147,7 +147,7 @@ export type RouteStatus =
       readonly refundTxHash?: Hex
     }
 
-export interface Received {
+interface Received {
   readonly chainId: number
   readonly token: Address
   readonly rawAmount: bigint

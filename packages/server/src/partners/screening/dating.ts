@@ -1,7 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
 import { ListRefused, type ReadList } from './sanctions-list.ts'
 
-export const staleAfterMs = 7 * 86_400_000
+const staleAfterMs = 7 * 86_400_000
 /** OFAC updates its list several times a month, so a source with an older date counts as an abandoned copy. */
 const sourceAliveMs = 30 * 86_400_000
 const dayMs = 86_400_000

@@ -1,5 +1,5 @@
 export { createFakeScreening, type FakeScreening } from './fake.ts'
-export type { ListPlace, Refreshed } from './refresh.ts'
+
 export { refreshList } from './refresh.ts'
 export { ListRefused } from './sanctions-list.ts'
 export { sandboxFlaggedAddress, sandboxPendingAddress } from './sandbox.ts'

@@ -8,7 +8,7 @@ import { type Taken, takeList } from './lists.ts'
 import { readList } from './read-list.ts'
 import { ListRefused } from './sanctions-list.ts'
 
-export const everyMs = 86_400_000
+const everyMs = 86_400_000
 const retryMs = 3_600_000
 const limits = { timeoutMs: 900_000, idleMs: 30_000, bytesMax: 512 * 1_048_576 }
 

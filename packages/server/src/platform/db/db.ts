@@ -90,7 +90,7 @@ export interface LastWrite<T> {
   run(tx: Queryable, items: readonly T[]): Promise<void>
 }
 
-export interface TxOptions {
+interface TxOptions {
   /** Longest that the transaction may idle between two statements before the database rolls it back; default 30 s. */
   readonly idleMsMax?: number
   /** Called when the transaction has ended and its connection is free again, before `beforeReturn` is waited for. */

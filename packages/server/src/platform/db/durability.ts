@@ -15,12 +15,12 @@ export type Durability = (typeof durabilities)[number]
  * commits wait for. `commit-not-waiting`: `synchronous_commit` does not wait for a standby. `hidden`: the role may not see the standbys
  * (grant it `pg_monitor`).
  */
-export type StandbyState = 'confirmed' | 'standby-missing' | 'commit-not-waiting' | 'hidden'
+type StandbyState = 'confirmed' | 'standby-missing' | 'commit-not-waiting' | 'hidden'
 
 const Row = z.object({ names: z.string(), commit: z.string(), synchronous: z.bigint(), hidden: z.bigint() })
 
 /** Whether a commit of this database is on a second server when it is acknowledged, as far as its server shows it. */
-export async function readStandbyState(db: Db): Promise<StandbyState> {
+async function readStandbyState(db: Db): Promise<StandbyState> {
   const { names, commit, synchronous, hidden } = await db.one(
     Row,
     sql`

@@ -1,5 +1,5 @@
 /** What a process needs of a server: `any` server will do, or one that takes writes. */
-export type ServerNeed = 'any' | 'read-write'
+type ServerNeed = 'any' | 'read-write'
 
 /** The servers that a database address names, in the order in which they are tried. */
 export interface ParsedAddress {

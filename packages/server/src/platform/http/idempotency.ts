@@ -8,7 +8,7 @@ import { failPlatform, isProblem } from '../errors.ts'
 /** How long the first request may run before another may take over its key (only for handlers that wait for something outside). */
 const runningMsMax = 60_000
 /** How long a response is stored. */
-export const keptMs = 24 * 60 * 60 * 1000
+const keptMs = 24 * 60 * 60 * 1000
 
 const Stored = z.object({
   fingerprint: z.instanceof(Uint8Array),

@@ -2,7 +2,7 @@ import { parse as parseSafely } from 'secure-json-parse'
 import { failPlatform } from '../errors.ts'
 
 /** Most levels of arrays and objects in a request body. */
-export const jsonDepthMax = 32
+const jsonDepthMax = 32
 
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b

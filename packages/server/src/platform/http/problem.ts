@@ -44,7 +44,7 @@ export function problemRecord(problem: Problem, baseUrl: string, requestId: stri
   }
 }
 
-export interface Fault {
+interface Fault {
   readonly path: string
   readonly message: string
 }

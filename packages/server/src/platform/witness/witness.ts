@@ -22,7 +22,7 @@ export interface Marks {
  * `current`: the database has everything that was done. `behind`: it is an earlier copy, and `purser admin restored` has not run.
  * `unknown`: the marks cannot be read at the moment.
  */
-export type WitnessStatus = 'current' | 'behind' | 'unknown'
+type WitnessStatus = 'current' | 'behind' | 'unknown'
 
 /**
  * Prevents a restored or promoted database from repeating what its predecessor did. Before a commit takes effect outside (an address is

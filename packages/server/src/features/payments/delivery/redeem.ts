@@ -32,7 +32,7 @@ const rerunsMax = 2
 const safeMethods = ['GET', 'HEAD']
 
 /** The decision about a request to redeem a payment. */
-export type RedeemVerdict = { readonly kind: 'grant' } | { readonly kind: 'announce' } | NotNow
+type RedeemVerdict = { readonly kind: 'grant' } | { readonly kind: 'announce' } | NotNow
 
 type NotNow =
   | { readonly kind: 'refuse' }
@@ -40,7 +40,7 @@ type NotNow =
   | { readonly kind: 'wait'; readonly waitMs: number }
 
 /** The requester of a redemption. */
-export interface Redeemer {
+interface Redeemer {
   readonly method: string
   readonly isRerun: boolean
   /** Whether this process still has the answer of the first run. */
@@ -52,7 +52,7 @@ export interface Redeemer {
  * so the first request of another process only starts a grace period, and the next request after it is granted. As long as the
  * handler may still run or its answer may still be kept, no request is refused for good: a payer who is refused pays again.
  */
-export function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
+function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
   const { status, delivery, deliveredAt, settledMs, refundedRaw, redemptionToken, redemptionMs, reruns } = row
   if (isOpen(row)) return { kind: 'wait', waitMs: openMs }
   if (status !== 'settled' || delivery === null || deliveredAt !== null || refundedRaw > 0n) return { kind: 'refuse' }

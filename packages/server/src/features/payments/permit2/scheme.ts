@@ -61,7 +61,7 @@ function read(ctx: Ctx, body: FacilitatorBody, step: Step): Reading {
 }
 
 /** Returns the one key for a permit of an owner, whatever the token or the entry point: Permit2's nonces belong to the owner. */
-export function permit2ClaimKey(network: Network, { payload }: Pick<Permit2Payment, 'payload'>): string {
+function permit2ClaimKey(network: Network, { payload }: Pick<Permit2Payment, 'payload'>): string {
   const { from, nonce } = payload.permit2Authorization
   return `permit2:${network.caip2}:${from.toLowerCase()}:${nonce}`
 }

@@ -16,7 +16,7 @@ import type { Refund, RefundRequest } from './schema.ts'
 import { addRefunded, findRefund, insertRefund, lockRefundable, type RefundableRow, type RefundId } from './store.ts'
 
 /** The decision about a request to refund a payment. */
-export type RefundVerdict =
+type RefundVerdict =
   | { readonly kind: 'refund' | 'announce' | 'not-refundable' }
   | { readonly kind: 'wait'; readonly waitMs: number }
 
@@ -24,7 +24,7 @@ export type RefundVerdict =
  * Decides whether a payment may be refunded now. It may not while its answer may still be delivered: as for a redemption, the
  * first request starts a grace period for the first handler, and a caller with the right to deliver keeps it until it ends.
  */
-export function refundVerdict(row: RefundableRow): RefundVerdict {
+function refundVerdict(row: RefundableRow): RefundVerdict {
   const { status, payer, rawAmount, delivery, deliveredAt, redemptionMs, refundedRaw } = row
   if (status !== 'settled' || payer === null || rawAmount === 0n) return { kind: 'not-refundable' }
   if (delivery === null || deliveredAt !== null || refundedRaw > 0n) return { kind: 'refund' }

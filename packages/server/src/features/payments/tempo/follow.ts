@@ -27,7 +27,7 @@ export async function followPayment(ctx: System, network: Network, row: SentRow)
  * Finds the outcome of every recorded transaction that is still open: it settles or fails by what the chain reports, otherwise
  * the same bytes are sent once more. This completes the work of processes that died.
  */
-export async function followTempo(ctx: System, network: Network): Promise<void> {
+async function followTempo(ctx: System, network: Network): Promise<void> {
   for (let after = ''; ; ) {
     const rows = await listSent(ctx.db, network.name, { limit: pageRows, after })
     if (rows.length > 0) await followRows(ctx, network, rows)

@@ -11,7 +11,7 @@ export interface ExpectedTransfer {
 }
 
 /** Why a payment ended without money; each has a sentence below. */
-export type TempoFailure =
+type TempoFailure =
   | 'transaction_reverted'
   | 'transaction_without_transfer'
   | 'transaction_expired'

@@ -92,7 +92,7 @@ export function whyNotPermit2(
 }
 
 /** Returns the signed transfer of a stored permit. */
-export function transferOf(stored: StoredPermit2): Permit2Transfer {
+function transferOf(stored: StoredPermit2): Permit2Transfer {
   const { to, validAfter, facilitator } = stored.witness
   return {
     scheme: stored.scheme,

@@ -23,7 +23,7 @@ const Challenge = z.strictObject({
     .optional()
     .meta({ description: 'The body of the 402 as text; x402 version 1 has its offers there.' }),
 })
-export type Challenge = z.output<typeof Challenge>
+type Challenge = z.output<typeof Challenge>
 
 const headersMax = 50
 

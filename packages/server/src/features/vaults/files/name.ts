@@ -1,5 +1,5 @@
 /** Most characters (Unicode code points) of a file's name. */
-export const nameLengthMax = 255
+const nameLengthMax = 255
 
 /** Why a text is not a valid file name; it follows "the file's name". */
 export type NameFault = 'is missing' | 'is longer than 255 characters' | 'holds control characters'

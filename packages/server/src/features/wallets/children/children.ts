@@ -150,6 +150,6 @@ function shownChildAddress(row: ChildAddressRow): ChildAddress {
 }
 
 /** BIP-44 path of the account's key below the seed. */
-export function pathOf({ account, childIndex }: Pick<ChildAddressRow, 'account' | 'childIndex'>): string {
+function pathOf({ account, childIndex }: Pick<ChildAddressRow, 'account' | 'childIndex'>): string {
   return `m/44'/60'/${account}'/0/${childIndex}`
 }

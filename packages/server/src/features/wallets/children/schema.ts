@@ -3,7 +3,7 @@ import { id } from '../../../platform/ids.ts'
 import { Instant, Metadata, text } from '../../../platform/wire.ts'
 
 /** Children that one request derives at most. */
-export const childrenMax = 1_000
+const childrenMax = 1_000
 /** Metadata of a bulk request, as JSON text: it is written and returned once per child. */
 const sharedMetadataCharactersMax = 1_024
 

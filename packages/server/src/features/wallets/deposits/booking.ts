@@ -5,7 +5,7 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import type { WatchRow } from './watch-store.ts'
 
 export const transactionKinds = ['transfer', 'internal', 'unsupported', 'fee', 'forward', 'held'] as const
-export type TransactionKind = (typeof transactionKinds)[number]
+type TransactionKind = (typeof transactionKinds)[number]
 
 /** One wallet's side of a transfer, before it is stored. Addresses are EIP-55 checksummed, hashes in lower case. */
 export interface Booking {

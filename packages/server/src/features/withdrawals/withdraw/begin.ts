@@ -104,7 +104,7 @@ async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}
 }
 
 /** The on-chain part of a withdrawal, as a transfer request. */
-export function transferOf(
+function transferOf(
   row: Pick<WithdrawalRow, 'walletId' | 'chain' | 'token' | 'rawAmount' | 'decimals'>,
   toAddress: `0x${string}`,
 ): NewTransfer {
