@@ -1,4 +1,4 @@
-import type { Format } from './print.ts'
+export type Format = 'text' | 'json'
 
 /** What commands use of the machine beside files. Commands use nothing else, so a test can replace all of it. */
 export interface Io {

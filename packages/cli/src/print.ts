@@ -1,8 +1,7 @@
-import type { Command, Option, Outcome, Output } from './command.ts'
+import type { Command, Format, Option, Outcome, Output } from './command.ts'
 
 /** Output formats: `text` for people, `json` for programs. */
 export const formats = ['text', 'json'] as const
-export type Format = (typeof formats)[number]
 
 /** What the program prints, and its exit code. */
 export interface Printed {

@@ -2,11 +2,23 @@ import type { Address, NetworkName } from '@purser/protocol'
 import { createBridgeRelayer } from './bridge-relayer.ts'
 import type { DevChain } from './chains.ts'
 import type { DataDir } from './data-dir.ts'
-import type { DevOptions } from './dev.ts'
 import { devNetworks, fundPayer, startDevChain } from './dev-chains.ts'
 import { startPostgres } from './postgres.ts'
 import { fundSandbox } from './sandbox-market.ts'
 import type { Stops } from './stops.ts'
+
+export interface DevOptions {
+  readonly dataDir: string
+  /** If this port is taken, the next free one is used. 0 means any. */
+  readonly port: number
+  /** Use this PostgreSQL instead of a bundled one. */
+  readonly databaseUrl?: string | undefined
+  /** False: run no chain, so that only stub payments work. */
+  readonly chains: boolean
+  readonly logLevel?: string | undefined
+  /** Aborts the start: what was started is stopped and the reason is thrown. */
+  readonly signal?: AbortSignal | undefined
+}
 
 /** The database and the chains of the service. */
 export type Ground = { readonly databaseUrl: string; readonly chains: readonly DevChain[] }

@@ -6,23 +6,11 @@ import { type DataDir, openDataDir } from './data-dir.ts'
 import { chainRecords, fundFaucet, fundSettler } from './dev-chains.ts'
 import { dashboardUrlOf, devConfig } from './dev-config.ts'
 import { type DevPayer, type DevRecord, readDevFile, writeDevFile } from './dev-file.ts'
+import type { DevOptions } from './dev-ground.ts'
 import { type Ground, startGround } from './dev-ground.ts'
 import { findFreePort, isPortTaken } from './free-port.ts'
 import { ownersSignInLink, seed } from './seed.ts'
 import { createStops, type Stops } from './stops.ts'
-
-export interface DevOptions {
-  readonly dataDir: string
-  /** If this port is taken, the next free one is used. 0 means any. */
-  readonly port: number
-  /** Use this PostgreSQL instead of a bundled one. */
-  readonly databaseUrl?: string | undefined
-  /** False: run no chain, so that only stub payments work. */
-  readonly chains: boolean
-  readonly logLevel?: string | undefined
-  /** Aborts the start: what was started is stopped and the reason is thrown. */
-  readonly signal?: AbortSignal | undefined
-}
 
 /** A running service with its database and chains. */
 export interface Dev extends DevRecord {

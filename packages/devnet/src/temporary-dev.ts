@@ -2,7 +2,8 @@ import { chmodSync, mkdtempSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { removeDataDir } from './data-dir.ts'
-import { type Dev, type DevOptions, startDev } from './dev.ts'
+import { type Dev, startDev } from './dev.ts'
+import type { DevOptions } from './dev-ground.ts'
 
 type TemporaryOptions = Partial<Omit<DevOptions, 'dataDir'>>
 

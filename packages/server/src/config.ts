@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { parseDuration } from '@purser/protocol'
+import type { ConfigFault } from './config-fault.ts'
 import type { KeySource } from './custody/index.ts'
 import { type CoinPrices, type PlanName, parseCoinPrices, planNames } from './features/plans/index.ts'
 import type { S3Settings } from './files/index.ts'
@@ -94,12 +95,6 @@ export interface Config {
   readonly vaultTtls?: Readonly<
     Partial<Record<PlanName, { readonly secondsDefault: number; readonly secondsMax: number }>>
   >
-}
-
-export interface ConfigFault {
-  readonly name: string
-  readonly fault: string
-  readonly how: string
 }
 
 const poolers: readonly Pooler[] = ['none', 'session', 'transaction']

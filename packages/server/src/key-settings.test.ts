@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type ConfigFault, faultsAsText } from './config.ts'
+import { faultsAsText } from './config.ts'
+import type { ConfigFault } from './config-fault.ts'
 import { readKeySettings } from './key-settings.ts'
 
 const key = Buffer.alloc(32, 1).toString('base64')

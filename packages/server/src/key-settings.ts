@@ -1,4 +1,4 @@
-import type { ConfigFault } from './config.ts'
+import type { ConfigFault } from './config-fault.ts'
 import type { KeySource, KeySources } from './custody/index.ts'
 
 type Env = Readonly<Record<string, string | undefined>>

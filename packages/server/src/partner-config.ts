@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { type Address, parseAddress } from '@purser/protocol'
-import type { ConfigFault } from './config.ts'
+import type { ConfigFault } from './config-fault.ts'
 
 /** Settings of the service's partners. An omitted partner is unavailable: operations that need it return 503 `partner-unavailable`. */
 export interface PartnerSettings {

@@ -1,4 +1,4 @@
-import type { ConfigFault } from './config.ts'
+import type { ConfigFault } from './config-fault.ts'
 
 /** What the environment says of how people sign in. */
 export interface SignInSettings {

@@ -12,8 +12,8 @@ import {
   upsertAccount,
 } from '../features/organisations/index.ts'
 import { PlanName, planNames } from '../features/plans/index.ts'
-import { roles, scopes } from '../platform/access.ts'
 import { id, newId } from '../platform/ids.ts'
+import { roles, scopes } from '../platform/roles.ts'
 import { InstantInput, text } from '../platform/wire.ts'
 import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'

@@ -1,4 +1,5 @@
-import { type Config, type ConfigFault, readWitnessPlace } from '../config.ts'
+import { type Config, readWitnessPlace } from '../config.ts'
+import type { ConfigFault } from '../config-fault.ts'
 import type { KeySources } from '../custody/index.ts'
 import { readKeySettings } from '../key-settings.ts'
 import type { Environment } from '../platform/ctx.ts'

@@ -3,9 +3,9 @@ import type { Clock } from '../platform/clock.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import { crc32c } from './crc32c.ts'
 import { unavailable } from './errors.ts'
+import type { GcpKmsSource } from './gcp-token.ts'
 import { createGcpTokens } from './gcp-token.ts'
 import type { KeyEncryption } from './key-encryption.ts'
-import type { GcpKmsSource } from './key-sources.ts'
 
 const service = 'https://cloudkms.googleapis.com'
 const limits = { timeoutMs: 5_000, bytesMax: 65_536 }

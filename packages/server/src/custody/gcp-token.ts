@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { Clock } from '../platform/clock.ts'
 import type { Outbound } from '../platform/outbound.ts'
-import type { GcpKmsSource } from './key-sources.ts'
+
+export interface GcpKmsSource {
+  /** `projects/…/locations/…/keyRings/…/cryptoKeys/…` */
+  readonly key: string
+  readonly credentialsFile?: string | undefined
+  readonly endpoint?: string | undefined
+  readonly metadataUrl?: string | undefined
+}
 
 const metadataServer = 'http://metadata.google.internal'
 const tokenPath = '/computeMetadata/v1/instance/service-accounts/default/token'

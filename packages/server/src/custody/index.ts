@@ -25,9 +25,9 @@ export { openKeyRing } from './key-sources.ts'
 export type { MppMacs, MppSecrets } from './mpp-secrets.ts'
 export { type KekRotation, rotateKek } from './rotate-kek.ts'
 export { rotateMppSecret, rotateSealKey } from './rotate-service-key.ts'
-
+export type { WalletSigner } from './signer.ts'
 export { createFaucetSigner } from './signer.ts'
-export type { AccountNode, WalletKeys, WalletSigner } from './wallet-keys.ts'
+export type { AccountNode, WalletKeys } from './wallet-keys.ts'
 
 export interface CustodyOptions {
   readonly db: Db

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../platform/clock.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import type { Random } from '../platform/random.ts'
+import type { GcpKmsSource } from './gcp-token.ts'
 import { createKeyRing, type KeyEncryption, type KeyRing } from './key-encryption.ts'
 import { readKeyFile, requireKeyFile } from './key-file.ts'
 import { localKeyEncryption } from './local-kek.ts'
@@ -14,14 +15,6 @@ export type KeySource =
   | { readonly awsKms: { readonly keyArn: string; readonly endpoint?: string | undefined } }
   /** A Google Cloud KMS key; credentials are a service account's key file, or the machine's own account by default. */
   | { readonly gcpKms: GcpKmsSource }
-
-export interface GcpKmsSource {
-  /** `projects/…/locations/…/keyRings/…/cryptoKeys/…` */
-  readonly key: string
-  readonly credentialsFile?: string | undefined
-  readonly endpoint?: string | undefined
-  readonly metadataUrl?: string | undefined
-}
 
 /** `first` is used for new data and is the target of a rotation; `also` open existing data. */
 export interface KeySources {

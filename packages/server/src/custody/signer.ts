@@ -4,15 +4,24 @@ import {
   bytesToHex,
   checksumAddress,
   domainSeparator,
+  type Eip712Domain,
   type Hex,
   hexToBytes,
   sameAddress,
+  type TransferAuthorization,
   transferWithAuthorizationDigest,
 } from '@purser/protocol'
 import { serializeTransaction } from 'viem/utils'
 import { createTempoTransactions, type Signatures, withFeePayer, withSender } from '../chain/index.ts'
 import type { SignedTransaction, Signer, TempoFields, TempoTransaction, TransactionFields } from '../chain/port.ts'
-import type { WalletSigner } from './wallet-keys.ts'
+
+/** A tenant's account. It signs typed data and never a bare hash. */
+export interface WalletSigner extends Signer {
+  /** EIP-3009 `transferWithAuthorization`, 65 bytes. Throws when the authorization is from another account. */
+  signTransferWithAuthorization(domain: Eip712Domain, authorization: TransferAuthorization): Promise<Hex>
+  /** Tempo's type 0x76. Pass a sponsored transaction to `signTempoFeePayer` next. */
+  signTempoTransaction(fields: TempoFields): Promise<TempoTransaction>
+}
 
 /** An account that signs digests. Only this file passes digests to it. */
 interface Account {

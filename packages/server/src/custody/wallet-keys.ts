@@ -25,6 +25,7 @@ import { openEnvelope, sealEnvelope } from './envelope.ts'
 import type { WrappedTable } from './kek-store.ts'
 import type { KeyRing } from './key-encryption.ts'
 import { seedOfEntropy } from './mnemonic.ts'
+import type { WalletSigner } from './signer.ts'
 import { createAccountSigner } from './signer.ts'
 import {
   findSeed,
@@ -71,14 +72,6 @@ export interface WalletKeys {
   accountNode(tenant: Tenant, account: number): Promise<AccountNode>
   /** Signs for `m/44'/60'/account'/0/index` of the tenant; every signature throws when the key does not match `address` or there is no seed. */
   signer(tenant: Tenant, key: WalletKey): WalletSigner
-}
-
-/** A tenant's account. It signs typed data and never a bare hash. */
-export interface WalletSigner extends Signer {
-  /** EIP-3009 `transferWithAuthorization`, 65 bytes. Throws when the authorization is from another account. */
-  signTransferWithAuthorization(domain: Eip712Domain, authorization: TransferAuthorization): Promise<Hex>
-  /** Tempo's type 0x76. Pass a sponsored transaction to `signTempoFeePayer` next. */
-  signTempoTransaction(fields: TempoFields): Promise<TempoTransaction>
 }
 
 export interface WalletKeysOptions {

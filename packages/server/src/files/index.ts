@@ -1,5 +1,6 @@
 export { openDiskBlobs } from './disk.ts'
 export { BlobRangeOutside, BlobTooLarge, fileStorageErrors } from './errors.ts'
+export type { S3Settings } from './port.ts'
 export {
   type BlobKey,
   type BlobStore,
@@ -9,6 +10,6 @@ export {
   type OpenedBlob,
   type StoredBlob,
 } from './port.ts'
-export { openS3Blobs, type S3Settings } from './s3-on-demand.ts'
+export { openS3Blobs } from './s3-on-demand.ts'
 export { sweepBlobs } from './sweep.ts'
 export { openMarks } from './witness-marks.ts'

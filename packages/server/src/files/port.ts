@@ -1,6 +1,15 @@
 import type { Readable } from 'node:stream'
 import type { Random } from '../platform/random.ts'
 
+/** Location of an S3-compatible storage, and credentials that can read, write, list and delete only in this bucket. */
+export interface S3Settings {
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
 /** The key of stored content: `blob_` and 32 random hex digits. It is never taken from a caller's input and never shown to a caller. */
 export type BlobKey = `blob_${string}`
 

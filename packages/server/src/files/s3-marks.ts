@@ -7,8 +7,8 @@ import {
 } from '@aws-sdk/client-s3'
 import type { Random } from '../platform/random.ts'
 import type { Marks } from '../platform/witness/witness.ts'
+import type { S3Settings } from './port.ts'
 import { clientOf } from './s3.ts'
-import type { S3Settings } from './s3-on-demand.ts'
 
 /**
  * Marks as objects under `witness/`. Each contains a random token, so that a request repeated after a lost answer is recognized. A storage without

@@ -1,14 +1,5 @@
 import type { Random } from '../platform/random.ts'
-import type { BlobStore } from './port.ts'
-
-/** Location of an S3-compatible storage, and credentials that can read, write, list and delete only in this bucket. */
-export interface S3Settings {
-  readonly endpoint: string
-  readonly bucket: string
-  readonly region: string
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-}
+import type { BlobStore, S3Settings } from './port.ts'
 
 /** The blob port on an S3-compatible storage. The client is imported only when used, because it takes about 10 MB of memory. */
 export async function openS3Blobs(

@@ -12,9 +12,9 @@ import {
 } from '@aws-sdk/client-s3'
 import type { Random } from '../platform/random.ts'
 import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
+import type { S3Settings } from './port.ts'
 import { type BlobKey, type BlobStore, type ByteRange, isBlobKey, newBlobKey, type OpenedBlob } from './port.ts'
 import { ObjectContent } from './s3-content.ts'
-import type { S3Settings } from './s3-on-demand.ts'
 import { type ObjectName, uploadObject } from './s3-upload.ts'
 
 const listMax = 500

@@ -4,7 +4,7 @@ import type { Random } from '../platform/random.ts'
 import type { Marks } from '../platform/witness/witness.ts'
 import { syncDirectory } from './disk.ts'
 import { ifThere } from './disk-fault.ts'
-import type { S3Settings } from './s3-on-demand.ts'
+import type { S3Settings } from './port.ts'
 
 /** Opens the witness marks, stored next to the files under `witness/`: empty files in a directory, or S3 objects. */
 export async function openMarks(

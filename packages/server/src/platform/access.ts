@@ -1,13 +1,6 @@
 import type { Caller, Ctx, Person } from './ctx.ts'
 import { failPlatform } from './errors.ts'
-
-/** Roles of a person in an organisation, from the one that may do everything to the one that may only read. */
-export const roles = ['owner', 'admin', 'member', 'viewer'] as const
-export type Role = (typeof roles)[number]
-
-/** What an operation is about, as API keys may be limited to it. */
-export const scopes = ['read', 'payments', 'vaults', 'wallets', 'money', 'webhooks', 'organisation'] as const
-export type Scope = (typeof scopes)[number]
+import { type Role, roles, type Scope, scopes } from './roles.ts'
 
 /** What a caller needs for an operation. */
 export interface Needs {

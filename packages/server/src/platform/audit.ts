@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { auditRecordBytes } from '@purser/protocol'
 import { z } from 'zod'
 import type { Clock } from './clock.ts'
-import type { Actor, Environment } from './ctx.ts'
 import { type LastWrite, type Queryable, sql, type Tx } from './db/db.ts'
 import { inLockOrder } from './db/lock-order.ts'
 import { newId, type OrganisationId } from './ids.ts'
 import type { Random } from './random.ts'
+import type { Actor, Environment } from './tenant.ts'
 
 /** One recorded change: the operation, its target, and details for a reader. Never a secret. */
 export interface AuditEntry {

@@ -1,6 +1,10 @@
 import type { EventPayloads, EventType } from '@purser/protocol'
-import type { Role, Scope } from './access.ts'
 import type { AuditEntry } from './audit.ts'
+import type { Role, Scope } from './roles.ts'
+import type { Actor, Environment, Tenant } from './tenant.ts'
+
+export type { Actor, Environment, Tenant } from './tenant.ts'
+
 import type { Clock } from './clock.ts'
 import type { Db, Tx } from './db/db.ts'
 import type { FairDb } from './db/fair-db.ts'
@@ -11,24 +15,6 @@ import type { Random } from './random.ts'
 import type { Sealer } from './secret.ts'
 import type { WithSemaphores } from './semaphores.ts'
 import type { Witness } from './witness/witness.ts'
-
-export type Environment = 'test' | 'live'
-
-/** The tenant whose rows a statement may read and write. Every store function takes it right after the database handle. */
-export interface Tenant {
-  readonly organisationId: OrganisationId
-  readonly environment: Environment
-}
-
-/** The actor of a change, for the audit log. */
-export type Actor =
-  | { readonly kind: 'api-key'; readonly apiKeyId: ApiKeyId }
-  /** Whoever holds a token, a link or a ticket that opens one thing; `guestId` names it. */
-  | { readonly kind: 'guest'; readonly guestId: string }
-  /** A person who is signed in. */
-  | { readonly kind: 'person'; readonly accountId: AccountId }
-  | { readonly kind: 'operator' }
-  | { readonly kind: 'system' }
 
 /** A person who is signed in, as one request found them. */
 export interface Person {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operations } from '../../src/operations.ts'
-import { type Scope, scopes } from '../../src/platform/access.ts'
 import type { Operation } from '../../src/platform/operation.ts'
+import { type Scope, scopes } from '../../src/platform/roles.ts'
 import { sendSample } from '../raw-requests.ts'
 import { makeResources, type Resources } from '../resources.ts'
 import { samplesOf } from '../samples.ts'

@@ -1,13 +1,10 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { shellRoute } from '../../shell/root-route.ts'
+import type { WalletSearch } from './wallet-page.tsx'
 
 export interface WalletsSearch {
   /** The wallets whose keys the organization keeps, in place of those of the service. */
   readonly kind?: 'own'
-}
-
-export interface WalletSearch {
-  readonly view?: 'children' | 'on-hold'
 }
 
 const views = ['children', 'on-hold'] as const

@@ -11,10 +11,13 @@ import { Id, OnChain, Time } from '../../ui/values.tsx'
 import { BalancesCard } from './balances-card.tsx'
 import { PolicyCard } from './policy-card.tsx'
 import { type AnyWallet, isManaged, walletQuery, walletsKey } from './queries.ts'
-import type { WalletSearch } from './route.ts'
 import { WalletChildren } from './wallet-children.tsx'
 import { WalletHead } from './wallet-head.tsx'
 import { WalletTransactions } from './wallet-transactions.tsx'
+
+export interface WalletSearch {
+  readonly view?: 'children' | 'on-hold'
+}
 
 const route = getRouteApi('/shell/wallets/$walletId')
 

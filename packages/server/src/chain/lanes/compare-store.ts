@@ -1,7 +1,11 @@
 import type { Address } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import type { LaneKey } from './nonce-store.ts'
+
+export interface LaneKey {
+  readonly network: string
+  readonly sender: Address
+}
 
 /** Hexadecimal text as stored: "0x" followed by digits. */
 const HexText = z.templateLiteral(['0x', z.string()])

@@ -2,12 +2,8 @@ import type { Address } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
+import type { LaneKey } from './compare-store.ts'
 import { generation } from './compare-store.ts'
-
-export interface LaneKey {
-  readonly network: string
-  readonly sender: Address
-}
 
 const HexText = z.templateLiteral(['0x', z.string()])
 

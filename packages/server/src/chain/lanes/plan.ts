@@ -1,7 +1,8 @@
 import type { Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
-import { type LaneKey, takeNonces } from './nonce-store.ts'
+import type { LaneKey } from './compare-store.ts'
+import { takeNonces } from './nonce-store.ts'
 import type { ChainTransactionId, PlannedTransaction } from './port.ts'
 import { insertTransactions, type NewTransaction } from './store.ts'
 

@@ -1,5 +1,5 @@
 import type { Address } from '@purser/protocol'
-import type { LaneKey } from './nonce-store.ts'
+import type { LaneKey } from './compare-store.ts'
 import type { LaneParts } from './parts.ts'
 import { sendCovered } from './send.ts'
 import { listFinalRaw, listLowestOpen, markUnsent } from './store.ts'

@@ -5,7 +5,7 @@ import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
-import type { LaneKey } from './nonce-store.ts'
+import type { LaneKey } from './compare-store.ts'
 import type { ChainTransactionId, LaneCall, OpenCounts, PlannedTransaction } from './port.ts'
 
 const Amount = z.string().transform((text) => BigInt(text))

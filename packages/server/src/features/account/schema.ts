@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { roles } from '../../platform/access.ts'
 import { id } from '../../platform/ids.ts'
+import { roles } from '../../platform/roles.ts'
 import { Instant } from '../../platform/wire.ts'
 
 const Belonging = z.strictObject({

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { type Scope, scopes } from '../../platform/access.ts'
 import type { Environment, Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
+import { type Scope, scopes } from '../../platform/roles.ts'
 import { EnvironmentName } from './schema.ts'
 
 export const ApiKeyRow = z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { roles } from '../../platform/access.ts'
+import { roles } from '../../platform/roles.ts'
 
 export const Role = z.enum(roles)
 export type Role = z.output<typeof Role>

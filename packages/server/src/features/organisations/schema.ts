@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { scopes } from '../../platform/access.ts'
 import { id } from '../../platform/ids.ts'
+import { scopes } from '../../platform/roles.ts'
 import { Instant, InstantInput, text } from '../../platform/wire.ts'
 import { PlanName } from '../plans/index.ts'
 import { Role } from './roles.ts'

@@ -2,9 +2,15 @@ import type { Address, Hex } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { networkOf } from './give-back.ts'
-import type { Funds } from './record.ts'
 import type { NewPayment } from './store.ts'
 import { type CheckedRow, listOpenOf } from './void-store.ts'
+
+/** A payer's funds as the chain reports them. */
+export interface Funds {
+  readonly rawBalance: bigint
+  /** Open payments whose money had already left the payer when the balance was read. */
+  readonly spentIds: readonly string[]
+}
 
 const openMax = 500
 /** Most payers whose funds a process caches. */

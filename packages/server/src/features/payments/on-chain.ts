@@ -3,7 +3,7 @@ import type { AuthorizationFacts } from '../../chain/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { type GoodVerdict, type JudgedCredential, refused } from './credential.ts'
 import { fail } from './errors.ts'
-import type { Funds } from './record.ts'
+import type { Funds } from './funds.ts'
 import { listTakenClaims, type NewPayment } from './store.ts'
 
 /**

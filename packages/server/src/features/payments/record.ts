@@ -18,6 +18,7 @@ import {
 } from '../plans/index.ts'
 import { refused } from './credential.ts'
 import { fail } from './errors.ts'
+import type { Funds } from './funds.ts'
 import { readFunds } from './funds.ts'
 import { networkOf } from './give-back.ts'
 import { refusedMpp } from './mpp/refused.ts'
@@ -25,13 +26,6 @@ import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from 
 import { refuseSanctioned } from './screened.ts'
 import { gasOfSettlement } from './settlement-gas.ts'
 import type { NewPayment } from './store.ts'
-
-/** A payer's funds as the chain reports them. */
-export interface Funds {
-  readonly rawBalance: bigint
-  /** Open payments whose money had already left the payer when the balance was read. */
-  readonly spentIds: readonly string[]
-}
 
 export interface Candidate {
   readonly ctx: Ctx

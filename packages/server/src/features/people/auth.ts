@@ -8,34 +8,8 @@ import type { Deps } from '../../platform/ctx.ts'
 import { newId } from '../../platform/ids.ts'
 import { accountOf } from './accounts.ts'
 import { linkSignIn } from './link-sign-in.ts'
+import type { OidcIssuer, SendMail, SignInDeps, SignInOptions } from './sign-in-options.ts'
 import { findUser, hasAccount } from './store.ts'
-
-/** An issuer of OpenID Connect that people may sign in with. */
-interface OidcIssuer {
-  /** In lower case: part of the redirect address `{BASE_URL}/auth/callback/{name}`. */
-  readonly name: string
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret: string
-}
-
-/** Sends one e-mail as plain text. */
-export type SendMail = (mail: { readonly to: string; readonly subject: string; readonly text: string }) => Promise<void>
-
-/** How people sign in to this deployment. */
-export interface SignInOptions {
-  /** From which better-auth derives what it signs. At least 32 bytes of chance, as text. */
-  readonly secret: string
-  readonly pool: PostgresPool
-  readonly dashboardUrl: string
-  /** Whether somebody without an account or an invitation may make an account. */
-  readonly isSignUpOpen: boolean
-  readonly issuers: readonly OidcIssuer[]
-  /** Undefined where no SMTP server is configured. */
-  readonly sendMail: SendMail | undefined
-}
-
-export type SignInDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'baseUrl'>
 
 const sessionSeconds = 7 * 86_400
 

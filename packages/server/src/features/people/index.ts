@@ -1,6 +1,6 @@
-export type { SendMail } from './auth.ts'
 export { sweepSignIns } from './jobs.ts'
 export { makeSignInLink } from './links.ts'
 export { peopleOperations } from './routes.ts'
 export type { SignIn } from './sign-in.ts'
+export type { SendMail } from './sign-in-options.ts'
 export { hasAccount, listEndedSessions } from './store.ts'

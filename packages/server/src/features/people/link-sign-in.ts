@@ -2,8 +2,8 @@ import type { AuthContext } from 'better-auth'
 import { APIError, createAuthEndpoint } from 'better-auth/api'
 import { setSessionCookie } from 'better-auth/cookies'
 import { z } from 'zod'
-import type { SignInDeps, SignInOptions } from './auth.ts'
 import { hashOfToken, makeSignInLink } from './links.ts'
+import type { SignInDeps, SignInOptions } from './sign-in-options.ts'
 import { findLink, hasAccount, markLinkUsed } from './store.ts'
 
 /** A plugin of better-auth: one-time links, from the operator and by e-mail. */

@@ -1,9 +1,10 @@
 import type { Deps } from '../../platform/ctx.ts'
 import type { People } from '../../platform/http/identify.ts'
 import type { PublicPage } from '../../platform/http/server.ts'
-import { createAuth, type SignInOptions, sessionCookieOf } from './auth.ts'
+import { createAuth, sessionCookieOf } from './auth.ts'
 import { signInPages } from './pages.ts'
 import { createPeople } from './people.ts'
+import type { SignInOptions } from './sign-in-options.ts'
 
 /** What the HTTP server needs for people to sign in, and to be found by their cookies. */
 export interface SignIn {

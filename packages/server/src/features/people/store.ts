@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Role } from '../../platform/access.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type AccountId, type Id, id, type OrganisationId } from '../../platform/ids.ts'
 import type { SessionInOrganisation } from '../../platform/reader.ts'
+import type { Role } from '../../platform/roles.ts'
 import { Role as RoleName } from '../organisations/index.ts'
 
 const SessionRow = z.object({

@@ -35,21 +35,9 @@ import { findSource, hasNoSource, refuseServiceAddress, type SourceWallet } from
 import { fail } from './errors.ts'
 import { floorOf, requestQuoteAbove } from './floor.ts'
 import { canBeGasless } from './gasless/terms.ts'
+import type { PlannedStep } from './partner.ts'
 import { endOf, partnerSteps, slippageBps } from './partner.ts'
 import type { NewTransfer } from './schema.ts'
-
-/** A planned transaction, with the fields that custody and the lane need. */
-export interface PlannedStep {
-  readonly kind: 'top-up' | 'send' | 'approve' | 'partner'
-  readonly sender: Address
-  readonly to: Address
-  readonly data: Hex
-  readonly value: bigint
-  readonly gasLimit: bigint
-  /** On Tempo: the token that pays its fee, and the calls that run before it in its transaction. */
-  readonly feeToken?: Address | undefined
-  readonly callsBefore?: readonly LaneCall[]
-}
 
 /** A transfer that the wallet could afford when its snapshot was read. */
 export interface TransferPlan {

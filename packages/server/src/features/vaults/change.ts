@@ -1,7 +1,7 @@
 import type { Ctx } from '../../platform/ctx.ts'
-import type { Vault, VaultChange } from './schema.ts'
+import type { Vault, VaultChange, VaultId } from './schema.ts'
 import { describeVault } from './store.ts'
-import { lockWritable, shownVault, type VaultId } from './vault.ts'
+import { lockWritable, shownVault } from './vault.ts'
 
 /**
  * Changes the description and the metadata of a vault that is not sealed. The seal does not cover them, and no event reports the

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { type Id, id } from '../../platform/ids.ts'
-import type { VaultId } from './vault.ts'
+import type { VaultId } from './schema.ts'
 
 const Data = z.record(z.string(), z.unknown())
 

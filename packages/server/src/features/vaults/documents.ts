@@ -8,9 +8,10 @@ import { type DocumentRow, findDocument, insertDocument } from './document-store
 import { fail } from './errors.ts'
 import { appendVaultEvent, refuseFullStream } from './events.ts'
 import { refuseOver, refuseUnsealable, takeOrRefuse } from './quota.ts'
+import type { VaultId } from './schema.ts'
 import { documentBytesMax, type NewDocument, type VaultDocument } from './schema.ts'
 import { findVault } from './store.ts'
-import { lockWritable, type VaultId } from './vault.ts'
+import { lockWritable } from './vault.ts'
 
 /**
  * Adds a document to a vault. Its data is stored as canonical JSON, the text that size, hash and seal cover; size and hash are

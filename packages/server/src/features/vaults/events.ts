@@ -7,9 +7,9 @@ import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { insertLink, type VaultGrowth } from './event-store.ts'
 import { takeOrRefuse } from './quota.ts'
-import type { NewVaultEvent, VaultEvent } from './schema.ts'
+import type { NewVaultEvent, VaultEvent, VaultId } from './schema.ts'
 import type { VaultRow } from './store.ts'
-import { lockWritable, type VaultId } from './vault.ts'
+import { lockWritable } from './vault.ts'
 
 /** Most events of one vault; above it only its end is reported. */
 const eventsPerVaultMax = 1_000_000

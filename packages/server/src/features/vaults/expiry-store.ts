@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
+import type { VaultId } from './schema.ts'
 import { VaultRow, vaultColumns } from './store.ts'
-import type { VaultId } from './vault.ts'
 
 const Counted = z.object({ vaults: z.bigint().transform(Number), bytes: z.bigint().transform(Number) })
 export type Counted = z.output<typeof Counted>

@@ -4,10 +4,10 @@ import { fail } from './errors.ts'
 import { refuseFullStream } from './events.ts'
 import { appendUnlessSealed, publishExpiring } from './expiring.ts'
 import { lockPlace, releaseCounts, takeOrRefuse } from './quota.ts'
-import type { ExtendRequest, Vault } from './schema.ts'
+import type { ExtendRequest, Vault, VaultId } from './schema.ts'
 import { markPersisted, setLifetime } from './store.ts'
 import { lifetimeFrom } from './ttl.ts'
-import { lockPresent, shownVault, type VaultId } from './vault.ts'
+import { lockPresent, shownVault } from './vault.ts'
 
 /**
  * Gives the vault a new end, counted from now, sealed or not; a shorter time brings the end nearer. The new end is reported

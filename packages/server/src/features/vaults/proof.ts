@@ -3,11 +3,10 @@ import type { Ctx } from '../../platform/ctx.ts'
 import { keyIdOf } from '../../platform/http/key-set.ts'
 import type { Id } from '../../platform/ids.ts'
 import { fail } from './errors.ts'
-import type { Proof } from './schema.ts'
+import type { Proof, VaultId } from './schema.ts'
 import { findPlaced, findProof, findSealNodes, findStatement, insertSealTree, type PlacedItem } from './seal-store.ts'
 import { sealTreeOf } from './seal-tree.ts'
 import { findVault, type VaultRow } from './store.ts'
-import type { VaultId } from './vault.ts'
 
 type ItemId = Id<'doc'> | Id<'fil'>
 

@@ -6,12 +6,12 @@ import { type FileRow, listDocuments, listFiles } from './document-store.ts'
 import { shownDocument } from './documents.ts'
 import { fail } from './errors.ts'
 import { fileUrl } from './files/index.ts'
-import type { Vault, VaultFile, VaultQuery, VaultState } from './schema.ts'
+import type { Vault, VaultFile, VaultId, VaultQuery, VaultState } from './schema.ts'
 import { runningManifest } from './seal.ts'
 import { findProof } from './seal-store.ts'
 import { findVault, listVaults } from './store.ts'
 import { accessEndsAt } from './tokens/index.ts'
-import { shownVault, type VaultId } from './vault.ts'
+import { shownVault } from './vault.ts'
 
 /** Most bytes of documents' data in a vault's record; the rest is available at each document's own address. */
 const dataBytesMax = 262_144

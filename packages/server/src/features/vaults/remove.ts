@@ -1,7 +1,8 @@
 import type { Ctx } from '../../platform/ctx.ts'
 import { releaseCounts } from './quota.ts'
+import type { VaultId } from './schema.ts'
 import { deleteVaults } from './store.ts'
-import { lockPresent, type VaultId } from './vault.ts'
+import { lockPresent } from './vault.ts'
 
 /**
  * Deletes a vault with its contents, whatever its status, and releases its counts. The same transaction queues its files' blobs

@@ -1,7 +1,10 @@
 import { durationSecondsMax, parseDuration, sealLimits } from '@purser/protocol'
 import { z } from 'zod'
+import type { Id } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { AnyJsonObject, Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
+
+export type VaultId = Id<'vlt'>
 
 /** A time to live as in the API (`30m`, `24h`, `7d`), parsed into seconds. */
 const Ttl = z

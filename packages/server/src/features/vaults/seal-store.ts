@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import type { Id } from '../../platform/ids.ts'
+import type { VaultId } from './schema.ts'
 import { Manifest } from './schema.ts'
-import type { VaultId } from './vault.ts'
 
 const StoredProof = z.object({ manifest: Manifest, statement: z.string() })
 export type StoredProof = z.output<typeof StoredProof>

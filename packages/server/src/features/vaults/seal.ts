@@ -16,11 +16,11 @@ import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { keyIdOf } from '../../platform/http/key-set.ts'
 import { type DocumentRow, type FileRow, listDocuments, listFiles } from './document-store.ts'
 import { appendVaultEvent } from './events.ts'
-import type { RunningManifest, SealRequest, Vault } from './schema.ts'
+import type { RunningManifest, SealRequest, Vault, VaultId } from './schema.ts'
 import { insertSealTree } from './seal-store.ts'
 import { sealTreeOf } from './seal-tree.ts'
 import { markSealed, type VaultRow } from './store.ts'
-import { lockWritable, shownVault, type VaultId } from './vault.ts'
+import { lockWritable, shownVault } from './vault.ts'
 
 /**
  * Closes a vault to writes forever and signs its contents. The manifest is read under the vault's row lock, so that it contains

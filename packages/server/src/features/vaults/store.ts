@@ -2,9 +2,8 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
-import type { VaultStatus } from './schema.ts'
+import type { VaultId, VaultStatus } from './schema.ts'
 import type { Lifetime } from './ttl.ts'
-import type { VaultId } from './vault.ts'
 
 const Bytes = z.bigint().transform(Number)
 

@@ -2,10 +2,8 @@ import type { Ctx, Tenant } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Id } from '../../platform/ids.ts'
 import { fail } from './errors.ts'
-import type { Vault, VaultStatus } from './schema.ts'
+import type { Vault, VaultId, VaultStatus } from './schema.ts'
 import { lockVault, type VaultRow } from './store.ts'
-
-export type VaultId = Id<'vlt'>
 
 /** Returns the status. A vault that is sealed and persisted counts as sealed, whichever came first. */
 function statusOf(vault: Pick<VaultRow, 'sealedAt' | 'persistedAt'>): VaultStatus {

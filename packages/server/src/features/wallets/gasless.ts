@@ -9,7 +9,7 @@ import {
   type TransferSignature,
   tokenByAddress,
 } from '@purser/protocol'
-import type { WalletSigner } from '../../custody/wallet-keys.ts'
+import type { WalletSigner } from '../../custody/signer.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
 import { dayOf, type GasChange } from '../plans/index.ts'

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { parseApiKey } from '@purser/protocol'
-import type { Scope } from '../access.ts'
 import type { Environment } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import type { ApiKeyId, OrganisationId } from '../ids.ts'
+import type { Scope } from '../roles.ts'
 
 /** The organisation, environment and key of a caller. */
 export interface Identity {

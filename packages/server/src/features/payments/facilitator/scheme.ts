@@ -1,6 +1,6 @@
 import type { Address, Network, Reason, TokenInfo } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
-import type { Funds } from '../record.ts'
+import type { Funds } from '../funds.ts'
 import type { NewPayment, StoredSettlement } from '../store.ts'
 import type { FacilitatorBody } from './schema.ts'
 

@@ -3,7 +3,7 @@ import type { Ctx } from '../../../platform/ctx.ts'
 import { whyNotPermit2 } from '../../relayer/index.ts'
 import { refused } from '../credential.ts'
 import { fail } from '../errors.ts'
-import type { Funds } from '../record.ts'
+import type { Funds } from '../funds.ts'
 import { listTakenClaims, type NewPayment } from '../store.ts'
 
 export interface Permit2Question {

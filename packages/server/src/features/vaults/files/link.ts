@@ -4,7 +4,7 @@ import { unauthorized } from '../../../platform/http/authenticate.ts'
 import { type Id, isId } from '../../../platform/ids.ts'
 import type { GuestRequest } from '../../../platform/operation.ts'
 import { type Reader, requireReader } from '../../../platform/reader.ts'
-import type { VaultId } from '../vault.ts'
+import type { VaultId } from '../schema.ts'
 import { fail } from './errors.ts'
 import { findFileOwner } from './store.ts'
 

@@ -4,8 +4,8 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { limitError, type Plan, unlimited } from '../../plans/index.ts'
 import { lockStorage } from '../quota.ts'
+import type { VaultId } from '../schema.ts'
 import { tenantSemaphores } from '../semaphores.ts'
-import type { VaultId } from '../vault.ts'
 import { insertUpload, setReserved, sumReserved } from './store.ts'
 
 /** Bytes reserved at a time for an upload without an announced length. */

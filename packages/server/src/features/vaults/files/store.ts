@@ -4,7 +4,7 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { sharersOf } from '../../plans/index.ts'
-import type { VaultId } from '../vault.ts'
+import type { VaultId } from '../schema.ts'
 
 const StoredKey = z.string().refine(isBlobKey, 'is no key of the blob store')
 

@@ -1,7 +1,7 @@
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { SseConnection } from '../../../platform/event-stream-response.ts'
 import type { Reader } from '../../../platform/reader.ts'
-import type { VaultId } from '../vault.ts'
+import type { VaultId } from '../schema.ts'
 import { type Frame, heartbeat } from './frame.ts'
 
 /** The access under which a stream is open. The stream ends with it. */

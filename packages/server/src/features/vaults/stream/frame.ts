@@ -1,5 +1,5 @@
 import type { Id } from '../../../platform/ids.ts'
-import type { VaultId } from '../vault.ts'
+import type { VaultId } from '../schema.ts'
 import type { EventRow } from './store.ts'
 
 /** An event of a stream as its bytes on the wire, encoded once for all streams. */

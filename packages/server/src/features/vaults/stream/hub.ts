@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Deps } from '../../../platform/ctx.ts'
-import type { VaultId } from '../vault.ts'
+import type { VaultId } from '../schema.ts'
 import type { EventStream } from './event-stream.ts'
 import { type Frame, frameOf } from './frame.ts'
 import { type Followed, listNews, type News } from './store.ts'

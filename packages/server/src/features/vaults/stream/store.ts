@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
-import type { VaultId } from '../vault.ts'
+import type { VaultId } from '../schema.ts'
 
 /** Where a stream begins: after one event, after all up to an instant, or after all that exist. */
 export type Since = { readonly eventId: string } | { readonly instant: Date } | 'now'

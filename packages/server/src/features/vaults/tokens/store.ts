@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
-import type { VaultId } from '../vault.ts'
+import type { VaultId } from '../schema.ts'
 import { TokenKind } from './schema.ts'
 
 export interface NewTokenRow {

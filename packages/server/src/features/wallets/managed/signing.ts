@@ -1,5 +1,6 @@
 import type { Address } from '@purser/protocol'
-import type { WalletKeys, WalletSigner } from '../../../custody/wallet-keys.ts'
+import type { WalletSigner } from '../../../custody/signer.ts'
+import type { WalletKeys } from '../../../custody/wallet-keys.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { findKeyOfAddress } from './source-store.ts'
 

@@ -1,0 +1,29 @@
+import type { PostgresPool } from 'kysely'
+import type { Deps } from '../../platform/ctx.ts'
+
+export type SignInDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'baseUrl'>
+
+/** How people sign in to this deployment. */
+export interface SignInOptions {
+  /** From which better-auth derives what it signs. At least 32 bytes of chance, as text. */
+  readonly secret: string
+  readonly pool: PostgresPool
+  readonly dashboardUrl: string
+  /** Whether somebody without an account or an invitation may make an account. */
+  readonly isSignUpOpen: boolean
+  readonly issuers: readonly OidcIssuer[]
+  /** Undefined where no SMTP server is configured. */
+  readonly sendMail: SendMail | undefined
+}
+
+/** An issuer of OpenID Connect that people may sign in with. */
+export interface OidcIssuer {
+  /** In lower case: part of the redirect address `{BASE_URL}/auth/callback/{name}`. */
+  readonly name: string
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+}
+
+/** Sends one e-mail as plain text. */
+export type SendMail = (mail: { readonly to: string; readonly subject: string; readonly text: string }) => Promise<void>
