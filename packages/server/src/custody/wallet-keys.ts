@@ -1,19 +1,15 @@
 import type { Address } from '@purser/protocol'
 import {
   addressOfPublicKey,
-  type Eip712Domain,
   evmAccountPath,
   type HdPrivateNode,
-  type Hex,
   hdMaster,
   hdPrivatePath,
   hdPublicOf,
   sameAddress,
-  type TransferAuthorization,
   wipeHdNode,
 } from '@purser/protocol'
 import type { Signatures } from '../chain/index.ts'
-import type { Signer, TempoFields, TempoTransaction } from '../chain/port.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
 import { batchByDb } from '../platform/db/batch.ts'

@@ -1,6 +1,6 @@
 import type { Caller, Ctx, Person } from './ctx.ts'
 import { failPlatform } from './errors.ts'
-import { type Role, roles, type Scope, scopes } from './roles.ts'
+import { type Role, roles, type Scope } from './roles.ts'
 
 /** What a caller needs for an operation. */
 export interface Needs {

@@ -1,4 +1,3 @@
-import type { Address } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'

@@ -9,7 +9,7 @@ import {
   resolveNetwork,
   tokenBySymbol,
 } from '@purser/protocol'
-import type { Chain, LaneCall } from '../../chain/port.ts'
+import type { Chain } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'

@@ -1,6 +1,5 @@
 import type { Ctx, Tenant } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import type { Id } from '../../platform/ids.ts'
 import { fail } from './errors.ts'
 import type { Vault, VaultId, VaultStatus } from './schema.ts'
 import { lockVault, type VaultRow } from './store.ts'
