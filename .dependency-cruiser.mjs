@@ -154,6 +154,13 @@ export default {
     {
       name: 'no-circles',
       severity: 'error',
+      comment: 'Type-only imports count, except in the SDK.',
+      from: { path: '^packages/[^/]+/src/', pathNot: ['^packages/sdk/', '\\.test\\.ts$'] },
+      to: { circular: true },
+    },
+    {
+      name: 'no-circles-at-run-time',
+      severity: 'error',
       from: { path: '^packages/', pathNot: '\\.test\\.ts$' },
       to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
     },

@@ -2,15 +2,8 @@ import { DEFAULT_ASSETS } from '@x402/evm'
 import { getAddress } from 'viem'
 import * as viemChains from 'viem/chains'
 import { expect, test } from 'vitest'
-import {
-  chains,
-  networkByCaip2,
-  networkByX402V1Name,
-  networks,
-  resolveNetwork,
-  tokenByAddress,
-  tokenBySymbol,
-} from './chains.ts'
+import { networkByCaip2, networkByX402V1Name, resolveNetwork, tokenByAddress, tokenBySymbol } from './chains.ts'
+import { chains, networks } from './networks.ts'
 
 test('a test key never reaches a network with real money, under no name', () => {
   for (const chain of chains) expect(resolveNetwork(chain, 'test')?.isTestnet, chain).toBe(true)

@@ -27,14 +27,12 @@ export {
 export type { EvmCaip2 } from './caip.ts'
 export { caip2OfChainId, chainIdOfCaip2, formatCaip10, parseCaip2, parseCaip10 } from './caip.ts'
 export { canonicalJson } from './canonical-json.ts'
-export type { Chain, DepositFinality, Environment, Network, NetworkName, TokenInfo } from './chains.ts'
+export type { Environment } from './chains.ts'
 export {
-  chains,
   isChain,
   networkByCaip2,
   networkByName,
   networkByX402V1Name,
-  networks,
   resolveNetwork,
   tokenByAddress,
   tokenBySymbol,
@@ -134,13 +132,16 @@ export { proofDigest, proofTypedData } from './mpp/proof.ts'
 export type { MppReceipt } from './mpp/receipt.ts'
 export { formatReceipt, parseReceipt } from './mpp/receipt.ts'
 export { formatPayerSource, parsePayerSource } from './mpp/source.ts'
+export type { Chain, DepositFinality, Network, NetworkName, TokenInfo } from './networks.ts'
+export { chains, networks } from './networks.ts'
 export { formatUsd, parseUsd, usdDecimals, usdOf } from './paying/dollars.ts'
-export type { CredentialDraft, PaymentHeader } from './paying/draft.ts'
+export type { PaymentHeader } from './paying/draft.ts'
 export { authorizationSecondsMax, signedHeader } from './paying/draft.ts'
 export { mppAuthenticateLengthMax, mppEndSeconds, mppHeaderOf, offersOfMpp } from './paying/mpp-offers.ts'
 export type {
   AuthorizationDraft,
   AuthorizationOffer,
+  CredentialDraft,
   Offer402,
   OfferReading,
   OfferRefusal,
@@ -158,7 +159,7 @@ export { offersOfV1, offersOfV2 } from './paying/x402-offers.ts'
 export type { RedemptionClaim } from './redemption.ts'
 export { redemptionHash, redemptionMessage } from './redemption.ts'
 export { routePatternOf } from './route-pattern.ts'
-export type { ItemProof, SealedItem, SealFacts, SealKey, SealManifest, SealProof, SealStatement } from './seal.ts'
+export type { SealFacts } from './seal.ts'
 export {
   buildManifest,
   documentContent,
@@ -169,7 +170,16 @@ export {
   sealedItemsOf,
   statementOf,
 } from './seal.ts'
-export type { SealRead, SealTrouble } from './seal-parse.ts'
+export type {
+  ItemProof,
+  SealedItem,
+  SealKey,
+  SealManifest,
+  SealProof,
+  SealRead,
+  SealStatement,
+  SealTrouble,
+} from './seal-parse.ts'
 export { readItemProof, readManifest, readSealProof, sealLimits } from './seal-parse.ts'
 export type { SealFault, SealVerdict, VerifyEd25519 } from './seal-verify.ts'
 export { verifyItem, verifySeal } from './seal-verify.ts'

@@ -1,5 +1,65 @@
 import type { Address } from './address.ts'
-import type { Network, TokenInfo } from './chains.ts'
+
+/** The chain names of the public API, in the document's order. */
+export const chains = [
+  'base',
+  'ethereum',
+  'optimism',
+  'arbitrum',
+  'polygon',
+  'tempo',
+  'base-sepolia',
+  'eth-sepolia',
+  'tempo-moderato',
+] as const
+
+/** The chain names of the public API. */
+export type Chain = (typeof chains)[number]
+
+/** The names of the networks that exist; three of them are reached only from the test environment, by a mainnet name. */
+export type NetworkName = Chain | 'optimism-sepolia' | 'arbitrum-sepolia' | 'polygon-amoy'
+
+/**
+ * When a deposit counts: once its block is at or below the one that the node calls by this tag (the block parameter of JSON-RPC), or,
+ * where depth is enough, once that many blocks are on the chain, its own included.
+ */
+export type DepositFinality = { readonly tag: 'safe' | 'finalized' } | { readonly depth: number }
+
+/** One network, as data. */
+export type Network = {
+  readonly name: NetworkName
+  readonly chainId: number
+  readonly caip2: `eip155:${number}`
+  /** The name that x402 version 1 has for it; null where version 1 cannot speak of it. */
+  readonly x402V1Name: string | null
+  readonly isTestnet: boolean
+  /** The coin that pays gas; null where gas is paid in stablecoins and `eth_getBalance` means nothing. */
+  readonly nativeCoin: { readonly symbol: string; readonly decimals: number } | null
+  readonly blockTimeMs: number
+  /** Blocks until a transaction counts as settled, its own included: 1 means as soon as it is in a block. */
+  readonly confirmationDepth: number
+  readonly depositFinality: DepositFinality
+  readonly settlesEip3009: boolean
+  /**
+   * The contract that says what a transaction pays beside its gas for its bytes on Ethereum (OP Stack specifications, predeploy
+   * `GasPriceOracle`); null where a transaction pays for gas alone.
+   */
+  readonly l1FeeOracle: Address | null
+  readonly tokens: readonly TokenInfo[]
+}
+
+/** A token that the service knows on one network. */
+export type TokenInfo = {
+  readonly symbol: string
+  readonly name: string
+  /** EIP-55 checksummed. */
+  readonly address: Address
+  readonly decimals: number
+  /** Whether `transferWithAuthorization` exists, so that a payer needs no gas. */
+  readonly eip3009: boolean
+  /** The domain under which the token checks signatures; null where it checks none that we use. It differs per chain. */
+  readonly eip712: { readonly name: string; readonly version: string } | null
+}
 
 const ether = { symbol: 'ETH', decimals: 18 }
 const pol = { symbol: 'POL', decimals: 18 }

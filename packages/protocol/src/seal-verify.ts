@@ -1,7 +1,8 @@
 import { decodeBase64Url } from './base64.ts'
 import { type Jws, parseJws } from './jws.ts'
 import { isMerkleIncluded } from './merkle.ts'
-import { hashBytesOf, itemLeafHash, manifestHash, merkleRootOf, type SealKey, type SealStatement } from './seal.ts'
+import { hashBytesOf, itemLeafHash, manifestHash, merkleRootOf } from './seal.ts'
+import type { SealKey, SealStatement } from './seal-parse.ts'
 import { readItemProof, readSealProof, readStatement } from './seal-parse.ts'
 
 /** Checks one Ed25519 signature (RFC 8032): the key's 32 bytes, the message, 64 bytes. What it throws reaches the caller. */

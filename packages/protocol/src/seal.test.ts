@@ -10,10 +10,10 @@ import {
   itemProof,
   manifestHash,
   merkleRootOf,
-  type SealedItem,
   type SealFacts,
   statementOf,
 } from './seal.ts'
+import type { SealedItem } from './seal-parse.ts'
 import { readManifest, sealLimits } from './seal-parse.ts'
 import vectors from './vectors/seal.json' with { type: 'json' }
 

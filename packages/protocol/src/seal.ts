@@ -1,75 +1,14 @@
 import { bytesToHex, hexToBytes } from './bytes.ts'
 import { canonicalJson } from './canonical-json.ts'
-import type { EventsHead } from './event-chain.ts'
 import { sha256 } from './hash.ts'
 import { merkleLeafHash, merklePath, merkleRoot } from './merkle.ts'
+import type { ItemProof, SealedItem, SealManifest, SealProof, SealStatement } from './seal-parse.ts'
 import { readManifest } from './seal-parse.ts'
 import { utf8 } from './utf8.ts'
 import type { JsonObject } from './x402/messages.ts'
 
-/**
- * One thing in a sealed vault. `size` is in bytes and `sha256` in lower-case hex, both of the content: a file's own bytes, and
- * for a document what `documentContent` makes of its data. A document has no `mimeType`.
- */
-export type SealedItem = {
-  readonly kind: 'document' | 'file'
-  readonly id: string
-  readonly name: string
-  readonly mimeType?: string | undefined
-  readonly size: number
-  readonly sha256: string
-}
-
-/**
- * The contents of a vault when it was sealed. Items stand in the order of their ids (by UTF-16 code units), each once; `eventsHead` is
- * that of every event before the seal's own; `payment` is the receipt of what paid for it, or null; `sealedAt` is UTC to the
- * millisecond. There are no other members.
- */
-export type SealManifest = {
-  readonly version: 1
-  readonly vaultId: string
-  readonly organisationId: string
-  readonly summary: string | null
-  readonly sealedAt: string
-  readonly items: readonly SealedItem[]
-  readonly eventsHead: EventsHead
-  readonly payment: JsonObject | null
-}
-
 /** What a manifest is made of; the items in any order. */
 export type SealFacts = Omit<SealManifest, 'version'>
-
-/** What the service signs: the payload of the statement's JWS. Hashes are SHA-256 in lower-case hex. */
-export type SealStatement = {
-  readonly version: 1
-  readonly vaultId: string
-  readonly sealedAt: string
-  readonly manifestHash: string
-  readonly merkleRoot: string
-  readonly treeSize: number
-}
-
-/** An Ed25519 public key: `kid` as a statement's JWS names it (`did:web:pay.example.com#seal-1`), `x` its 32 bytes in base64url. */
-export type SealKey = { readonly kid: string; readonly x: string }
-
-/**
- * The whole proof of a sealed vault: its manifest, and the signed statement as a compact JWS. `keys` saves online
- * readers a request and proves nothing: a forger can put their own keys there.
- */
-export type SealProof = {
-  readonly manifest: SealManifest
-  readonly statement: string
-  readonly keys?: readonly SealKey[] | undefined
-}
-
-/** The proof that one item was in a sealed vault, without the others: its place, and the audit path in hex, the lowest first. */
-export type ItemProof = {
-  readonly item: SealedItem
-  readonly index: number
-  readonly path: readonly string[]
-  readonly treeSize: number
-  readonly statement: string
-}
 
 /** The bytes of a document, over which its size and hash are taken: its data as canonical JSON. Throws as `canonicalJson`. */
 export function documentContent(data: JsonObject): Uint8Array {

@@ -1,5 +1,5 @@
-import type { TokenInfo } from '../chains.ts'
 import { formatAmount, parseAmount } from '../money.ts'
+import type { TokenInfo } from '../networks.ts'
 
 /** Dollars are counted in units of 10^-18, so that every amount of a supported token is a whole number of units. */
 export const usdDecimals = 18

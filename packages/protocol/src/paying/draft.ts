@@ -1,26 +1,11 @@
 import { encodeJsonBase64 } from '../base64.ts'
 import type { Hex } from '../bytes.ts'
-import { formatMppCredential, type MppCredential } from '../mpp/credential.ts'
-import type { JsonObject, WireAuthorization } from '../x402/messages.ts'
-import type { AuthorizationDraft, DraftTerms, OfferRefusalReason, Price } from './offer.ts'
+import { formatMppCredential } from '../mpp/credential.ts'
+import type { WireAuthorization } from '../x402/messages.ts'
+import type { AuthorizationDraft, CredentialDraft, DraftTerms, OfferRefusalReason, Price } from './offer.ts'
 
 /** The longest validity of an authorization in seconds, whatever a seller requests. */
 export const authorizationSecondsMax = 3_600
-
-/** A credential without its signature, as JSON. */
-export type CredentialDraft =
-  | {
-      readonly kind: 'x402'
-      readonly header: string
-      readonly message: JsonObject
-      readonly authorization: WireAuthorization
-    }
-  | {
-      readonly kind: 'mpp'
-      readonly header: string
-      readonly credential: Omit<MppCredential, 'payload'>
-      readonly authorization: WireAuthorization
-    }
 
 /** The header field that pays. */
 export interface PaymentHeader {

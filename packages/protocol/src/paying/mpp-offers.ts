@@ -1,4 +1,3 @@
-import { networks } from '../chains.ts'
 import { parseInstant } from '../iso-instant.ts'
 import type { MppChallenge } from '../mpp/challenge.ts'
 import { parseChallenges } from '../mpp/challenge-header.ts'
@@ -6,6 +5,7 @@ import { type EvmChargeRequest, parseEvmChargeRequest, parseTempoChargeRequest }
 import { decodeMppJson } from '../mpp/encoding.ts'
 import { chargeNonce } from '../mpp/evm-nonce.ts'
 import { formatPayerSource } from '../mpp/source.ts'
+import { networks } from '../networks.ts'
 import type { JsonObject } from '../x402/messages.ts'
 import { authorizationDraft, authorizationSecondsMax, whyNotAuthorizable } from './draft.ts'
 import {

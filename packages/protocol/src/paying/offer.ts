@@ -1,12 +1,28 @@
 import { type Address, parseAddress } from '../address.ts'
 import type { Hex } from '../bytes.ts'
-import type { Network, TokenInfo } from '../chains.ts'
 import type { Eip712Domain, TransferAuthorization } from '../eip712.ts'
 import { parseRaw } from '../money.ts'
 import type { MppChallenge } from '../mpp/challenge.ts'
 import type { TempoChargeMode } from '../mpp/charge.ts'
+import type { MppCredential } from '../mpp/credential.ts'
+import type { Network, TokenInfo } from '../networks.ts'
+import type { JsonObject, WireAuthorization } from '../x402/messages.ts'
 import { usdOf } from './dollars.ts'
-import type { CredentialDraft } from './draft.ts'
+
+/** A credential without its signature, as JSON. */
+export type CredentialDraft =
+  | {
+      readonly kind: 'x402'
+      readonly header: string
+      readonly message: JsonObject
+      readonly authorization: WireAuthorization
+    }
+  | {
+      readonly kind: 'mpp'
+      readonly header: string
+      readonly credential: Omit<MppCredential, 'payload'>
+      readonly authorization: WireAuthorization
+    }
 
 /** Why an offer of a 402 is not payable. */
 export type OfferRefusalReason =

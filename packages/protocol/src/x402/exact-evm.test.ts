@@ -7,7 +7,8 @@ import {
 import { expect, test } from 'vitest'
 import { PaymentRequirementsSchema, SupportedPaymentKindsResponseSchema } from 'x402/types'
 import { must } from '../../test/signed-payment.ts'
-import { networkByName, networks, tokenBySymbol } from '../chains.ts'
+import { networkByName, tokenBySymbol } from '../chains.ts'
+import { networks } from '../networks.ts'
 import {
   expectedOf,
   type Offer,

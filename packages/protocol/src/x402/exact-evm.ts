@@ -1,7 +1,8 @@
 import type { Address } from '../address.ts'
 import { parseAddress } from '../address.ts'
-import { type Network, networkByCaip2, networkByX402V1Name, type TokenInfo, tokenByAddress } from '../chains.ts'
+import { networkByCaip2, networkByX402V1Name, tokenByAddress } from '../chains.ts'
 import { parseRaw } from '../money.ts'
+import type { Network, TokenInfo } from '../networks.ts'
 import type {
   JsonObject,
   PaymentRequiredV1,

@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@purser/protocol'
-import type { Head } from './port.ts'
+import type { Head } from './facts.ts'
 import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
 /** A transaction to be simulated as sent. */
