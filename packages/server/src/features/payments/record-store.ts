@@ -33,7 +33,8 @@ const PlanRow = z.object({ plan: PlanName })
 
 /**
  * Takes the locks of these names and of the quota that the organization shares, in one order everywhere, and returns the plan. The next
- * statement sees everything that earlier owners of the locks committed.
+ * statement sees everything that earlier owners of the locks committed. It is planned without sequential scans, because its plan is kept from
+ * when the tables were small.
  */
 export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
   const row = await tx.one(
@@ -44,7 +45,8 @@ export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readon
         (select name from (select unnest(${lockNames}::text[]) as name union ${sharedLockName(tenant, 'payments')}) as given
           order by name collate "C" offset 0) as ordered
     )
-    select plan from organisations where id = ${tenant.organisationId} and (select count(*) from locked) >= 0`,
+    select plan, set_config('enable_seqscan', 'off', true) from organisations
+    where id = ${tenant.organisationId} and (select count(*) from locked) >= 0`,
   )
   return row.plan
 }
@@ -88,10 +90,12 @@ export async function insertReceipts(
       from jsonb_array_elements(${JSON.stringify(receipts.map((receipt) => entryOf(tenant, receipt)))}::jsonb) with ordinality as entries (entry, position)
       cross join lateral jsonb_populate_record(null::payments, entry) as payment
     ), open as (
-      select payer, network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
-        count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own
-      from payments where status in ('verified', 'settling') and payer in (select given.payer from given)
-      group by payer, network, asset
+      select payers.payer, open.* from (select distinct payer from given where payer is not null) as payers
+      cross join lateral (
+        select network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
+          count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own
+        from payments where status in ('verified', 'settling') and payer = payers.payer
+        group by network, asset) as open
     ), judged as (
       select given.*,
         coalesce(open.raw, 0) + sum(given.raw_amount) filter (where coalesce(open.raw, 0) + given.raw_amount <= raw_balance) over payers > raw_balance
@@ -100,11 +104,11 @@ export async function insertReceipts(
           coalesce((select sum(own) from open as all_open where all_open.payer = given.payer), 0)
           + count(*) filter (where status <> 'settled') over (partition by payer order by position) > ${limits.openPerPayerMax} as is_over_cap
       from given left join open using (payer, network, asset)
-      where not exists (select from payments as known where known.claim_key = given.claim_key)
-        and not exists (select from payments as known where known.challenge_id = given.challenge_id)
+      where not exists (select from payments as known where known.claim_key = given.claim_key offset 0)
+        and not exists (select from payments as known where known.challenge_id = given.challenge_id offset 0)
         and not exists (select from relays as known where known.network = given.network and known.signer = lower(given.payer)
           and known.nonce_space = case when given.settlement ->> 'kind' = 'permit2' then 'permit2' else lower(given.asset) end
-          and known.nonce = lower(given.settlement ->> 'nonce'))
+          and known.nonce = lower(given.settlement ->> 'nonce') offset 0)
       window payers as (partition by payer, network, asset order by position)
     ), funded as (
       select judged.*, gas_reserved_nano_usd > 0 and coalesce(budget.nano_usd, 0) + sum(gas_reserved_nano_usd) over (partition by judged.network, judged.day order by position)
