@@ -83,7 +83,7 @@ function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: num
   const relayer = startRelayer(relaying)
   built.onSettlementWanted(() => relayer.notify())
   const webhooks = new WebhookWorker(deps)
-  built.onDeliveriesWaiting(() => webhooks.wake())
+  built.onDeliveriesWaiting({ waiting: () => webhooks.wake(), committed: () => webhooks.wakeForEvents() })
   const runner = startRunner(deps, recurring, leaseMs)
   const deposits = startDepositWatcher(deps, depositPollMsMax === undefined ? {} : { pollMsMax: depositPollMsMax })
   return async () => {

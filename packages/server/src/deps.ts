@@ -114,7 +114,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const accountSigners = createAccountSigners({ db, walletKeys: custody.walletKeys })
     const files = await openFiles(config.files, { clock, random })
     let settlementWanted = (): void => undefined
-    let deliveriesWaiting = (): void => undefined
+    let wakeDeliveries = { waiting: (): void => undefined, committed: (): void => undefined }
     const customerReach = config.webhooksAllowPrivate ? 'public-and-private' : 'public'
     const guardedFetch = createGuardedFetch({ reach: customerReach })
     const sellerFetch = createGuardedFetch({ reach: customerReach, limits: sellerLimits })
@@ -192,10 +192,10 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       sellerFetch,
       listeners,
       eventsCommitted: () => {
-        deliveriesWaiting()
+        wakeDeliveries.committed()
         listeners.wake()
       },
-      deliveriesWaiting: () => deliveriesWaiting(),
+      deliveriesWaiting: () => wakeDeliveries.waiting(),
       blobs: files.blobs,
       fileLinks: custody.fileLinks,
       endedReaders: ended,
@@ -233,8 +233,9 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       onSettlementWanted(wake: () => void) {
         settlementWanted = wake
       },
-      onDeliveriesWaiting(wake: () => void) {
-        deliveriesWaiting = wake
+      /** `committed`: events were committed; `waiting`: deliveries were. */
+      onDeliveriesWaiting(wake: typeof wakeDeliveries) {
+        wakeDeliveries = wake
       },
       async close() {
         await chains.stop()

@@ -54,7 +54,7 @@ const history: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   sweep_transfers: { network: `'base-sepolia'`, status: `'swept'` },
   withdrawals: { status: `'completed'` },
   movement_approvals: { status: `'refused'`, decided_at: 'now()', applied_at: 'now()' },
-  events: { fan_out_due: 'false' },
+  events: {},
   byo_wallets: { aml_status: `'clear'`, aml_due_at: `now() + interval '1 day'` },
   child_addresses: {},
   idempotency_keys: { created_at: `now() - interval '1 hour'` },

@@ -1,6 +1,6 @@
 import type { EventPayloads, EventType } from '@purser/protocol'
-import type { Ctx } from './ctx.ts'
-import { sql, type Tx } from './db/db.ts'
+import type { Ctx, Tenant } from './ctx.ts'
+import { type Sql, sql, type Tx } from './db/db.ts'
 import { type Id, newId } from './ids.ts'
 
 type PublishingCtx = Pick<Ctx, 'clock' | 'random' | 'tenant' | 'eventsCommitted'>
@@ -30,6 +30,13 @@ export function publishEvents<T extends EventType>(
   return insertEvents(ctx, tx, type, payloads)
 }
 
+/** A condition: whether a webhook of the tenant subscribes to events of the type. Only their events are fanned out. */
+export function hasSubscriber({ organisationId, environment }: Tenant, type: string): Sql {
+  return sql`exists (
+      select from webhooks where organisation_id = ${organisationId} and environment = ${environment} and deleted_at is null
+        and (events @> array[${type}]::text[] or events @> array['*']))`
+}
+
 /** Writes events without checking their payloads against the catalogue. For `publishEvents`, and for tests of delivery. */
 export async function insertEvents(
   ctx: PublishingCtx,
@@ -40,6 +47,7 @@ export async function insertEvents(
   const ids = payloads.map(() => newId('evt', ctx))
   const texts = payloads.map((payload) => JSON.stringify(payload))
   await tx.run(sql`
+    with due as (insert into events_due (event_id) select unnest(${ids}::text[]) where ${hasSubscriber(ctx.tenant, type)})
     insert into events (id, organisation_id, environment, type, payload, created_at)
     select id, ${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${type}, payload::jsonb, ${ctx.clock.now()}
     from unnest(${ids}::text[], ${texts}::text[]) as given (id, payload)`)

@@ -163,7 +163,7 @@ async function countOf(statement: ReturnType<typeof sql>): Promise<bigint> {
 
 async function countWaiting(): Promise<{ waiting: number; dead: number }> {
   const waiting = await countOf(sql`
-    select (select count(*) from events where fan_out_due) + count(*) as count from webhook_deliveries where status = 'pending'`)
+    select (select count(*) from events_due) + count(*) as count from webhook_deliveries where status = 'pending'`)
   const dead = await countOf(sql`select count(*) as count from webhook_deliveries where status = 'dead'`)
   return { waiting: Number(waiting), dead: Number(dead) }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
+import { hasSubscriber } from '../../platform/events.ts'
 import type { Id } from '../../platform/ids.ts'
 import { PlanName, sharedLockName, sharersOf } from '../plans/index.ts'
 import { type NewPayment, recordedColumns } from './store.ts'
@@ -134,6 +135,8 @@ export async function insertReceipts(
       insert into events (id, organisation_id, environment, type, payload, created_at)
       select event_id, ${organisationId}, ${environment}, 'payment.received', event_payload, ${limits.createdAt}
       from given join made using (id)
+    ), due as (
+      insert into events_due (event_id) select event_id from given join made using (id) where ${hasSubscriber(tenant, 'payment.received')}
     ), counted as (
       insert into usage_counters (organisation_id, environment, kind, period, used)
       select ${organisationId}, ${environment}, 'payments', month, count(*) from given join made using (id) group by month order by month

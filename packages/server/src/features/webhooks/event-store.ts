@@ -45,11 +45,9 @@ export function listEvents(
   )
 }
 
-/** Marks an event as fanned out, so that it gets no deliveries besides those that the caller writes. */
-export async function markFannedOut(tx: Tx, tenant: Tenant, eventId: EventId): Promise<void> {
-  await tx.run(sql`
-    update events set fan_out_due = false
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${eventId}`)
+/** Marks an event that the transaction wrote as fanned out, so that it gets no deliveries besides those that the caller writes. */
+export async function markFannedOut(tx: Tx, eventId: EventId): Promise<void> {
+  await tx.run(sql`delete from events_due where event_id = ${eventId}`)
 }
 
 /** Deletes events older than the bound, with their deliveries, unless a delivery is pending. */
@@ -57,7 +55,7 @@ export function deleteOldEvents(db: Queryable, oldest: Date, most: number): Prom
   return db.run(sql`
     delete from events where id in (
       select e.id from events e
-      where e.created_at < ${oldest} and not e.fan_out_due
+      where e.created_at < ${oldest} and not exists (select 1 from events_due d where d.event_id = e.id)
         and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.status = 'pending')
       order by e.created_at limit ${most} for update skip locked)`)
 }

@@ -39,7 +39,7 @@ export function testWebhook(ctx: Ctx, webhookId: WebhookId): Promise<Delivery> {
     await lockActive(tx, ctx, webhookId)
     const type = 'webhook.test'
     const eventId = await ctx.publish(tx, type, { webhookId })
-    await markFannedOut(tx, ctx.tenant, eventId)
+    await markFannedOut(tx, eventId)
     const delivery = { id: newId('del', ctx), eventId, type, createdAt: ctx.clock.now() }
     await insertDelivery(tx, ctx.tenant, webhookId, delivery)
     wake(tx, ctx)

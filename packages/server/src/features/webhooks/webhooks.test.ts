@@ -6,6 +6,7 @@ import { aWorld, codeOf, countByStatus, type Org, type World } from '../../../te
 import { sql } from '../../platform/db/db.ts'
 import { insertEvents } from '../../platform/events.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
+import { fanOut } from './delivery/fan-out.ts'
 import { sweepEvents } from './jobs.ts'
 
 let world: World
@@ -148,12 +149,29 @@ test('events are listed newest first, by type and in pages, and one alone', asyn
   expect(Object.keys(one.body).sort()).toEqual(['createdAt', 'id', 'payload', 'type'])
 })
 
+test('only events that a webhook subscribes to are fanned out, and their rows stay as they were written', async () => {
+  const own = await world.organisation()
+  const due = (ids: readonly string[]) =>
+    countOf(sql`select count(*) as count from events_due where event_id = any(${ids}::text[])`)
+  expect(await due(await publish(own, 2))).toBe(0)
+  await create({ url, events: ['vault.persisted'] }, {}, own.testKey)
+  const wanted = await publish(own, 2)
+  expect(await due([...wanted, ...(await publish(own, 1, 'vault.expired'))])).toBe(2)
+  while ((await fanOut(world.server.deps)).isMore);
+  expect(await due(wanted)).toBe(0)
+  expect(
+    await countOf(sql`
+      select count(*) as count from webhook_deliveries join events on events.id = event_id
+      where event_id = any(${wanted}::text[]) and events.xmin::text = (written_by::text::bigint % 4294967296)::text`),
+  ).toBe(2)
+})
+
 test('events and their deliveries are kept for 30 days, and longer while a delivery is pending', async () => {
   const own = await world.organisation()
   const hook = await create({ url, events: ['*'] }, {}, own.testKey)
   const [plain = ''] = await publish(own, 1)
   const tested = await world.call(own.testKey, 'POST', `/webhooks/${hook.body.id}/test`)
-  await world.database.db.run(sql`update events set fan_out_due = false`)
+  await world.database.db.run(sql`delete from events_due`)
   const sweep = () => sweepEvents.run(systemCtx(world.server.deps))
   const left = () =>
     countOf(sql`select count(*) as count from events where id in (${plain}, ${String(tested.body.eventId)})`)

@@ -14,7 +14,7 @@ const Subscribed = z.object({ eventId: id('evt'), webhookId: id('wh').nullable()
 export async function hasEvents(db: Queryable): Promise<boolean> {
   const { has } = await db.one(
     z.object({ has: z.boolean() }),
-    sql`select exists (select from events where fan_out_due) as has`,
+    sql`select (select event_id from events_due order by event_id limit 1) is not null as has`,
   )
   return has
 }
@@ -28,13 +28,13 @@ export function takeEvents(tx: Tx, most: number): Promise<z.output<typeof Subscr
     Subscribed,
     sql`
     with taken as (
-      select id, organisation_id, environment, type from events
-      where fan_out_due order by id limit ${most} for no key update skip locked),
-    marked as (update events set fan_out_due = false where id = any(array(select id from taken)))
-    select taken.id as event_id, w.id as webhook_id from taken
-    left join webhooks w on w.organisation_id = taken.organisation_id and w.environment = taken.environment
-      and w.deleted_at is null and (w.events @> array[taken.type] or w.events @> array['*'])
-    order by taken.id`,
+      delete from events_due where event_id = any(array(
+        select event_id from events_due order by event_id limit ${most} for update skip locked))
+      returning event_id)
+    select e.id as event_id, w.id as webhook_id from taken join events e on e.id = taken.event_id
+    left join webhooks w on w.organisation_id = e.organisation_id and w.environment = e.environment
+      and w.deleted_at is null and (w.events @> array[e.type] or w.events @> array['*'])
+    order by e.id`,
   )
 }
 

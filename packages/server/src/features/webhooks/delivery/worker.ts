@@ -64,8 +64,13 @@ export class WebhookWorker {
 
   /** Makes the worker read the tables now. Never throws. */
   wake(): void {
-    this.#fanningOut.wake()
+    this.wakeForEvents()
     this.#expectNews()
+  }
+
+  /** Makes the worker read new events now; deliveries are read when it has written some. Never throws. */
+  wakeForEvents(): void {
+    this.#fanningOut.wake()
   }
 
   /** Sends nothing new, and resolves when what is in flight has ended and the leases are released. */
