@@ -2,6 +2,7 @@ import os from 'node:os'
 import { benchChallenge, fullChallenge, quickChallenge } from './challenge.ts'
 import { createClosing } from './closing.ts'
 import { benchFairness, fullFairness, quickFairness } from './fairness.ts'
+import { benchGrowth, fullGrowth, quickGrowth } from './growth.ts'
 import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
 import { benchSettle, fullSettle, quickSettle } from './settle.ts'
 import { benchTransfers, fullTransfers, quickTransfers } from './transfers.ts'
@@ -12,19 +13,22 @@ import { benchWebhooks, fullWebhooks, quickWebhooks } from './webhooks.ts'
 
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
-const blockGas = args.flatMap((arg) => /^--block-gas=(\d{1,12})$/.exec(arg)?.[1] ?? [])[0]
+const numberOf = (name: string): number | undefined =>
+  args.flatMap((arg) => (new RegExp(`^--${name}=\\d{1,12}$`).test(arg) ? [Number(arg.split('=')[1])] : []))[0]
 const chosenOf = <P extends string>(parts: readonly P[]): readonly P[] => {
   const chosen = parts.filter((part) => args.includes(`--part=${part}`))
   return chosen.length > 0 ? chosen : parts
 }
 const vaultsPlan = args.includes('--large') ? largeVaults : fullVaults
 const closing = createClosing()
+const growthPlan = quick ? quickGrowth : fullGrowth
+const payments = numberOf('payments') ?? growthPlan.payments
 const benches = {
   challenge: () => benchChallenge(quick ? quickChallenge : fullChallenge, closing),
   mpp: () => benchMpp(quick ? quickMpp : fullMpp, closing),
   verify: () => benchVerify(quick ? quickVerify : fullVerify, closing),
-  settle: () =>
-    benchSettle(quick ? quickSettle : fullSettle, closing, blockGas === undefined ? undefined : Number(blockGas)),
+  settle: () => benchSettle(quick ? quickSettle : fullSettle, closing, numberOf('block-gas')),
+  growth: () => benchGrowth({ ...growthPlan, payments }, closing),
   fairness: () => benchFairness(quick ? quickFairness : fullFairness, closing),
   webhooks: () => benchWebhooks(quick ? quickWebhooks : fullWebhooks, closing),
   transfers: () => benchTransfers(quick ? quickTransfers : fullTransfers, closing),
@@ -35,7 +39,7 @@ const benches = {
 const wanted = args.find((arg) => !arg.startsWith('--'))
 if (!isBench(wanted)) {
   console.error(
-    `Say which: npm run bench -- ${Object.keys(benches).join('|')} [--quick] [--block-gas=<gas>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
+    `Say which: npm run bench -- ${Object.keys(benches).join('|')} [--quick] [--block-gas=<gas>] [--payments=<count>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
   )
   process.exit(2)
 }
@@ -44,7 +48,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => closing.all().finally(() => process.exit(130)))
 }
 
-const runMsMax = 600_000
+const runMsMax = wanted === 'growth' ? 3_600_000 : 600_000
 setTimeout(() => {
   console.error(`not done after ${runMsMax / 1_000} s; giving up`)
   closing.all().finally(() => process.exit(1))

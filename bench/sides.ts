@@ -63,11 +63,11 @@ export interface Home {
 }
 
 /** Starts a database of its own in a directory of its own. Its durability is PostgreSQL's default: what is answered is on disk. */
-export async function startHome(): Promise<Home> {
+export async function startHome(settings: Readonly<Record<string, string>> = {}): Promise<Home> {
   const directory = mkdtempSync(path.join(os.tmpdir(), 'purser-bench-'))
   const remove = () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
   process.once('exit', remove)
-  const postgres = await startPostgres({ dataDir: path.join(directory, 'postgres') })
+  const postgres = await startPostgres({ dataDir: path.join(directory, 'postgres'), settings })
   await migrate({ url: postgres.url })
   return {
     postgres,

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { recurring } from '../src/jobs.ts'
 import { createFakeScreening } from '../src/partners/screening/index.ts'
-import { type Sql, sql } from '../src/platform/db/db.ts'
+import { sql } from '../src/platform/db/db.ts'
 import { systemCtx } from '../src/platform/work/runner.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
+import { fillTable } from './fill-table.ts'
 import { aWorld, type World } from './world.ts'
 
 // A long history without open work, and a service that idles on it.
@@ -69,46 +70,6 @@ const history: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   transfer_quotes: { expires_at: `now() + interval '1 year'` },
 }
 
-const Column = z.object({ name: z.string(), type: z.string(), isNeeded: z.boolean() })
-
-const statement = (text: string): Sql => ({ text, values: [] })
-
-function sampleOf(type: string): string {
-  if (type === 'text') return `'x' || n`
-  if (type.startsWith('timestamp')) return `now() - interval '3 days'`
-  if (type === 'date') return 'current_date'
-  if (type === 'boolean') return 'false'
-  if (type === 'jsonb' || type === 'json') return `'{}'`
-  if (type === 'bytea') return `decode(lpad(to_hex(n), 64, '0'), 'hex')`
-  if (type === 'ARRAY') return `'{}'`
-  return type === 'smallint' ? '1' : 'n'
-}
-
-async function fill(table: string, own: Readonly<Record<string, string>>): Promise<void> {
-  const { db } = database
-  const columns = await db.many(
-    Column,
-    sql`select column_name as name, data_type as type, is_nullable = 'NO' and column_default is null and is_identity = 'NO' and is_generated = 'NEVER' as is_needed
-      from information_schema.columns where table_schema = current_schema() and table_name = ${table}`,
-  )
-  const checks = await db.many(
-    z.object({ name: z.string() }),
-    sql`select conname as name from pg_constraint where contype = 'c' and conrelid = ${table}::regclass`,
-  )
-  for (const { name } of checks) await db.run(statement(`alter table ${table} drop constraint ${name}`))
-  const filled = columns.filter(({ name, isNeeded }) => isNeeded || own[name] !== undefined)
-  const values = filled.map(({ name, type }) => own[name] ?? (name === 'environment' ? `'test'` : sampleOf(type)))
-  await db.tx(async (tx) => {
-    await tx.run(statement(`set local session_replication_role = replica`))
-    await tx.run(
-      statement(
-        `insert into ${table} (${filled.map(({ name }) => name).join(', ')}) select ${values.join(', ')} from generate_series(1, ${rowsMax}) as n`,
-      ),
-    )
-  })
-  await db.run(statement(`vacuum (analyze) ${table}`))
-}
-
 const Reads = z.object({ name: z.string(), scans: z.bigint(), rows: z.bigint() })
 
 /** The number of sequential scans of each table, and of its rows read by an index. */
@@ -128,7 +89,7 @@ const runsOf = async ({ server }: World): Promise<number> => {
 }
 
 test('a service that idles on a long history scans none of its tables, whatever it looks for', async () => {
-  for (const [table, own] of Object.entries(history)) await fill(table, own)
+  for (const [table, own] of Object.entries(history)) await fillTable(database.db, table, own, { last: rowsMax })
   const before = await readsOf()
   // Started on the filled database: the scans of a service that met empty tables would be reported up to ten seconds late.
   const idle = await aWorld({

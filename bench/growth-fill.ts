@@ -1,0 +1,200 @@
+import { z } from 'zod'
+import type { Db } from '../packages/server/src/platform/db/db.ts'
+import { sql } from '../packages/server/src/platform/db/db.ts'
+import { type Expressions, fillTable, statement } from '../packages/server/test/fill-table.ts'
+
+/** The organization that owns half of the rows; 200 others own the rest. */
+export interface Owner {
+  readonly organisationId: string
+  readonly apiKeyId: string
+  readonly walletId: string
+  readonly webhookId: string
+}
+
+const otherCount = 200
+/** Days over which payments are spread, and those over which events are kept. */
+const days = 90
+const eventDays = 29
+const rowsPerStatement = 250_000
+
+/** Writes the other organizations. */
+export async function prepareGrowth(db: Db): Promise<void> {
+  await defineIds(db)
+  await fillTable(
+    db,
+    'organisations',
+    { id: `bench_id('org', 1700000000000, n)`, name: `'Other ' || n`, type: `'enterprise'`, plan: `'enterprise'` },
+    { last: otherCount },
+  )
+}
+
+/**
+ * Fills the tables that grow with use with `payments` payments and what belongs to them, in final states, instead of the rows
+ * that are there.
+ */
+export async function fillGrowth(db: Db, owner: Owner, payments: number): Promise<void> {
+  const tables = tablesOf(owner, payments)
+  await db.run(statement(`truncate ${Object.keys(tables).join(', ')} cascade`))
+  for (const [table, { share, columns }] of Object.entries(tables)) {
+    const count = Math.max(1, Math.round(payments * share))
+    for (let first = 1; first <= count; first += rowsPerStatement)
+      await fillTable(db, table, columns, { first, last: Math.min(count, first + rowsPerStatement - 1) })
+  }
+  await db.run(statement('analyze'))
+}
+
+/** Defines `bench_id(prefix, ms, n)`: the id that sorts by time and number as the service's own do. */
+async function defineIds(db: Db): Promise<void> {
+  await db.run(
+    statement(`create or replace function bench_id(prefix text, ms bigint, n bigint) returns text language sql immutable as $$
+      select prefix || '_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', ((ms >> (5 * place)) & 31)::int + 1, 1), '' order by place desc)
+        || 'e' || lpad(n::text, 15, '0') from generate_series(0, 9) as place $$`),
+  )
+}
+
+interface Filled {
+  /** Rows for each payment. */
+  readonly share: number
+  readonly columns: Expressions
+}
+
+function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Filled>> {
+  const now = Date.now()
+  const msOf = (kept: number, count: number, n = 'n') =>
+    `(${now - kept * 86_400_000} + ${n}::bigint * ${Math.floor((kept * 86_400_000) / Math.max(1, count))})`
+  const of = (share: number, kept: number, columns: (ms: string) => Expressions): Filled => {
+    const ms = msOf(kept, payments * share)
+    const organisation = `case when n % 2 = 0 then '${owner.organisationId}' else bench_id('org', 1700000000000, n % ${otherCount} + 1) end`
+    return {
+      share,
+      columns: {
+        organisation_id: organisation,
+        environment: `'test'`,
+        created_at: `to_timestamp(${ms} / 1000.0)`,
+        ...columns(ms),
+      },
+    }
+  }
+  const hash = `'0x' || md5('a' || n) || md5('b' || n)`
+  const address = `'0x' || substr(md5('c' || n) || md5('d' || n), 1, 40)`
+  return {
+    payments: of(1, days, (ms) => ({
+      id: `bench_id('pay', ${ms}, n)`,
+      log_id: `bench_id('plog', ${ms}, n)`,
+      wallet_id: `'${owner.walletId}'`,
+      api_key_id: `'${owner.apiKeyId}'`,
+      protocol: `'x402'`,
+      protocol_version: '2',
+      door: `'verify'`,
+      scheme: `'exact'`,
+      claim_key: `'eip3009:eip155:84532:' || ${hash}`,
+      chain: `'base-sepolia'`,
+      network: `'base-sepolia'`,
+      token: `'USDC'`,
+      asset: address,
+      decimals: '6',
+      raw_amount: `10000 + n % 1000`,
+      payer: address,
+      pay_to: address,
+      settlement: `jsonb_build_object('kind', 'tempo', 'raw', ${hash} || repeat('0', 400), 'from', ${address}, 'memo', ${hash}, 'validBefore', '1', 'sponsoredGas', '0')`,
+      resource: `'https://api.example.com/reports/' || n % 20`,
+      route: `'/reports/' || n % 20`,
+      method: `'GET'`,
+      status: `case when n % 50 = 0 then 'voided' else 'settled' end`,
+      tx_hash: hash,
+      settled_at: `to_timestamp(${ms} / 1000.0 + 3)`,
+    })),
+    relays: of(1, days, () => ({ network: `'base-sepolia'`, state: `'settled'`, purpose: `'payments'` })),
+    chain_transactions: of(0.1, days, () => ({
+      sender: address,
+      network: `'base-sepolia'`,
+      status: `'final'`,
+      nonce: 'n',
+    })),
+    transaction_attempts: of(0.1, days, () => ({ sequence: '0', raw: `decode(repeat(md5('e' || n), 40), 'hex')` })),
+    events: of(1, eventDays, (ms) => ({
+      id: `bench_id('evt', ${ms}, n)`,
+      type: `'payment.received'`,
+      payload: `jsonb_build_object('paymentId', 'pay_' || n, 'payer', ${address}, 'amount', '0.01', 'txHash', ${hash})`,
+      fan_out_due: 'false',
+    })),
+    webhook_deliveries: of(1, eventDays, (ms) => ({
+      id: `bench_id('del', ${ms}, n)`,
+      webhook_id: `'${owner.webhookId}'`,
+      event_id: `bench_id('evt', ${ms}, n)`,
+      type: `'payment.received'`,
+      status: `'succeeded'`,
+      ended_at: 'now()',
+    })),
+    webhook_attempts: of(1, eventDays, (ms) => ({
+      id: `bench_id('att', ${ms}, n)`,
+      webhook_id: `'${owner.webhookId}'`,
+      delivery_id: `bench_id('del', ${ms}, n)`,
+      status: `'succeeded'`,
+      response_status: '200',
+      response_body: `'ok'`,
+    })),
+    wallet_transactions: of(0.333, days, (ms) => ({
+      id: `bench_id('wtx', ${ms}, n)`,
+      wallet_id: `'${owner.walletId}'`,
+      network: `'base-sepolia'`,
+      chain: `'base-sepolia'`,
+      tx_hash: hash,
+      token: address,
+      from_address: address,
+      to_address: address,
+      block_hash: hash,
+      direction: `'in'`,
+      kind: `'transfer'`,
+      status: `'confirmed'`,
+      token_symbol: `'USDC'`,
+      decimals: '6',
+      aml_status: `'clear'`,
+      aml_due_at: `'infinity'`,
+      block_number: 'n',
+    })),
+    transfers: of(0.067, days, (ms) => ({
+      id: `bench_id('wtx', ${ms}, n)`,
+      wallet_id: `bench_id('mwt', 1700000000000, 1)`,
+      from_address: address,
+      to_address: address,
+      route_reason: `'only'`,
+      status: `'confirmed'`,
+      ended_at: 'now()',
+      route: `'direct'`,
+      from_network: `'base-sepolia'`,
+      to_network: `'base-sepolia'`,
+      from_chain: `'base-sepolia'`,
+      to_chain: `'base-sepolia'`,
+      from_token: `'USDC'`,
+      to_token: `'USDC'`,
+      decimals: '6',
+    })),
+    vaults: of(0.067, days, (ms) => ({ id: `bench_id('vlt', ${ms}, n)`, expires_at: `now() + interval '1 year'` })),
+    audit_log: of(0.333, days, (ms) => ({
+      id: `bench_id('aud', ${ms}, n)`,
+      sequence: 'n + 1000',
+      action: `'payment.refund'`,
+      actor: `'{"kind":"system"}'`,
+      environment: `case when n % 4 = 0 then 'live' else 'test' end`,
+    })),
+    sessions: of(0.067, days, (ms) => ({
+      id: `bench_id('sess', ${ms}, n)`,
+      payment_id: `bench_id('pay', ${msOf(days, payments, '(n * 14)')}, n * 14)`,
+      vault_id: `'vlt_01h455vb4pex5vsknk084sn02q'`,
+      wallet_id: `'${owner.walletId}'`,
+      revoked_at: 'now()',
+    })),
+    screenings: of(0.067, days, (ms) => ({ id: `bench_id('scr', ${ms}, n)` })),
+  }
+}
+
+const Size = z.object({ name: z.string(), bytes: z.bigint() })
+
+/** Bytes of each table with its indexes, largest first. */
+export function listSizes(db: Db): Promise<z.output<typeof Size>[]> {
+  return db.many(
+    Size,
+    sql`select relname as name, pg_total_relation_size(relid) as bytes from pg_stat_user_tables order by bytes desc limit 12`,
+  )
+}
