@@ -94,7 +94,12 @@ export interface OperationSpec<P, Q, I, O> {
   readonly list?: boolean
   readonly errors?: ErrorTable
   readonly idempotency?: IdempotencyMode
-  /** For `intent`: the resource's present state, for a repeat with the same Idempotency-Key whose first response was never stored. */
+  /**
+   * For `transaction`: what `resume` finds the resource by, from the response body and the path. A response too large to be stored is not,
+   * and its repeat is the resource's present state.
+   */
+  readonly resourceOf?: (answer: unknown, params: unknown) => string
+  /** The resource's present state, for a repeat with the same Idempotency-Key whose first response was never stored. */
   readonly resume?: (ctx: Ctx, resourceId: string, key: string) => Promise<unknown>
   /** The response contains a secret: its stored copy is sealed and replayed to the same key only. */
   readonly secretAnswer?: boolean

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { documentContent } from '@purser/protocol'
+import { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { type Id, newId } from '../../platform/ids.ts'
+import { type Id, id, newId } from '../../platform/ids.ts'
 import { planOf } from '../plans/index.ts'
 import { type DocumentRow, findDocument, insertDocument } from './document-store.ts'
 import { fail } from './errors.ts'
 import { appendVaultEvent, refuseFullStream } from './events.ts'
 import { refuseOver, refuseUnsealable, takeOrRefuse } from './quota.ts'
-import type { VaultId } from './schema.ts'
-import { documentBytesMax, type NewDocument, type VaultDocument } from './schema.ts'
+import { documentBytesMax, type NewDocument, type VaultDocument, type VaultId, VaultParams } from './schema.ts'
 import { findVault } from './store.ts'
 import { lockWritable } from './vault.ts'
 
@@ -49,6 +49,18 @@ export async function getDocument(ctx: Ctx, vaultId: VaultId, documentId: Id<'do
   const document = await findDocument(ctx.db, ctx.tenant, vaultId, documentId)
   if (document === undefined) throw fail('document-not-found')
   return shownDocument(document)
+}
+
+const Made = z.object({ id: id('doc') })
+
+/** Returns what `documentAt` finds an added document by. */
+export function documentPlace(answer: unknown, params: unknown): string {
+  return `${VaultParams.parse(params).id}/${Made.parse(answer).id}`
+}
+
+export function documentAt(ctx: Ctx, place: string): Promise<VaultDocument> {
+  const [vaultId, documentId] = place.split('/')
+  return getDocument(ctx, VaultParams.parse({ id: vaultId }).id, Made.parse({ id: documentId }).id)
 }
 
 export function shownDocument({ data, ...rest }: DocumentRow): VaultDocument {

@@ -4,7 +4,7 @@ import { type Operation, operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
 import { changeVault } from './change.ts'
 import { createVault } from './create.ts'
-import { addDocument, getDocument } from './documents.ts'
+import { addDocument, documentAt, documentPlace, getDocument } from './documents.ts'
 import { fail, notFound, notWritable } from './errors.ts'
 import { emitEvent } from './events.ts'
 import { extendVault, persistVault } from './lifetime.ts'
@@ -130,6 +130,8 @@ const ofContents: readonly Operation[] = [
     input: NewDocument,
     output: VaultDocument,
     status: 201,
+    resourceOf: documentPlace,
+    resume: documentAt,
     errors: {
       ...notWritable,
       ...fullStreamError,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import {
   aVaultStage,
   countersOf,
@@ -143,6 +144,19 @@ test('from the instant of its end on, a vault does not exist for any call, swept
       expect([method, path, answer.status, codeOf(answer)]).toEqual([method, path, 404, 'vault-not-found'])
     }
   }
+})
+
+test('a repeat of a large document is answered from the document, which is kept once', async () => {
+  const org = await stage.world.organisation('pro')
+  const path = `/vaults/${await stage.vault(org)}/documents`
+  const body = { name: 'Scan', data: { text: 'x'.repeat(70_000) } }
+  const send = () => stage.world.call(org.testKey, 'POST', path, body, { 'idempotency-key': 'scan' })
+  const [first, again] = [await send(), await send()]
+  expect([first.status, again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 201, 'true'])
+  expect(again.body).toEqual(first.body)
+  expect((await stage.call(org, 'GET', path.replace('/documents', ''))).body.documents).toHaveLength(1)
+  const stored = sql`select body is null as is_empty from idempotency_keys where key = 'scan'`
+  expect(await stage.world.database.db.many(z.object({ isEmpty: z.boolean() }), stored)).toEqual([{ isEmpty: true }])
 })
 
 test('a document comes back as it was sent, with the size and hash of its canonical text', async () => {

@@ -116,17 +116,39 @@ async function answerOnceInTransaction(
     return await ctx.db.tx(async (tx) => {
       const claim = await idempotency.claimInTransaction(ctx, tx, requested)
       if (claim.kind === 'answered') return replayed(claim.answer)
+      if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: requested.key })
       const fresh = await answer({ ...ctx, db: dbInside(tx) }, operation, request)
-      await idempotency.storeInTransaction(ctx, tx, requested, storable(fresh), secret)
+      const stored = storable(fresh)
+      const resourceId = idempotency.isLarge(stored.body)
+        ? operation.resourceOf?.(JSON.parse(new TextDecoder().decode(stored.body)), request.params)
+        : undefined
+      await idempotency.storeInTransaction(ctx, tx, requested, stored, { secret, resourceId })
       return fresh
     })
   } catch (error) {
     const refusal = problemAnswer(ctx, error)
     const ownRefusal = error instanceof Problem && error.code.startsWith('idempotency-')
-    if (ownRefusal || !idempotency.isKept(refusal.status)) return refusal
-    const sealed = operation.secretInput === true
-    await ctx.db.tx((tx) => idempotency.storeInTransaction(ctx, tx, requested, storable(refusal), sealed))
+    const stored = storable(refusal)
+    if (!ownRefusal && idempotency.isKeptUncommitted(stored))
+      await storeRefusal(ctx, requested, stored, operation.secretInput === true)
     return refusal
+  }
+}
+
+/** Stores a refusal unless another request with the key runs or has run: its effect is the one that counts. */
+async function storeRefusal(
+  ctx: Ctx,
+  requested: idempotency.IdempotentRequest,
+  refusal: idempotency.StoredAnswer,
+  secret: boolean,
+): Promise<void> {
+  try {
+    await ctx.db.tx(async (tx) => {
+      const claim = await idempotency.claimInTransaction(ctx, tx, requested)
+      if (claim.kind === 'first') await idempotency.storeInTransaction(ctx, tx, requested, refusal, { secret })
+    })
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
   }
 }
 

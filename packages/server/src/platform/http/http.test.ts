@@ -15,7 +15,10 @@ import { openApiDocument } from './openapi.ts'
 import { publicPages } from './pages.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 
-const fail = defineErrors({ 'toy-not-found': { status: 404, title: 'Toy Not Found', detail: 'No such toy.' } })
+const fail = defineErrors({
+  'toy-not-found': { status: 404, title: 'Toy Not Found', detail: 'No such toy.' },
+  'toy-taken': { status: 409, title: 'Toy Taken', detail: 'Somebody has the toy.' },
+})
 const Toy = z.strictObject({ name: text(64), times: z.int(), metadata: Metadata })
 let slowGate = Promise.resolve()
 
@@ -36,6 +39,7 @@ const operations = [
       await slowGate
       if (body.name === 'boom') throw new Error('the secret inside')
       if (body.name === 'gone') throw fail('toy-not-found')
+      if (body.name === 'taken') throw fail('toy-taken')
       return body
     },
   }),
@@ -256,9 +260,17 @@ test('the same key with another body is refused, and another organisation may us
   expect((await post({ name: 'reuse' }, { 'idempotency-key': 'k2' }, otherKey)).status).toBe(201)
 })
 
-test('client errors are stored and server errors are not', async () => {
-  expect((await post({ name: 'gone' }, { 'idempotency-key': 'k3' })).status).toBe(404)
-  expect((await post({ name: 'gone' }, { 'idempotency-key': 'k3' })).headers.get('idempotency-replayed')).toBe('true')
+test('of refusals only a conflict is stored under a key', async () => {
+  const twice = async (body: Record<string, unknown>, key: string) => {
+    await post(body, { 'idempotency-key': key })
+    const again = await post(body, { 'idempotency-key': key })
+    return [again.status, again.headers.get('idempotency-replayed')]
+  }
+  expect(await twice({ name: 'taken' }, 'k30')).toEqual([409, 'true'])
+  expect(await twice({ name: 'gone' }, 'k31')).toEqual([404, null])
+  expect(await twice({ name: 'x'.repeat(65) }, 'k32')).toEqual([422, null])
+  const kept = sql`select key from idempotency_keys where key in ('k30', 'k31', 'k32')`
+  expect(await database.db.many(z.object({ key: z.string() }), kept)).toEqual([{ key: 'k30' }])
   expect((await post({ name: 'boom' }, { 'idempotency-key': 'k4' })).status).toBe(500)
   const again = await post({ name: 'boom' }, { 'idempotency-key': 'k4' })
   expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([500, null])

@@ -53,9 +53,21 @@ export type Claim =
   | { readonly kind: 'answered'; readonly answer: StoredAnswer }
   | { readonly kind: 'unanswered'; readonly resourceId: string }
 
-/** Whether responses with this status are stored: not those that a client should retry. */
+/** Largest stored body. The repeat of a larger response is made from its resource, or anew if nothing was committed. */
+const keptBytesMax = 65_536
+
+/** Whether a response with this status is stored once an intent was committed: not if the client should retry. */
 export function isKept(status: number): boolean {
   return status !== 401 && status !== 429 && status < 500
+}
+
+/** Whether a response is stored if nothing was committed before it: no refusal but a conflict, and nothing large. */
+export function isKeptUncommitted({ status, body }: Pick<StoredAnswer, 'status' | 'body'>): boolean {
+  return (status < 400 || status === 409) && !isLarge(body)
+}
+
+export function isLarge(body: Uint8Array): boolean {
+  return body.byteLength > keptBytesMax
 }
 
 /**
@@ -73,19 +85,19 @@ export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRe
   return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
 }
 
-/** Stores the response in the transaction of its effect, sealed if it is secret. */
+/** Stores the response in the transaction of its effect, sealed if it is secret; with a resource, the resource in place of its body. */
 export async function storeInTransaction(
   ctx: Ctx,
   tx: Tx,
   request: IdempotentRequest,
   answer: StoredAnswer,
-  secret: boolean,
+  { secret, resourceId = null }: { readonly secret: boolean; readonly resourceId?: string | undefined | null },
 ): Promise<void> {
   const { body, fingerprint } = secret ? sealedOf(ctx, request, answer) : { body: answer.body, ...request }
   await tx.run(sql`
-    insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, created_at)
+    insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, resource_id, created_at)
     values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${fingerprint}, ${actorId(ctx.actor)}, 'done',
-      ${answer.status}, ${JSON.stringify(answer.headers)}, ${body}, ${secret}, ${ctx.clock.now()})
+      ${answer.status}, ${JSON.stringify(answer.headers)}, ${resourceId === null ? body : null}, ${secret}, ${resourceId}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
 }
 
@@ -178,7 +190,10 @@ export function leaseHandle(ctx: Pick<Ctx, 'tenant'>, request: IdempotentRequest
   }
 }
 
-/** Ends a leased claim: the response is stored, or the key is released if the response is not to be stored. */
+/**
+ * Ends a leased claim: the response is stored, or the key is released if the response is not to be stored. A key whose resource was
+ * committed is never released: a response that is not stored leaves its repeat the resource's present state.
+ */
 export async function finishLease(
   ctx: Ctx,
   request: IdempotentRequest,
@@ -186,11 +201,11 @@ export async function finishLease(
   answer: StoredAnswer,
 ): Promise<void> {
   const { organisationId, environment } = ctx.tenant
-  if (!isKept(answer.status)) {
-    await ctx.db.run(sql`
+  if (!isKeptUncommitted(answer)) {
+    const released = await ctx.db.run(sql`
       delete from idempotency_keys where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key}
         and claim = ${claim} and resource_id is null`)
-    return
+    if (released === 1 || !isKept(answer.status) || isLarge(answer.body)) return
   }
   const isSecret = request.isSecret === true
   const { body, fingerprint } = isSecret ? sealedOf(ctx, request, answer) : { body: answer.body, fingerprint: null }

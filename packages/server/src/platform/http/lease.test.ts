@@ -62,6 +62,24 @@ test('a secret response is stored sealed, and its key is replayed to no other AP
   expect(await claimWithLease(own, sent, 'third')).toMatchObject({ answer: { body: Buffer.from('the secret') } })
 })
 
+test('without a committed intent a refusal or a large answer leaves the key free; with one the key is kept', async () => {
+  const large = Buffer.alloc(65_537, 'x')
+  const outcome = async (key: string, committed: boolean, status: number, body: Buffer) => {
+    const sent = { key, fingerprint: Buffer.alloc(32, 4) }
+    await claimWithLease(ctx, sent, 'first')
+    if (committed) await ctx.db.tx((tx) => leaseHandle(ctx, sent, 'first').commit(tx, 'wtx_4'))
+    await finishLease(ctx, sent, 'first', { status, headers: {}, body })
+    return (await claimWithLease(ctx, sent, 'second')).kind
+  }
+  expect(await outcome('refused', false, 422, Buffer.from('no'))).toBe('first')
+  expect(await outcome('conflict', false, 409, Buffer.from('no'))).toBe('answered')
+  expect(await outcome('large', false, 200, large)).toBe('first')
+  expect(await outcome('fitting', false, 200, large.subarray(1))).toBe('answered')
+  expect(await outcome('refused late', true, 422, Buffer.from('reverted'))).toBe('answered')
+  expect(await outcome('large late', true, 201, large)).toBe('unanswered')
+  expect(await outcome('failed late', true, 503, Buffer.from('later'))).toBe('unanswered')
+})
+
 test('a key that another API key took over is replayed to that one only', async () => {
   const sent = { key: 'taken', fingerprint: Buffer.alloc(32, 3), isSecret: true }
   const by = (apiKeyId: `key_${string}`): Ctx => ({ ...ctx, actor: { kind: 'api-key', apiKeyId } })

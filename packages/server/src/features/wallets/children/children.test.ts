@@ -70,6 +70,18 @@ test('a child’s address is the one whose key custody signs with', async () => 
   expect(await signed).toMatch(/^0x[0-9a-f]{130}$/)
 })
 
+test('a repeat of many children is made from their records, which are kept once', async () => {
+  const org = await world.organisation()
+  const master = await aMaster(org)
+  const send = () =>
+    world.call(org.testKey, 'POST', `${master}/child-addresses`, { count: 400 }, { 'idempotency-key': 'many' })
+  const [first, again] = [await send(), await send()]
+  expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
+  expect(again.list).toEqual(first.list)
+  const stored = sql`select coalesce(octet_length(body), 0) as bytes from idempotency_keys where key = 'many'`
+  expect(await world.database.db.many(z.object({ bytes: z.int() }), stored)).toEqual([{ bytes: 0 }])
+})
+
 test('with count a thousand children come as an array by index, with one name and metadata, and one audit record', async () => {
   const org = await world.organisation()
   const master = await aMaster(org)

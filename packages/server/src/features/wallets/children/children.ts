@@ -144,7 +144,7 @@ function openIndexCursor(cursor: string | undefined): string | undefined {
   throw failPlatform('validation-error', { errors: [{ path: '/cursor', message: 'is not a cursor of this list' }] })
 }
 
-function shownChildAddress(row: ChildAddressRow): ChildAddress {
+export function shownChildAddress(row: ChildAddressRow): ChildAddress {
   const { id, address, masterWalletId, name, metadata, createdAt } = row
   return { id, address, derivationPath: pathOf(row), masterWalletId, name, metadata, createdAt }
 }

@@ -6,6 +6,7 @@ import { MasterWalletParams } from '../managed/schema.ts'
 import { WalletChange } from '../schema.ts'
 import { childAddressSemaphores } from '../semaphores.ts'
 import { changeChildAddress, createChildAddresses, getChildAddress, pageOfChildAddresses } from './children.ts'
+import { childrenAt, childrenPlace } from './repeated.ts'
 import { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts'
 
 const walletNotFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
@@ -29,6 +30,8 @@ export const childAddressOperations: readonly Operation[] = [
       'wallet-retired': fail.table['wallet-retired'],
     },
     semaphores: childAddressSemaphores,
+    resourceOf: childrenPlace,
+    resume: childrenAt,
     run: (ctx, { params, body }) => createChildAddresses(ctx, params.id, body),
   }),
   operation({

@@ -95,6 +95,23 @@ export function findChildAddress(
   )
 }
 
+/** Returns the children with these indices, the lowest first. */
+export function listChildrenBetween(
+  db: Queryable,
+  tenant: Tenant,
+  walletId: MasterWalletId,
+  { first, last }: { readonly first: number; readonly last: number },
+): Promise<ChildAddressRow[]> {
+  return db.many(
+    ChildAddressRow,
+    sql`
+    select ${columns} from child_addresses c join master_wallets m on m.id = master_wallet_id
+    where c.organisation_id = ${tenant.organisationId} and c.environment = ${tenant.environment} and master_wallet_id = ${walletId}
+      and child_index between ${first} and ${last}
+    order by child_index`,
+  )
+}
+
 /** Locks the child's row until the transaction ends. */
 export function lockChildAddress(
   tx: Tx,
