@@ -158,19 +158,25 @@ export async function insertReceipts(
 /** Returns a payment as a row of its table in JSON, with the related values of its statement. */
 function entryOf({ organisationId, environment }: Tenant, receipt: NewReceipt): Record<string, unknown> {
   const { payment, eventId, eventPayload, gasNanoUsd, checkAt, rawBalance } = receipt
-  return {
-    ...Object.fromEntries(Object.entries(payment).map(([name, value]) => [columnOf(name), value])),
-    organisation_id: organisationId,
-    environment,
-    raw_amount: payment.rawAmount.toString(),
-    gas_reserved_nano_usd: gasNanoUsd.toString(),
-    check_at: checkAt,
-    event_id: eventId,
-    event_payload: eventPayload,
-    raw_balance: rawBalance?.toString() ?? null,
-  }
+  const row: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(payment)) row[columnOf(name)] = value
+  row.organisation_id = organisationId
+  row.environment = environment
+  row.raw_amount = payment.rawAmount.toString()
+  row.gas_reserved_nano_usd = gasNanoUsd.toString()
+  row.check_at = checkAt
+  row.event_id = eventId
+  row.event_payload = eventPayload
+  row.raw_balance = rawBalance?.toString() ?? null
+  return row
 }
 
+const columns = new Map<string, string>()
+
 function columnOf(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const known = columns.get(name)
+  if (known !== undefined) return known
+  const column = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  columns.set(name, column)
+  return column
 }

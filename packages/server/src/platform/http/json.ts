@@ -10,6 +10,7 @@ const CLOSE_BRACE = 0x7d
 const CLOSE_BRACKET = 0x5d
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Parses a JSON body. Depth is counted on the bytes before parsing, so a deeply nested body costs nothing; `__proto__` and
@@ -20,7 +21,7 @@ export function readJson(body: Uint8Array): unknown {
     throw failPlatform('malformed-json', { detail: `The request body nests deeper than ${jsonDepthMax} levels.` })
   }
   try {
-    return parseSafely(new TextDecoder('utf-8', { fatal: true }).decode(body), undefined, {
+    return parseSafely(decoder.decode(body), undefined, {
       protoAction: 'error',
       constructorAction: 'error',
     })

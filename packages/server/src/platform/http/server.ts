@@ -82,8 +82,9 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   })
   allowDashboard(app, options, admit)
   // Before the body is read, which an unknown address does not need.
-  app.addHook('onRequest', async (request, reply) => {
-    if (request.is404) return turnAway(request, reply, failPlatform('not-found'))
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) turnAway(request, reply, failPlatform('not-found'))
+    else done()
   })
   const connections = new OpenSseConnections()
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
@@ -179,12 +180,12 @@ async function allowCrossOrigin(_request: FastifyRequest, reply: FastifyReply): 
 /** Before the routes, so that the dashboard may read every answer, refusals included, and send its cookie. */
 function allowDashboard(app: FastifyInstance, { people }: HttpOptions, admit: Admit): void {
   if (people === undefined) return
-  app.addHook('onRequest', async (request, reply) => {
-    if (request.headers.origin !== people.origin) return
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.headers.origin !== people.origin) return done()
     reply.headers(dashboardHeaders(people.origin))
-    if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return
+    if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return done()
     admit.address(request.ip, reply)
-    return send(request, reply, dashboardPreflight)
+    send(request, reply, dashboardPreflight)
   })
 }
 

@@ -47,14 +47,11 @@ export function startLoop({ name, everyMs, failureMs = everyMs, log, run }: Loop
 const pauseMsMax = 2 ** 31 - 1
 
 async function pauseOrWake(ms: number, woken: Promise<void>, stopped: AbortSignal): Promise<void> {
-  if (stopped.aborted || ms <= 0) return
-  const waiting = new AbortController()
-  await Promise.race([woken, pause(Math.min(ms, pauseMsMax), AbortSignal.any([waiting.signal, stopped]))])
-  waiting.abort()
+  if (ms > 0) await pause(Math.min(ms, pauseMsMax), stopped, woken)
 }
 
-/** Waits this long, or until the signal is aborted. */
-export function pause(ms: number, stopped: AbortSignal): Promise<void> {
+/** Waits this long, or until the signal is aborted or the promise resolves. */
+export function pause(ms: number, stopped: AbortSignal, woken?: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     if (stopped.aborted) return resolve()
     const done = (): void => {
@@ -64,5 +61,6 @@ export function pause(ms: number, stopped: AbortSignal): Promise<void> {
     }
     const timer = setTimeout(done, ms)
     stopped.addEventListener('abort', done, { once: true })
+    woken?.then(done)
   })
 }
