@@ -8,6 +8,7 @@ import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
 import { launchBrowser, type Watched, watch } from './browser.ts'
 import { buildIfNeeded } from './build-if-needed.ts'
 import { makeDemoData } from './demo-data.ts'
+import { developerScenarios } from './developer-scenarios.ts'
 import { pages } from './pages.ts'
 import { peopleScenarios } from './people-scenarios.ts'
 import { securityScenarios } from './security-scenarios.ts'
@@ -137,6 +138,8 @@ test('the keyboard alone finds a page, a pasted id, a row, and the way back', as
 
 const stage = { dev: () => dev, browser: () => browser, open }
 peopleScenarios(stage)
+// After those that count the sessions of the person who signs in here once more.
+developerScenarios(stage)
 securityScenarios(stage, () => demoData())
 
 const AxeResult = z.array(z.object({ id: z.string(), impact: z.string().nullable(), nodes: z.array(z.string()) }))

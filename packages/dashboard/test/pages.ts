@@ -24,6 +24,8 @@ export const pages: readonly { readonly name: string; readonly path: string }[] 
   { name: 'approvals', path: '/approvals' },
   { name: 'approval', path: '/approvals/{approvalId}' },
   { name: 'approvals-all', path: '/approvals?view=history' },
+  { name: 'quick-start', path: '/quick-start' },
+  { name: 'keys', path: '/keys' },
   { name: 'webhooks', path: '/webhooks' },
   { name: 'webhook', path: '/webhooks/{webhookId}' },
   { name: 'events', path: '/events' },

@@ -5,7 +5,9 @@ import { auditNav } from './audit/nav.ts'
 import { bankAccountsNav } from './bank-accounts/nav.ts'
 import { eventsNav } from './events/nav.ts'
 import { homeNav } from './home/nav.ts'
+import { keysNav } from './keys/nav.ts'
 import { paymentsNav } from './payments/nav.ts'
+import { quickStartNav } from './quick-start/nav.ts'
 import { registryNav } from './registry/nav.ts'
 import { sessionsNav } from './sessions/nav.ts'
 import { settingsNav } from './settings/nav.ts'
@@ -29,6 +31,8 @@ export const navigation: readonly NavEntry[] = [
   ...withdrawalsNav,
   ...bankAccountsNav,
   ...approvalsNav,
+  ...quickStartNav,
+  ...keysNav,
   ...webhooksNav,
   ...eventsNav,
   ...teamNav,

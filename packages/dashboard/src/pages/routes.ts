@@ -4,7 +4,9 @@ import { auditRoutes } from './audit/route.ts'
 import { bankAccountsRoutes } from './bank-accounts/route.ts'
 import { eventsRoutes } from './events/route.ts'
 import { homeRoutes } from './home/route.ts'
+import { keysRoutes } from './keys/route.ts'
 import { paymentsRoutes } from './payments/route.ts'
+import { quickStartRoutes } from './quick-start/route.ts'
 import { registryRoutes } from './registry/route.ts'
 import { sessionsRoutes } from './sessions/route.ts'
 import { settingsRoutes } from './settings/route.ts'
@@ -27,6 +29,8 @@ export const pageRoutes = [
   ...transfersRoutes,
   ...withdrawalsRoutes,
   ...bankAccountsRoutes,
+  ...quickStartRoutes,
+  ...keysRoutes,
   ...webhooksRoutes,
   ...eventsRoutes,
   ...teamRoutes,

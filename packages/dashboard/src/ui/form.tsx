@@ -62,3 +62,20 @@ export function Select({ className, children, ...rest }: ComponentProps<'select'
     </span>
   )
 }
+
+interface CheckChoiceProps {
+  readonly label: string
+  readonly isOn: boolean
+  readonly onToggle: () => void
+  readonly mono?: boolean
+}
+
+/** One of several things that are chosen or not. */
+export function CheckChoice({ label, isOn, onToggle, mono = false }: CheckChoiceProps) {
+  return (
+    <label className="flex min-w-0 items-center gap-2">
+      <input type="checkbox" className="size-4 shrink-0 accent-(--accent)" checked={isOn} onChange={onToggle} />
+      <span className={mono ? 'min-w-0 font-mono text-sm break-all' : 'min-w-0'}>{label}</span>
+    </label>
+  )
+}

@@ -128,7 +128,7 @@ setInterval(() => {
 }, tickMs)
 
 /** The present, for ages that grow while one looks; exact to ten seconds. */
-function useNow(): Date {
+export function useNow(): Date {
   return useSyncExternalStore(
     (listener) => {
       clock.listeners.add(listener)

@@ -30,7 +30,7 @@ export async function makeTestPayment(purser: Purser): Promise<TestPayment> {
 }
 
 /** The wallet that test payments go to: one that signed authorizations can pay, if there is one. */
-async function walletToPay(purser: Purser): Promise<string> {
+export async function walletToPay(purser: Purser): Promise<string> {
   const [own, managed] = await Promise.all([
     purser.wallets.byo.list({ limit: 100 }).page(),
     purser.wallets.master.list({ limit: 100 }).page(),

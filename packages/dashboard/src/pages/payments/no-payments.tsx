@@ -19,8 +19,19 @@ export function NoPayments({ isFiltered }: { isFiltered: boolean }) {
       />
     )
   return (
-    <Empty icon={<ArrowDownToLine />} title="No payments yet" action={<TestPaymentButton tone="primary" />}>
+    <Empty icon={<ArrowDownToLine />} title="No payments yet" action={<FirstSteps />}>
       A payment appears here the moment a payer signs for it, and changes in place until its money has moved.
     </Empty>
+  )
+}
+
+function FirstSteps() {
+  return (
+    <>
+      <TestPaymentButton tone="primary" />
+      <Link to="/quick-start" className={buttonClasses()}>
+        Open the quick start
+      </Link>
+    </>
   )
 }

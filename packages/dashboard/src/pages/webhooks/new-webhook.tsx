@@ -5,13 +5,13 @@ import { useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { Field, TextInput } from '../../ui/form.tsx'
+import { CheckChoice, Field, TextInput } from '../../ui/form.tsx'
 import { useIdempotencyKey } from '../../ui/idempotency.ts'
 import { Sheet } from '../../ui/overlay.tsx'
 import { Skeleton } from '../../ui/page.tsx'
 import { eventTypesQuery } from '../events/queries.ts'
 import { webhooksKey } from './queries.ts'
-import { SecretOnce } from './secret-once.tsx'
+import { WebhookSecret } from './webhook-secret.tsx'
 
 /** Opens the sheet that registers an endpoint. Who is no admin has no such button. */
 export function NewWebhookButton() {
@@ -95,7 +95,7 @@ function NewWebhookSheet({ onClose }: { onClose: () => void }) {
           {create.error !== null && <ErrorBlock error={create.error} onRetry={() => create.mutate()} />}
         </div>
       ) : (
-        <SecretOnce secret={data.secret} />
+        <WebhookSecret secret={data.secret} />
       )}
     </Sheet>
   )
@@ -114,7 +114,7 @@ function EventChoice({ chosen, onChange }: ChoiceProps) {
   return (
     <fieldset className="flex flex-col gap-2">
       <legend className="mb-1 text-sm font-medium">Events</legend>
-      <Choice
+      <CheckChoice
         label="Every event, also of types that are added later"
         isOn={isAll}
         onToggle={() => onChange(isAll ? [] : ['*'])}
@@ -129,26 +129,10 @@ function EventChoice({ chosen, onChange }: ChoiceProps) {
         ) : (
           <div className="grid gap-2 sm:grid-cols-2">
             {types.data.map(({ type }) => (
-              <Choice key={type} label={type} isOn={chosen.includes(type)} onToggle={() => toggle(type)} mono />
+              <CheckChoice key={type} label={type} isOn={chosen.includes(type)} onToggle={() => toggle(type)} mono />
             ))}
           </div>
         ))}
     </fieldset>
-  )
-}
-
-interface OneChoiceProps {
-  readonly label: string
-  readonly isOn: boolean
-  readonly onToggle: () => void
-  readonly mono?: boolean
-}
-
-function Choice({ label, isOn, onToggle, mono = false }: OneChoiceProps) {
-  return (
-    <label className="flex min-w-0 items-center gap-2">
-      <input type="checkbox" className="size-4 shrink-0 accent-(--accent)" checked={isOn} onChange={onToggle} />
-      <span className={mono ? 'min-w-0 font-mono text-sm break-all' : 'min-w-0'}>{label}</span>
-    </label>
   )
 }

@@ -13,7 +13,7 @@ import { Dialog } from '../../ui/overlay.tsx'
 import { type RangeName, rangeNames, ranges } from '../../ui/range.ts'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
 import { shortUrl, webhooksKey } from './queries.ts'
-import { SecretOnce } from './secret-once.tsx'
+import { WebhookSecret } from './webhook-secret.tsx'
 import { WebhookBadge } from './webhooks-page.tsx'
 
 type Open = 'replay' | 'switch' | 'rotate' | 'delete' | undefined
@@ -245,7 +245,7 @@ function RotateDialog({ webhook, onClose }: DialogProps) {
             For 24 hours deliveries are signed with both, so that you can change it without a gap.
           </p>
         ) : (
-          <SecretOnce secret={data.secret} />
+          <WebhookSecret secret={data.secret} />
         )}
         {rotate.error !== null && <ErrorBlock error={rotate.error} onRetry={() => rotate.mutate()} />}
       </div>

@@ -1,0 +1,42 @@
+import type { ApiKeyRecord, Environment } from '@purser/sdk'
+
+export const keysKey = ['api-keys'] as const
+
+export type KeyScope = NonNullable<ApiKeyRecord['scopes']>[number]
+
+/** What a key may be limited to, each with what it allows. */
+export const scopeWords: readonly { readonly scope: KeyScope; readonly allows: string }[] = [
+  { scope: 'read', allows: 'Read everything' },
+  { scope: 'payments', allows: 'Take payments: challenges, verify, settle, sessions, the registry' },
+  { scope: 'vaults', allows: 'Make and change vaults, their files and tokens' },
+  { scope: 'wallets', allows: 'Make and change wallets, sweeps and spend policies' },
+  { scope: 'money', allows: 'Move money out: transfers, refunds, withdrawals, bank accounts' },
+  { scope: 'webhooks', allows: 'Change endpoints, replay and listen to events' },
+  { scope: 'organisation', allows: 'Change the organization, its members and keys' },
+]
+
+/** How long a key may be valid, in days; none for no end. */
+export const lifetimes = [
+  { label: 'No end', days: undefined },
+  { label: '7 days', days: 7 },
+  { label: '30 days', days: 30 },
+  { label: '90 days', days: 90 },
+  { label: 'A year', days: 365 },
+] as const
+
+/** When a key that is made now ends; undefined for no end. */
+export function endOf(days: number | undefined, now: Date): string | undefined {
+  return days === undefined ? undefined : new Date(now.getTime() + days * 86_400_000).toISOString()
+}
+
+/** A key as people recognize it: without the part that opens anything. */
+export function shownKey(environment: Environment, last4: string): string {
+  return `svc_${environment}_sk_…${last4}`
+}
+
+export type KeyState = 'valid' | 'expired' | 'revoked'
+
+export function stateOf({ revokedAt, expiresAt }: Pick<ApiKeyRecord, 'revokedAt' | 'expiresAt'>, now: Date): KeyState {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && Date.parse(expiresAt) <= now.getTime() ? 'expired' : 'valid'
+}

@@ -1,0 +1,65 @@
+import type { ApiKeyRecord, RevokedKey } from '@purser/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { usePurser } from '../../api/context.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorBlock } from '../../ui/error-block.tsx'
+import { CheckChoice } from '../../ui/form.tsx'
+import { count } from '../../ui/format.ts'
+import { Dialog } from '../../ui/overlay.tsx'
+import { toastDone } from '../../ui/toast.tsx'
+import { Time } from '../../ui/values.tsx'
+import { keysKey, shownKey } from './key-words.ts'
+
+/** Ends a key for good, after saying what that means; the keys that it made too, if so chosen. */
+export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKeyRecord; onClose: () => void }) {
+  const purser = usePurser()
+  const queries = useQueryClient()
+  const [cascade, setCascade] = useState(false)
+  const revoke = useMutation({
+    mutationFn: () => purser.organisations.apiKeys.revoke(apiKey.id, { cascade: cascade ? 'true' : 'false' }),
+    onSuccess: (revoked) => {
+      toastDone(`${apiKey.name} is revoked`, othersWords(revoked))
+      void queries.invalidateQueries({ queryKey: keysKey })
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Revoke this key"
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button tone="danger" busy={revoke.isPending} onClick={() => revoke.mutate()}>
+            Revoke {apiKey.name.length > 24 ? 'the key' : apiKey.name}
+          </Button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-4">
+        <p className="text-ink-2">
+          <span className="font-medium break-words text-ink">{apiKey.name}</span>{' '}
+          <span className="font-mono text-sm">{shownKey(apiKey.environment, apiKey.last4)}</span> is refused from the
+          next request on, for good. {apiKey.lastUsedAt === null ? 'It was never used.' : 'It was last used '}
+          {apiKey.lastUsedAt !== null && (
+            <>
+              <Time at={apiKey.lastUsedAt} />.
+            </>
+          )}
+        </p>
+        <CheckChoice label="Revoke the keys that it made too" isOn={cascade} onToggle={() => setCascade(!cascade)} />
+        {revoke.error !== null && <ErrorBlock error={revoke.error} onRetry={() => revoke.mutate()} />}
+      </div>
+    </Dialog>
+  )
+}
+
+/** What became of the keys that it made; undefined if it made none that was valid. */
+function othersWords(revoked: RevokedKey | undefined): string | undefined {
+  if (revoked === undefined) return undefined
+  const { ended, stillValid } = revoked
+  if (ended.length > 0) return `${count(ended.length, 'key')} that it made ended with it.`
+  return stillValid.length === 0 ? undefined : `${count(stillValid.length, 'key')} that it made: still valid.`
+}
