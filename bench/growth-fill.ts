@@ -116,7 +116,6 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
       id: `bench_id('evt', ${ms}, n)`,
       type: `'payment.received'`,
       payload: `jsonb_build_object('paymentId', 'pay_' || n, 'payer', ${address}, 'amount', '0.01', 'txHash', ${hash})`,
-      fan_out_due: 'false',
     })),
     webhook_deliveries: of(1, eventDays, (ms) => ({
       id: `bench_id('del', ${ms}, n)`,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newTypeId } from '../../../protocol/src/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
@@ -31,8 +32,12 @@ async function buy(
   return String(answer.body.paymentId)
 }
 
+/** Moves a payment to that time; the id of its log says so too. */
 function paidAt(paymentId: string, at: string): Promise<unknown> {
-  return world.database.db.run(sql`update payments set created_at = ${at}::timestamptz where id = ${paymentId}`)
+  const logId = newTypeId('plog', Date.parse(at), new Uint8Array(10).fill(bought))
+  return world.database.db.run(
+    sql`update payments set created_at = ${at}::timestamptz, log_id = ${logId} where id = ${paymentId}`,
+  )
 }
 
 /** Both addresses of the logs, with the same content. */

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
+import { type Queryable, sql } from '../../platform/db/db.ts'
+import { conjunction, givenOf, newestFirst, newestOf, type Seek } from '../../platform/db/page.ts'
 import type { AccountId, ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
+import { firstLogIdAt } from './log-ids.ts'
 import { type LogFilters, paymentStatuses } from './schema.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
@@ -84,6 +86,9 @@ export const recordedColumns = sql`id, log_id, organisation_id, environment, wal
 const columns = sql`${recordedColumns}, answered_at, failure_reason, vault_id, session_id,
   delivered_at, redeemed_at, redemption_token, redemption_until, refunded_raw`
 
+/** Milliseconds within which a payment gets its id and its time. */
+const idLagMsMax = 60_000
+
 const ClaimRow = z.object({ claimKey: z.string() })
 const CountRow = z.object({ count: z.bigint() })
 
@@ -159,11 +164,11 @@ export function listPayments(
   filters: LogFilters,
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<PaymentRow[]> {
+  const { where, order } = matching(tenant, filters, page.after)
   return db.many(
     PaymentRow,
     sql`
-    select ${columns} from payments where ${matching(tenant, filters)} and (${page.after ?? null}::text is null or log_id < ${page.after ?? null})
-    order by log_id desc limit ${page.limit + 1}`,
+    select ${columns} from payments where ${where} order by ${order} limit ${page.limit + 1}`,
   )
 }
 
@@ -188,17 +193,33 @@ export function listRouteTotals(
     RouteTotal,
     sql`
     select route, token, decimals, count(*) as total_payments, sum(raw_amount) as total_raw from payments
-    where ${matching(tenant, filters)} and status in ('verified', 'settling', 'settled')
+    where ${matching(tenant, filters).where} and status in ('verified', 'settling', 'settled')
     group by route, token, decimals order by total_payments desc, route, token, decimals`,
   )
 }
 
-function matching(tenant: Tenant, filters: LogFilters): Sql {
-  const { route = null, protocol = null, walletId = null, apiKeyId = null, from = null, to = null } = filters
-  return sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-    and (${route}::text is null or route = ${route}) and (${protocol}::text is null or protocol = ${protocol})
-    and (${walletId}::text is null or wallet_id = ${walletId}) and (${apiKeyId}::text is null or api_key_id = ${apiKeyId})
-    and (${from}::timestamptz is null or created_at >= ${from}) and (${to}::timestamptz is null or created_at < ${to})`
+/** Selects the logs that match. Ids sort by time, so that the index answers a period; the exact time decides at its ends. */
+function matching(tenant: Tenant, filters: LogFilters, after?: string): Seek {
+  const { route, protocol, walletId, apiKeyId, from, to } = filters
+  const [first, ...rest] = givenOf([
+    [sql`route`, route],
+    [sql`wallet_id`, walletId],
+    [sql`api_key_id`, apiKeyId],
+    [sql`protocol`, protocol],
+  ])
+  const ends = [after, to && firstLogIdAt(to.getTime() + idLagMsMax)].filter((end) => end !== undefined)
+  const bounds = { prefix: 'plog', below: ends.sort()[0], least: from && firstLogIdAt(from.getTime() - idLagMsMax) }
+  const seek =
+    first === undefined ? newestFirst(sql`log_id`, bounds) : newestOf(first[0], first[1], sql`log_id`, bounds)
+  const others = [
+    ...rest.map(([column, value]) => sql`${column} = ${value}`),
+    ...(from === undefined ? [] : [sql`created_at >= ${from}`]),
+    ...(to === undefined ? [] : [sql`created_at < ${to}`]),
+  ]
+  return {
+    ...seek,
+    where: sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${seek.where} and ${conjunction(others)}`,
+  }
 }
 
 /** Counts the payments of a month that did not end without money, to rebuild the counter. */

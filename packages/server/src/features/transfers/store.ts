@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { newestFirst, newestOf } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
 import { RouteName } from './schema.ts'
@@ -264,14 +265,17 @@ export function listTransfers(
   tenant: Tenant,
   page: { readonly limit: number; readonly after: string | undefined; readonly walletId: string | undefined },
 ): Promise<TransferRow[]> {
+  const bounds = { prefix: 'wtx', below: page.after }
+  const { where, order } =
+    page.walletId === undefined
+      ? newestFirst(sql`id`, bounds)
+      : newestOf(sql`wallet_id`, page.walletId, sql`id`, bounds)
   return db.many(
     TransferRow,
     sql`
     select ${columns} from transfers
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and purpose <> 'withdrawal'
-      and (${page.walletId ?? null}::text is null or wallet_id = ${page.walletId ?? null})
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
-    order by id desc limit ${page.limit + 1}`,
+      and ${where} order by ${order} limit ${page.limit + 1}`,
   )
 }
 

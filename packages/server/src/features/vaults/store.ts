@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { newestFirst, newestOf } from '../../platform/db/page.ts'
 import { id } from '../../platform/ids.ts'
 import type { VaultId, VaultStatus } from './schema.ts'
 import type { Lifetime } from './ttl.ts'
@@ -78,6 +79,9 @@ export interface VaultFilter {
   readonly now: Date
 }
 
+/** The status, written as in the index of vaults by status. */
+const statusOf = sql`(case when sealed_at is not null then 'sealed' when persisted_at is not null then 'persisted' else 'active' end)`
+
 /** Returns vaults that have not expired, newest first, one more than the limit. */
 export function listVaults(
   db: Queryable,
@@ -85,16 +89,16 @@ export function listVaults(
   { status, now }: VaultFilter,
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<VaultRow[]> {
+  const bounds = { prefix: 'vlt', below: page.after }
+  const { where, order } =
+    status === undefined ? newestFirst(sql`id`, bounds) : newestOf(statusOf, status, sql`id`, bounds)
   return db.many(
     VaultRow,
     sql`
     select ${vaultColumns} from vaults
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
       and (expires_at is null or expires_at > ${now})
-      and (${status ?? null}::text is null
-        or ${status ?? null} = case when sealed_at is not null then 'sealed' when persisted_at is not null then 'persisted' else 'active' end)
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
-    order by id desc limit ${page.limit + 1}`,
+      and ${where} order by ${order} limit ${page.limit + 1}`,
   )
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { newestFirst, newestOf } from '../../platform/db/page.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 
 export const EventRow = z.object({
@@ -34,14 +35,15 @@ export function listEvents(
   filter: { readonly type: string | undefined; readonly oldest: Date },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<EventRow[]> {
+  const bounds = { prefix: 'evt', below: page.after }
+  const { where, order } =
+    filter.type === undefined ? newestFirst(sql`id`, bounds) : newestOf(sql`type`, filter.type, sql`id`, bounds)
   return db.many(
     EventRow,
     sql`
     select ${columns} from events
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${filter.oldest}
-      and (${filter.type ?? null}::text is null or type = ${filter.type ?? null})
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
-    order by id desc limit ${page.limit + 1}`,
+      and ${where} order by ${order} limit ${page.limit + 1}`,
   )
 }
 

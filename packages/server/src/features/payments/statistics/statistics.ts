@@ -1,6 +1,7 @@
-import { formatAmount, newTypeId } from '@purser/protocol'
+import { formatAmount } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
+import { firstLogIdAt } from '../log-ids.ts'
 import { intervalSeconds, type Statistics, type StatisticsQuery } from './schema.ts'
 import { findCut, listFailures, listIntervals, listLatencies } from './store.ts'
 
@@ -13,7 +14,7 @@ export async function paymentStatistics(ctx: Ctx, query: StatisticsQuery): Promi
   const { from, to, interval } = query
   const seconds = intervalSeconds[interval]
   refuseRange(query, seconds)
-  const range = { fromId: firstIdAt(from), toId: firstIdAt(to) }
+  const range = { fromId: firstLogIdAt(from.getTime()), toId: firstLogIdAt(to.getTime()) }
   const cut = await findCut(ctx.db, ctx.tenant, range, paymentsMax)
   // The payment at the cut is itself not counted.
   const counted = cut === undefined ? range : { ...range, fromId: `${cut.logId}0` }
@@ -57,11 +58,6 @@ function refuseRange({ from, to }: StatisticsQuery, seconds: number): void {
 
 function refused(path: string, message: string): Error {
   return failPlatform('validation-error', { errors: [{ path, message }] })
-}
-
-/** The least id of a payment log made at that time. */
-function firstIdAt(at: Date): string {
-  return newTypeId('plog', at.getTime(), new Uint8Array(10))
 }
 
 function rounded(ms: number | null | undefined): number | null {

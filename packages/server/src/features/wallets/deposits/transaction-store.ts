@@ -2,6 +2,7 @@ import { chains, type NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { conjunction, givenOf, newestFirst, newestOf } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { type Booking, transactionKinds } from './booking.ts'
 
@@ -219,16 +220,21 @@ export function listTransactions(
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<TransactionRow[]> {
   const { direction, network, token } = requested.filter
+  const [first, ...rest] = givenOf([
+    [sql`token_symbol`, token],
+    [sql`network`, network],
+    [sql`direction`, direction],
+  ])
+  const bounds = { prefix: 'wtx', below: page.after }
+  const { where, order } =
+    first === undefined ? newestFirst(sql`id`, bounds) : newestOf(first[0], first[1], sql`id`, bounds)
   return db.many(
     TransactionRow,
     sql`
     select ${columns} from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${requested.walletId}
-      and (${direction ?? null}::text is null or direction = ${direction ?? null})
-      and (${network ?? null}::text is null or network = ${network ?? null})
-      and (${token ?? null}::text is null or token_symbol = ${token ?? null})
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
-    order by id desc limit ${page.limit + 1}`,
+      and ${where} and ${conjunction(rest.map(([column, value]) => sql`${column} = ${value}`))}
+    order by ${order} limit ${page.limit + 1}`,
   )
 }
 

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { firstLogIdAt } from '../src/features/payments/log-ids.ts'
+import type { LogFilters } from '../src/features/payments/schema.ts'
+import { listPayments } from '../src/features/payments/store.ts'
+import { listTransfers } from '../src/features/transfers/store.ts'
+import { listVaults } from '../src/features/vaults/store.ts'
+import { listTransactions, type TransactionFilter } from '../src/features/wallets/deposits/transaction-store.ts'
+import { listEvents } from '../src/features/webhooks/event-store.ts'
+import { type Queryable, sql } from '../src/platform/db/db.ts'
+import type { Tenant } from '../src/platform/tenant.ts'
+import { freshDatabase, type TestDatabase } from './database.ts'
+import { fillTable } from './fill-table.ts'
+
+let database: TestDatabase
+
+const rows = 12_000
+/** Rows that a list may read besides those of its page: a few of each end. */
+const readsMax = 30n
+const limit = 10
+const page = { limit, after: undefined }
+const tenant: Tenant = { organisationId: 'org_01h455vb4pex5vsknk084sn02q', environment: 'test' }
+const now = new Date()
+/** One row in each second; ids sort as the times do. */
+const at = (n: number): Date => new Date(now.getTime() - 30_000_000 + n * 1_000)
+const createdAt = `to_timestamp(${(now.getTime() - 30_000_000) / 1_000} + n)`
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  const organisation = { organisation_id: `'${tenant.organisationId}'`, environment: `'test'`, created_at: createdAt }
+  const idOf = (prefix: string) => `id_at('${prefix}', ${now.getTime() - 30_000_000} + n::bigint * 1000)`
+  await database.db.run({
+    values: [],
+    text: `create function id_at(prefix text, ms bigint) returns text language sql immutable as $$
+      select prefix || '_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', ((ms >> (5 * place)) & 31)::int + 1, 1), '' order by place desc)
+        || repeat('0', 16) from generate_series(0, 9) as place $$`,
+  })
+  const of: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    payments: {
+      id: idOf('pay'),
+      log_id: idOf('plog'),
+      route: `case when n % 4 = 0 then 'often' else 'always' end`,
+      wallet_id: `'wallet'`,
+      api_key_id: `'key'`,
+      protocol: `'x402'`,
+    },
+    events: { id: idOf('evt'), type: `'payment.received'`, payload: `'{}'` },
+    wallet_transactions: {
+      id: idOf('wtx'),
+      wallet_id: `'wallet'`,
+      token_symbol: `'USDC'`,
+      network: `'base-sepolia'`,
+      direction: `'in'`,
+    },
+    vaults: { id: idOf('vlt'), sealed_at: 'null', persisted_at: 'null', expires_at: 'null' },
+    transfers: { id: idOf('wtx'), wallet_id: `'wallet'`, purpose: `'transfer'` },
+  }
+  for (const [table, columns] of Object.entries(of))
+    await fillTable(database.db, table, { ...organisation, ...columns }, { last: rows })
+}, 60_000)
+afterAll(() => database?.drop())
+
+interface Read {
+  readonly rows: number
+  readonly scanned: bigint
+}
+
+/** Runs the statement of a list with a general plan, in whose choice the values have no part, or with one made for the values. */
+function readBy(
+  list: (db: Queryable) => Promise<unknown>,
+  mode: 'force_generic_plan' | 'force_custom_plan',
+): Promise<Read> {
+  return database.db.tx(async (tx) => {
+    await tx.run(sql`select set_config('plan_cache_mode', ${mode}, true)`)
+    const scanned = async () => {
+      const { count } = await tx.one(
+        z.object({ count: z.bigint() }),
+        sql`select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint as count from pg_stat_xact_user_tables`,
+      )
+      return count
+    }
+    const before = await scanned()
+    let rows = 0
+    // The filled rows are not whole, so they are counted and not parsed.
+    const counting: Queryable = {
+      ...tx,
+      many: async (_row, statement) => {
+        rows += await tx.run(statement)
+        return []
+      },
+    }
+    await list(counting)
+    return { rows, scanned: (await scanned()) - before }
+  })
+}
+
+const logs = (filters: LogFilters, after?: string) => (db: Queryable) =>
+  listPayments(db, tenant, filters, { limit, after })
+const transactions = (filter: TransactionFilter) => (db: Queryable) =>
+  listTransactions(db, tenant, { walletId: 'wallet', filter }, page)
+const full = limit + 1
+
+const lists: readonly (readonly [name: string, rows: number, list: (db: Queryable) => Promise<unknown>])[] = [
+  ['logs', full, logs({})],
+  ['logs after a cursor', full, logs({}, firstLogIdAt(at(50).getTime()))],
+  ['logs of a route', full, logs({ route: 'often' })],
+  ['logs of a route, after a cursor', full, logs({ route: 'often' }, firstLogIdAt(at(100).getTime()))],
+  ['logs of no route', 0, logs({ route: 'never' })],
+  ['logs of no protocol', 0, logs({ protocol: 'mpp' })],
+  ['logs of no wallet', 0, logs({ walletId: 'other' })],
+  ['logs of no key', 0, logs({ apiKeyId: 'other' })],
+  ['logs of a route with another key', 0, logs({ route: 'never', apiKeyId: 'key', walletId: 'wallet' })],
+  ['logs before there were any', 0, logs({ to: new Date('2020-01-01T00:00:00Z') })],
+  ['logs before 1970', 0, logs({ from: new Date('1960-01-01T00:00:00Z'), to: new Date('1961-01-01T00:00:00Z') })],
+  ['logs of the future', 0, logs({ from: new Date('9999-01-01T00:00:00Z') })],
+  ['logs of one route in the past', 0, logs({ route: 'never', from: at(10), to: at(9_000) })],
+  ['events of no type', 0, (db) => listEvents(db, tenant, { type: 'vault.sealed', oldest: at(0) }, page)],
+  ['events of a type', full, (db) => listEvents(db, tenant, { type: 'payment.received', oldest: at(0) }, page)],
+  ['transactions of no direction', 0, transactions({ direction: 'out' })],
+  ['transactions of no token', 0, transactions({ token: 'EURC' })],
+  ['transactions of no network', 0, transactions({ network: 'base' })],
+  ['transactions of a token and a network', full, transactions({ token: 'USDC', network: 'base-sepolia' })],
+  ['sealed vaults', 0, (db) => listVaults(db, tenant, { status: 'sealed', now }, page)],
+  ['active vaults', full, (db) => listVaults(db, tenant, { status: 'active', now }, page)],
+  ['transfers of no wallet', 0, (db) => listTransfers(db, tenant, { ...page, walletId: 'other' })],
+  ['transfers of a wallet', full, (db) => listTransfers(db, tenant, { ...page, walletId: 'wallet' })],
+]
+
+test.each(lists)(
+  'a page of %s reads a bounded number of rows, whatever the table holds',
+  async (_name, expected, list) => {
+    for (const mode of ['force_generic_plan', 'force_custom_plan'] as const) {
+      const { rows: found, scanned } = await readBy(list, mode)
+      expect(found, mode).toBe(expected)
+      expect(scanned, mode).toBeLessThanOrEqual(readsMax)
+    }
+  },
+)
+
+test('a past period reads its own rows and at most a minute more at each end', async () => {
+  const { rows: found, scanned } = await readBy(logs({ from: at(200), to: at(205) }), 'force_generic_plan')
+  expect(found).toBe(5)
+  expect(scanned).toBeLessThanOrEqual(130n)
+})
