@@ -26,10 +26,16 @@ export async function aTransferStage(
     readonly config?: Partial<Config>
     readonly second?: boolean
     readonly takesL1Fee?: boolean
+    /** How many blocks deeper than the newest a block is safe. Default: 1. */
+    readonly epochBlocks?: number
   } = {},
 ) {
   const name = options.network ?? 'base'
-  const dev = await startChain({ network: name, takesL1Fee: options.takesL1Fee ?? false })
+  const dev = await startChain({
+    network: name,
+    takesL1Fee: options.takesL1Fee ?? false,
+    epochBlocks: options.epochBlocks ?? 1,
+  })
   const node = await startLyingNode(dev.rpcUrl)
   const clock = new ShiftedClock()
   const isTestNetwork = networkByName(name)?.isTestnet === true

@@ -112,10 +112,13 @@ export interface QuorumReads {
     call: SentCallId,
     options: { readonly since: Date; readonly isOurs: (hashes: readonly Hex[]) => Promise<ReadonlySet<string>> },
   ): Promise<Hex | undefined>
-  /** Up to 500 authorizations, in one call to each node. By EIP-3009 an authorization is void at `validBefore`. */
-  authorizationStates(ids: readonly AuthorizationId[]): Promise<readonly NonceState[]>
-  /** Up to 500 permits, in one call to each node. In Permit2 a permit is still valid at its deadline. */
-  permitStates(ids: readonly PermitId[]): Promise<readonly NonceState[]>
+  /**
+   * Up to 500 authorizations, in one call to each node, at the payment depth if no finality is given. By EIP-3009 an authorization is void at
+   * `validBefore`.
+   */
+  authorizationStates(ids: readonly AuthorizationId[], finality?: Finality): Promise<readonly NonceState[]>
+  /** Up to 500 permits, as `authorizationStates`. In Permit2 a permit is still valid at its deadline. */
+  permitStates(ids: readonly PermitId[], finality?: Finality): Promise<readonly NonceState[]>
   /** The transaction that used or canceled an authorization. It was unused before `since`, which only bounds the search. */
   findAuthorizationUse(
     id: Omit<AuthorizationId, 'validBefore'>,

@@ -1,9 +1,13 @@
-import { tokenBalance } from '@purser/devnet'
+import { fundToken, tokenBalance } from '@purser/devnet'
 import { networkByName } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
 import {
+  aChild,
   aMaster,
   aTransferStage,
+  attemptsOf,
   begin,
   bodyFrom,
   eventsOf,
@@ -14,15 +18,16 @@ import {
   reservedBy,
   type TransferStage,
   transferOf,
+  untilBooked,
 } from '../transfer-stage.ts'
 
-// Base counts a payment five blocks deep; its blocks are final when they are safe, which on anvil is 32 deep.
+// Base counts a payment five blocks deep; its blocks are final when they are safe, here 32 deep.
 const token = 10n ** 18n
 const alwaysReverts = '0x60006000fd'
 let stage: TransferStage
 
 beforeAll(async () => {
-  stage = await aTransferStage()
+  stage = await aTransferStage({ epochBlocks: 32 })
 })
 afterEach(async () => {
   stage.node.tellTheTruth()
@@ -144,3 +149,73 @@ test('a transfer that reverted fails once its block is safe, and releases its re
   expect(ended).toMatchObject({ status: 'failed', reason: 'reverted' })
   expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([['transfer.failed'], 0n])
 })
+
+/** A child with the amount of one transfer and no coin, of a master without coin: the settler sends for it. */
+async function aChildWithoutGas(): Promise<Managed> {
+  const child = await aChild(stage, await aMaster(stage, { wei: 0n, usdc: 0n }))
+  await fundToken(stage.dev, 'USDC', child.address, 2_500_000n)
+  await untilBooked(stage.world, stage.dev)
+  await stage.chain.setAutomine(false)
+  return child
+}
+
+async function untilStatus(id: string, status: string): Promise<void> {
+  const statusNow = async (): Promise<unknown> => {
+    stage.clock.forward(5_000)
+    return (await transferOf(stage, id)).status
+  }
+  await expect.poll(statusNow, patient).toBe(status)
+}
+
+async function mineUntilFinal(id: string): Promise<void> {
+  const ended = async (): Promise<boolean> => {
+    stage.clock.forward(5_000)
+    await stage.chain.mine({ blocks: 1 })
+    return hasEnded(stage, id)
+  }
+  await expect.poll(ended, patient).toBe(true)
+}
+
+test('a gasless transfer ends by the same rule: open at the payment depth, and completed once when its block is safe', async () => {
+  const child = await aChildWithoutGas()
+  const body = bodyFrom(child)
+  const id = await begin(stage, body)
+  await mineUntilConfirmed(id)
+  await mineToDepth()
+  stage.clock.forward(5_000)
+  await untilSettled(id)
+  expect(await attemptsOf(stage, id), 'it has no transaction of its own').toEqual([])
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed' })
+  expect([await hasEnded(stage, id), await eventsOf(stage, id)]).toEqual([false, []])
+  await mineUntilFinal(id)
+  expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
+})
+
+test('a gasless transfer whose block is undone beyond the payment depth is pending again, and its signature is sent again', async () => {
+  const child = await aChildWithoutGas()
+  const before = await stage.chain.snapshot()
+  const body = bodyFrom(child)
+  const id = await begin(stage, body)
+  await mineUntilConfirmed(id)
+  await mineToDepth()
+  await untilSettled(id)
+  await stage.chain.revert({ id: before })
+  await stage.chain.mine({ blocks: 20 })
+  await untilStatus(id, 'pending')
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(0n)
+  expect(await eventsOf(stage, id)).toEqual([])
+  await mineUntilFinal(id)
+  expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed' })
+  expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
+  expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
+})
+
+/** Waits until the relayer has settled the transfer at the payment depth. */
+async function untilSettled(id: string): Promise<void> {
+  const state = async () => {
+    const statement = sql`select state from relays where subject_id = ${id}`
+    return (await stage.world.database.db.one(z.object({ state: z.string() }), statement)).state
+  }
+  await expect.poll(state, patient).toBe('settled')
+}

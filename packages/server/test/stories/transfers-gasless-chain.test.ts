@@ -15,6 +15,7 @@ import {
   relayPurpose,
 } from '../../src/features/relayer/index.ts'
 import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/payload.ts'
+import { finalizeTransfers } from '../../src/features/transfers/finality.ts'
 import { signTransfers } from '../../src/features/transfers/gasless/sign.ts'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
@@ -31,7 +32,7 @@ import { aWorld, type Org, type World } from '../world.ts'
 
 /**
  * A process that only answers. A test starts the workers, and each dies where the test says. The live Base is final five
- * blocks deep.
+ * blocks deep, since this chain marks its blocks as safe before.
  */
 let chain: DevChain
 let world: World
@@ -86,6 +87,7 @@ async function turn(own: Worker, parts: LaneParts): Promise<void> {
   await signTransfers.run(systemCtx(own.deps))
   await passRelays(relayPartsOf(own.deps), network)
   await passLane(parts, own.lane)
+  await finalizeTransfers.run(systemCtx(own.deps))
 }
 
 /** Runs a process's work from its start until nothing is open, while blocks come. */
@@ -411,6 +413,7 @@ test('each transfer in one transaction is decided separately', async () => {
   const fine = await aTransfer()
   await listed('blacklist', refused.child)
   await work(worker, () => isLeft(refused))
+  await work(worker, async () => (await eventsOf(fine)).length > 0)
   await expectArrived(fine)
   expect((await rowOf(fine)).state).toBe('settled')
   await listed('unBlacklist', refused.child)

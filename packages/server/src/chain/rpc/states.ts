@@ -31,9 +31,12 @@ const questionsMax = 500
 /** State reads at one block, confirmed by a majority. */
 export function createStates(network: Network, quorum: Quorum): StateReads {
   const payments: Finality = { depth: network.confirmationDepth }
-  const statesOf = async (questions: readonly Question[]): Promise<readonly NonceState[]> => {
+  const statesOf = async (
+    questions: readonly Question[],
+    finality: Finality = payments,
+  ): Promise<readonly NonceState[]> => {
     if (questions.length > questionsMax) throw new RangeError('too many questions for one multicall')
-    const decision = questions.length === 0 ? undefined : await quorum.decide(payments)
+    const decision = questions.length === 0 ? undefined : await quorum.decide(finality)
     if (decision === undefined) return questions.map(() => 'undecided')
     const calls = questions.map(({ call }) => call)
     const ask = async (rpc: Rpc) =>
@@ -49,21 +52,23 @@ export function createStates(network: Network, quorum: Quorum): StateReads {
     return { block: decision.block, newest: decision.newest, values }
   }
   return {
-    authorizationStates: (ids) =>
+    authorizationStates: (ids, finality) =>
       statesOf(
         ids.map(({ token, authorizer, nonce, validBefore }) => ({
           call: { target: token, allowFailure: true, callData: encodeAuthorizationState(authorizer, nonce) },
           isUsed: decodeBool,
           isPast: (time) => time >= validBefore,
         })),
+        finality,
       ),
-    permitStates: (ids) =>
+    permitStates: (ids, finality) =>
       statesOf(
         ids.map(({ owner, nonce, deadline }) => ({
           call: { target: permit2Address, allowFailure: true, callData: encodeNonceBitmap(owner, nonce) },
           isUsed: (data) => isNonceSpent(decodeUint256(data), nonce),
           isPast: (time) => time > deadline,
         })),
+        finality,
       ),
     stateAt,
     async noncesAt(accounts) {

@@ -28,13 +28,27 @@ export async function checkRelays(parts: RelayerParts, network: Network): Promis
   const inState = (state: string) => rows.filter((_, index) => states[index] === state)
   const [open, expired, used] = [inState('open'), inState('expired'), inState('used')]
   await release(parts, open)
-  await conclude(parts, [...exhausted(parts, open), ...expired.filter(isUnended).map(asExpired)])
+  const over = await expiredForGood(parts, network, expired.filter(isUnended))
+  await conclude(parts, [...exhausted(parts, open), ...over.map(asExpired)])
   await stopChecks(
     ctx.db,
     [...open.filter(isWatchedEnough), ...expired.filter((row) => !isUnended(row))].map(({ id }) => id),
   )
   await searchUses(parts, network, used)
   return rows.length === checkedMax
+}
+
+/** Returns those that no reorganization can make valid again, where their purpose waits for that; the others are checked again later. */
+async function expiredForGood(
+  parts: RelayerParts,
+  network: Network,
+  expired: readonly CheckRow[],
+): Promise<readonly CheckRow[]> {
+  const isLater = ({ purpose }: CheckRow) => purposeOf(parts, purpose).expiry === 'final'
+  const later = expired.filter(isLater)
+  const payloads = later.map(({ payload }) => payload)
+  const states = await nonceStates(parts.ctx.chains.on(network), payloads, network.depositFinality)
+  return [...expired.filter((row) => !isLater(row)), ...later.filter((_, index) => states[index] === 'expired')]
 }
 
 /** Returns the relays that came back from a transaction and were sent too often, or used more than their gas grant. */
@@ -86,7 +100,10 @@ async function searchUse(parts: RelayerParts, network: Network, relay: CheckRow)
     ctx.log.warn({ err: error, network: network.name, relayId: String(relay.id) }, 'the use of a nonce was not found')
     return { outcome: 'undecided' } as const
   })
-  if (use.outcome === 'settled') await conclude(parts, [{ relay, transactionHash: use.transactionHash, wei: 0n }])
+  if (use.outcome === 'settled') {
+    const { transactionHash, blockHash } = use
+    await conclude(parts, [{ relay, transactionHash, blockHash, wei: 0n }])
+  }
   if (use.outcome !== 'lost') return
   if (isUnended(relay)) await conclude(parts, [{ relay, fault: use.fault }])
   else await stopChecks(ctx.db, [relay.id])

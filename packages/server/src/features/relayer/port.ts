@@ -37,6 +37,8 @@ export interface RelayFault {
 export interface SettledRelay {
   readonly relay: Relay
   readonly transactionHash: Hex
+  /** The block of that transaction; undefined for a permit that somebody else used. */
+  readonly blockHash: Hex | undefined
   /** What its transaction cost the operator, in wei; 0 where somebody else sent it. */
   readonly wei: bigint
 }
@@ -72,6 +74,8 @@ export interface RelayPurpose {
   readonly share: number
   /** Whether a relay that the chain refuses ends at once, or waits for its signature to expire. */
   readonly refusal: 'fail' | 'wait'
+  /** Whether a relay has expired only at a block that is final as for deposits. If omitted, at the payment depth. */
+  readonly expiry?: 'final'
   /**
    * Locks subjects whose relays are about to end, in one order. A subject that ends alone is locked by the callback that ends it.
    */
@@ -86,7 +90,7 @@ export interface RelayPurpose {
   onReorganized?(tx: Tx, relays: readonly Relay[]): Promise<void>
   /** Called when their transaction is in a block and did not carry them, or can never be in one. */
   onLeft?(tx: Tx, relays: readonly Relay[]): Promise<void>
-  /** At the confirmation depth, for good. May come for a relay that had failed. */
+  /** At the confirmation depth. May come for a relay that had failed, and again for one that was reopened. */
   onSettled(tx: Tx, settled: readonly SettledRelay[]): Promise<void>
   onFailed(tx: Tx, failed: readonly FailedRelay[]): Promise<void>
   /** What a final transaction cost, for every relay in it that it did not carry. */
@@ -120,4 +124,8 @@ export interface Relays {
    * it. Returns whether it was removed.
    */
   withdraw(tx: Tx, purpose: string, subjectId: string): Promise<boolean>
+  /** Returns a settled relay whose block is gone to its queue. The chain is read before it is sent again. */
+  reopen(tx: Tx, purpose: string, subjectId: string): Promise<void>
+  /** As `reopen`, for a relay that is only watched. */
+  watchAgain(tx: Tx, purpose: string, subjectId: string): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { isRefusedData, type Queryable, type Sql } from '../../platform/db/db.ts'
 import type { Relays } from './port.ts'
 import { insertRelays, insertWatched } from './queue-store.ts'
-import { markWithdrawn } from './store.ts'
+import { markReopened, markWithdrawn } from './store.ts'
 
 /** The queue as other features use it; it needs only the caller's database. */
 export const relays: Relays = {
@@ -11,6 +11,8 @@ export const relays: Relays = {
   async withdraw(tx, purpose, subjectId) {
     return (await markWithdrawn(tx, purpose, subjectId)) === 1
   },
+  reopen: (tx, purpose, subjectId) => markReopened(tx, 'waiting', { purpose, subjectId }),
+  watchAgain: (tx, purpose, subjectId) => markReopened(tx, 'watched', { purpose, subjectId }),
 }
 
 async function enqueueEach<T>(

@@ -223,3 +223,14 @@ export function markWithdrawn(tx: Tx, purpose: string, subjectId: string): Promi
     update relays set state = 'withdrawn', next_attempt_at = null, checks = 0, check_at = least(valid_before, now() + ${watchedFor})
     where purpose = ${purpose} and subject_id = ${subjectId} and state = 'waiting' and transaction_id is null`)
 }
+
+/** Reopens a settled relay: the chain is read at once, and no transaction carries it. */
+export async function markReopened(
+  tx: Tx,
+  state: 'waiting' | 'watched',
+  { purpose, subjectId }: Pick<RelayRow, 'purpose' | 'subjectId'>,
+): Promise<void> {
+  await tx.run(sql`
+    update relays set state = ${state}, transaction_id = null, alone = true, next_attempt_at = null, check_at = now(), checks = 0
+    where purpose = ${purpose} and subject_id = ${subjectId} and state = 'settled'`)
+}

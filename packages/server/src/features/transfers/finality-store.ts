@@ -8,8 +8,8 @@ import type { TransferId } from './store.ts'
 /** Outcome of a transfer according to a block at the payment depth. */
 export interface Settled {
   readonly transferId: TransferId
-  /** The transaction that decides it, and its block. */
-  readonly transactionId: ChainTransactionId
+  /** The transaction that decides it, and its block; undefined if it is not one of the wallet's: `seen` has its hash. */
+  readonly transactionId: ChainTransactionId | undefined
   readonly blockHash: string
   /** Why it fails; undefined where the money moved. */
   readonly fault: string | undefined
@@ -30,7 +30,7 @@ export async function markSettled(
       confirmed_at = case when s.seen_hash is null then t.confirmed_at else ${now}::timestamptz end,
       left_at = case when s.seen_hash is null then t.left_at else ${now}::timestamptz end
     from unnest(
-      ${settled.map(({ transferId }) => transferId)}::text[], ${settled.map(({ transactionId }) => transactionId)}::text[],
+      ${settled.map(({ transferId }) => transferId)}::text[], ${settled.map(({ transactionId }) => transactionId ?? null)}::text[],
       ${settled.map(({ blockHash }) => blockHash)}::text[], ${settled.map(({ fault }) => fault ?? null)}::text[],
       ${settled.map(({ seen }) => seen?.hash ?? null)}::text[], ${settled.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[]
     ) as s (id, transaction_id, block_hash, fault, seen_hash, seen_received)
@@ -39,7 +39,7 @@ export async function markSettled(
 
 const DueRow = z.object({
   transferId: id('wtx'),
-  transactionId: id('ctx'),
+  transactionId: id('ctx').nullable(),
   hash: z.templateLiteral(['0x', z.string()]),
   blockHash: z.string(),
   fault: z.string().nullable(),
@@ -51,9 +51,10 @@ export function listToFinalize(db: Queryable, network: string, now: Date, limit:
   return db.many(
     DueRow,
     sql`
-    select t.id as transfer_id, c.id as transaction_id, c.mined_hash as hash, t.settled_block_hash as block_hash, t.settled_fault as fault
-    from transfers t join chain_transactions c on c.id = t.settled_by
-    where t.from_network = ${network} and t.finality_at <= ${now} and c.mined_hash is not null order by t.finality_at limit ${limit}`,
+    select t.id as transfer_id, t.settled_by as transaction_id, h.hash, t.settled_block_hash as block_hash, t.settled_fault as fault
+    from transfers t left join chain_transactions c on c.id = t.settled_by
+      cross join lateral (select case when t.settled_by is null then t.tx_hash else c.mined_hash end as hash) h
+    where t.from_network = ${network} and t.finality_at <= ${now} and h.hash is not null order by t.finality_at limit ${limit}`,
   )
 }
 

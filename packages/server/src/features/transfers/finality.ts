@@ -4,6 +4,7 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
+import { relays } from '../relayer/index.ts'
 import { endAll } from './ending.ts'
 import {
   type DueTransfer,
@@ -16,7 +17,9 @@ import {
   type Settled,
 } from './finality-store.ts'
 import { isFollowed } from './follow.ts'
-import { lockTransfers, type TransferRow } from './store.ts'
+import { gaslessPurpose } from './gasless/store.ts'
+import { paymentPurpose } from './paying/store.ts'
+import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -35,6 +38,11 @@ export function isFinalAtDepth({ depositFinality, confirmationDepth }: Network):
 /** Time of the next check of a block that is not final: two block times, within bounds. */
 function nextFinalityPoll({ clock }: Pick<Work, 'clock'>, { blockTimeMs }: Network): Date {
   return instantOf(clock.now().getTime() + Math.min(pollMsMax, Math.max(pollMsMin, 2 * blockTimeMs)))
+}
+
+/** Ends transfers with an outcome at the payment depth if that depth is final; otherwise they stay open until their block is final. */
+export function endOrAwait(ctx: Work, tx: Tx, network: Network, settled: readonly Settled[]): Promise<void> {
+  return isFinalAtDepth(network) ? endAll(ctx, tx, settled) : awaitFinality(ctx, tx, network, settled)
 }
 
 /** Keeps transfers with an outcome at the payment depth open until their block is final. */
@@ -115,6 +123,13 @@ async function reopen(ctx: Work, tx: Tx, network: Network, due: DueTransfer): Pr
   const details = { transferId, network: network.name, hash }
   ctx.log.error(details, 'the block of a confirmed transfer is gone; the transfer is pending again')
   await markUnsettled(tx, due)
+  if (transactionId === null) return reopenRelays(tx, transferId)
   await ctx.lanes.reopen(tx, transactionId)
   tx.afterCommit(() => ctx.lanes.notify(network))
+}
+
+/** Reopens the signature of a transfer: the settler sends that of a gasless one, and the payee that of a payment. */
+async function reopenRelays(tx: Tx, transferId: TransferId): Promise<void> {
+  await relays.reopen(tx, gaslessPurpose, transferId)
+  await relays.watchAgain(tx, paymentPurpose, transferId)
 }

@@ -13,11 +13,10 @@ import { systemCtx } from '../../platform/work/runner.ts'
 import { assignReservations, costOf } from '../funds/index.ts'
 import { endUnits } from './approval-store.ts'
 import { deliveredTo } from './delivered.ts'
-import { endAll } from './ending.ts'
-import { awaitFinality, isFinalAtDepth } from './finality.ts'
+import { awaitFinality, endOrAwait, isFinalAtDepth } from './finality.ts'
 import type { Settled } from './finality-store.ts'
 import { isExpired, isFollowed } from './follow.ts'
-import { markConfirmed, markPending, markStepsSent, type SeenTransfer, type TransferEnd } from './outcome-store.ts'
+import { markConfirmed, markPending, markStepsSent, type SeenTransfer } from './outcome-store.ts'
 import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setNextPollAt } from './route-store.ts'
 import {
   assignStep,
@@ -103,20 +102,15 @@ async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> 
   // The approval is used up: the next transfer at the same contract need not wait for finality or delivery.
   await endUnits(tx, calledBy(moved))
   await awaitSettled(ctx, tx, followed)
-  await endOrAwait(ctx, tx, [...failed, ...over])
+  await settle(ctx, tx, [...failed, ...over])
 }
 
 /** Outcome of a deciding step's block: a failure, or success; and the block data, if it is new. */
 type Decided = Seen & { readonly fault?: string | undefined; readonly seen?: SeenTransfer }
 
-/** Ends transfers if the payment depth is final; otherwise they stay open until their block is final. */
-async function endOrAwait(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
-  const [ended, open] = partitioned(decided, ({ transfer }) => isFinalAtDepth(sourceOf(transfer)))
-  await awaitSettled(ctx, tx, open)
-  const ends = ended.map(({ transfer, fault, seen }): TransferEnd => {
-    return { transferId: transfer.id, fault, ...(seen && { seen }) }
-  })
-  await endAll(ctx, tx, ends)
+async function settle(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
+  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => sourceOf(transfer)))
+    await endOrAwait(ctx, tx, network, some.map(settledBy))
 }
 
 async function awaitSettled(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
@@ -153,7 +147,7 @@ async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promis
       plain.map(({ transfer }) => transfer.id),
     ),
   )
-  await endOrAwait(ctx, tx, done)
+  await settle(ctx, tx, done)
 }
 
 /** The transfers whose partner call these steps are. */

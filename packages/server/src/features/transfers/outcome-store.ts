@@ -72,7 +72,7 @@ export interface TransferEnd {
   /** Why it failed; undefined if it succeeded. */
   readonly fault: string | undefined
   /** Its block, if that was not stored before. */
-  readonly seen?: SeenTransfer
+  readonly seen?: SeenTransfer | undefined
 }
 
 /** `isRevokeDue`: its approval must be revoked first. */

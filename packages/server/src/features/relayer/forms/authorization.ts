@@ -25,7 +25,7 @@ export const authorizationForm: Form<AuthorizationPayload> = {
   expired: () => ({ kind: 'expired', reason: 'invalid_exact_evm_payload_authorization_valid_before' }),
   notCarried: () => ({ kind: 'not-carried', reason: 'invalid_exact_evm_transaction_failed' }),
   used: () => ({ kind: 'nonce-used', reason: nonceUsed }),
-  states: (chain, payloads) =>
+  states: (chain, payloads, finality) =>
     chain.authorizationStates(
       payloads.map(({ token, from, nonce, validBefore }) => ({
         token,
@@ -33,6 +33,7 @@ export const authorizationForm: Form<AuthorizationPayload> = {
         nonce,
         validBefore: BigInt(validBefore),
       })),
+      finality,
     ),
   find,
   judge,
@@ -102,8 +103,8 @@ async function find(chain: Chain, payload: AuthorizationPayload, since: Date): P
   const found = await chain.findAuthorizationUse({ token, authorizer, nonce }, { since })
   if (found.outcome === 'canceled') return { outcome: 'lost', fault: { kind: 'canceled', reason: nonceUsed } }
   if (found.outcome !== 'used') return { outcome: 'undecided' }
-  const { transactionHash, logs } = found.receipt
-  if (proofIn(logs)(payload)) return { outcome: 'settled', transactionHash }
+  const { transactionHash, blockHash, logs } = found.receipt
+  if (proofIn(logs)(payload)) return { outcome: 'settled', transactionHash, blockHash }
   return { outcome: 'lost', fault: { kind: 'nonce-used', reason: nonceUsed } }
 }
 

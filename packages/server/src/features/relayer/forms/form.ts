@@ -1,5 +1,5 @@
 import type { Address, Call3, Hex } from '@purser/protocol'
-import type { Chain, Log, NonceState } from '../../../chain/port.ts'
+import type { Chain, Finality, Log, NonceState } from '../../../chain/port.ts'
 import type { RelayFault } from '../port.ts'
 
 /** `taken`: the latest block would accept it. `used`: its nonce is spent. Otherwise why the chain refuses it. */
@@ -7,7 +7,7 @@ export type Trial = 'taken' | 'used' | RelayFault
 
 /** How a spent nonce was used. `lost`: without this money moving. `undecided`: read the chain again later. */
 export type Use =
-  | { readonly outcome: 'settled'; readonly transactionHash: Hex }
+  | { readonly outcome: 'settled'; readonly transactionHash: Hex; readonly blockHash: Hex | undefined }
   | { readonly outcome: 'lost'; readonly fault: RelayFault }
   | { readonly outcome: 'undecided' }
 
@@ -21,8 +21,8 @@ export interface Form<Payload> {
   expired(payload: Payload): RelayFault
   used(payload: Payload): RelayFault
   notCarried(payload: Payload): RelayFault
-  /** The quorum's report of each nonce; at most 500 at once. */
-  states(chain: Chain, payloads: readonly Payload[]): Promise<readonly NonceState[]>
+  /** The quorum's report of each nonce, at the payment depth if no finality is given; at most 500 at once. */
+  states(chain: Chain, payloads: readonly Payload[], finality?: Finality): Promise<readonly NonceState[]>
   find(chain: Chain, payload: Payload, since: Date): Promise<Use>
   /** Whether the latest block would accept it if the settler sent it now. */
   judge(chain: Chain, payload: Payload, settler: Address): Promise<Trial>

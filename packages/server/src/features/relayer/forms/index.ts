@@ -1,5 +1,5 @@
 import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address } from '@purser/protocol'
-import type { Chain, Log, NonceState } from '../../../chain/port.ts'
+import type { Chain, Finality, Log, NonceState } from '../../../chain/port.ts'
 import { encodeBoundedCalls } from '../bounded-calls.ts'
 import type { RelayPayload, StoredPermit2 } from '../payload.ts'
 import type { RelayFault } from '../port.ts'
@@ -74,13 +74,17 @@ export function movedIn(logs: readonly Log[]): (payload: RelayPayload) => boolea
   return (payload) => (payload.kind === 'permit2' ? byPermit2(payload) : byAuthorization(payload))
 }
 
-/** Returns the quorum's report of each nonce, in the order of the payloads; at most 500 at once. */
-export async function nonceStates(chain: Chain, payloads: readonly RelayPayload[]): Promise<readonly NonceState[]> {
+/** Returns the quorum's report of each nonce at the payment depth or this finality, in the order of the payloads; at most 500 at once. */
+export async function nonceStates(
+  chain: Chain,
+  payloads: readonly RelayPayload[],
+  finality?: Finality,
+): Promise<readonly NonceState[]> {
   const permits = payloads.filter((payload): payload is StoredPermit2 => payload.kind === 'permit2')
   const authorizations = payloads.filter((payload) => payload.kind !== 'permit2')
   const [ofPermits, ofAuthorizations] = await Promise.all([
-    permits.length === 0 ? [] : permit2Form.states(chain, permits),
-    authorizations.length === 0 ? [] : authorizationForm.states(chain, authorizations),
+    permits.length === 0 ? [] : permit2Form.states(chain, permits, finality),
+    authorizations.length === 0 ? [] : authorizationForm.states(chain, authorizations, finality),
   ])
   const [nextPermit, nextAuthorization] = [ofPermits.values(), ofAuthorizations.values()]
   return payloads.map(({ kind }) => (kind === 'permit2' ? nextPermit : nextAuthorization).next().value ?? 'undecided')

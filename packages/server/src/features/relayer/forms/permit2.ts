@@ -31,9 +31,10 @@ export const permit2Form: Form<StoredPermit2> = {
     kind: 'not-carried',
     reason: scheme === 'upto' ? 'invalid_upto_evm_transaction_failed' : 'invalid_exact_evm_transaction_failed',
   }),
-  states: (chain, payloads) =>
+  states: (chain, payloads, finality) =>
     chain.permitStates(
       payloads.map(({ owner, nonce, deadline }) => ({ owner, nonce: BigInt(nonce), deadline: BigInt(deadline) })),
+      finality,
     ),
   find,
   judge,
@@ -57,7 +58,8 @@ function proofIn(logs: readonly Log[]): (payload: StoredPermit2) => boolean {
  */
 async function find(chain: Chain, stored: StoredPermit2, since: Date): Promise<Use> {
   const found = await chain.findPermit2Use(transferOf(stored), { amount: BigInt(stored.charged), since })
-  if (found.outcome === 'used') return { outcome: 'settled', transactionHash: found.transactionHash }
+  if (found.outcome === 'used')
+    return { outcome: 'settled', transactionHash: found.transactionHash, blockHash: undefined }
   return found.outcome === 'elsewhere' ? { outcome: 'lost', fault: nonceUsed } : { outcome: 'undecided' }
 }
 

@@ -1,4 +1,4 @@
-import { networkByName } from '@purser/protocol'
+import { type Network, networkByName } from '@purser/protocol'
 import type { Ctx, Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
@@ -7,15 +7,13 @@ import { changeGasLast } from '../../plans/index.ts'
 import type { CarriedRelay, FailedRelay, Relay, RelayFault, RelayPurpose, SettledRelay } from '../../relayer/index.ts'
 import { budgetChange } from '../../wallets/index.ts'
 import { endAll } from '../ending.ts'
+import { endOrAwait } from '../finality.ts'
 import { markConfirmed, markSent, markUndone, type SeenTransfer, type TransferEnd } from '../outcome-store.ts'
 import { lockTransfers, type TransferId } from '../store.ts'
 import { resolveWaiting, wakeWaiting } from '../waiting.ts'
-import { markEnded } from './store.ts'
+import { gaslessPurpose, markEnded } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
-
-/** Name of gasless transfers in the relayer. */
-export const gaslessPurpose = 'transfers.gasless'
 
 /**
  * Relay purpose of transfers that a wallet signs and the settler sends. A quarter of the lane is reserved for payments. A transfer that the
@@ -27,6 +25,7 @@ export function gaslessTransfers(deps: Deps): RelayPurpose {
     purpose: gaslessPurpose,
     share: 0.75,
     refusal: 'wait',
+    expiry: 'final',
     lock: async (tx, subjectIds) => void (await lockTransfers(tx, subjectIds.map(transferIdOf))),
     onSent: (tx, carried) => markSent(tx, carried.map(seenIn)),
     async onIncluded(tx, carried) {
@@ -46,18 +45,31 @@ export function gaslessTransfers(deps: Deps): RelayPurpose {
   }
 }
 
-function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
-  const ends = settled.map(({ relay, transactionHash: hash, wei }) => {
-    const transferId = transferOf(relay)
-    return { transferId, fault: undefined, seen: { transferId, hash, rawReceived: undefined }, wei }
-  })
-  return endGasless(ctx, tx, ends)
+/** Their signatures are used up, and the cost is known. The transfers end when their block is final. */
+async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
+  await settleRelays(ctx, tx, settled)
+  await endSigning(
+    ctx,
+    tx,
+    settled.map(({ relay, wei }) => ({ transferId: transferOf(relay), wei })),
+  )
+}
+
+/** Ends the transfers of settled relays, or keeps them open until their block is final. */
+export async function settleRelays(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
+  for (const [name, some] of Map.groupBy(settled, ({ relay }) => relay.network)) {
+    const moved = some.map(({ relay, transactionHash: hash, blockHash }) => {
+      if (blockHash === undefined) throw new Error('an authorization is settled by a block')
+      const transferId = transferOf(relay)
+      const seen = { transferId, hash, rawReceived: undefined }
+      return { transferId, transactionId: undefined, blockHash, fault: undefined, seen }
+    })
+    await endOrAwait(ctx, tx, networkOf(name), moved)
+  }
 }
 
 function failAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
-  const ends = failed.map(({ relay, fault }) => {
-    return { transferId: transferOf(relay), fault: reasonOf(fault), wei: 0n }
-  })
+  const ends = failed.map(({ relay, fault }) => ({ transferId: transferOf(relay), fault: reasonOf(fault) }))
   return endGasless(ctx, tx, ends)
 }
 
@@ -74,13 +86,25 @@ export function reasonOf({ kind }: RelayFault): string {
   return words[kind]
 }
 
-/** How a gasless transfer ended, and the operator's cost of its transaction, in wei. */
-type GaslessEnd = TransferEnd & { readonly wei: bigint }
-
-/** Ends transfers and releases their unused reservations; the caller has locked them. */
-export async function endGasless(ctx: System, tx: Tx, ends: readonly GaslessEnd[]): Promise<void> {
-  const transferIds = ends.map(({ transferId }) => transferId)
+/** Ends transfers without a transaction and releases their unused reservations; the caller has locked them. */
+export async function endGasless(ctx: System, tx: Tx, ends: readonly TransferEnd[]): Promise<void> {
   await endAll(ctx, tx, ends)
+  await endSigning(
+    ctx,
+    tx,
+    ends.map(({ transferId }) => ({ transferId, wei: 0n })),
+  )
+}
+
+/** A transfer that is signed no more, and the operator's cost of its transaction, in wei. */
+interface Signed {
+  readonly transferId: TransferId
+  readonly wei: bigint
+}
+
+/** Replaces what transfers reserved of the gas budget by what they cost. */
+async function endSigning(ctx: System, tx: Tx, ends: readonly Signed[]): Promise<void> {
+  const transferIds = ends.map(({ transferId }) => transferId)
   const rows = await markEnded(tx, transferIds)
   tx.afterCommit(() => resolveWaiting(ctx.db, transferIds))
   const wei = new Map(ends.map((end) => [end.transferId, end.wei]))
@@ -104,7 +128,11 @@ export function transferIdOf(subjectId: string): TransferId {
 }
 
 function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, name: string, wei: bigint): bigint {
+  return gasPrices.worthOf(networkOf(name), wei)
+}
+
+function networkOf(name: string): Network {
   const network = networkByName(name)
   if (network === undefined) throw new Error(`a transfer is on ${name}, which this build does not know`)
-  return gasPrices.worthOf(network, wei)
+  return network
 }

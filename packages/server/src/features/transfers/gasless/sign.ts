@@ -4,8 +4,8 @@ import type { Recurring } from '../../../platform/job.ts'
 import { relays } from '../../relayer/index.ts'
 import { createAccountSigners, signGasless } from '../../wallets/index.ts'
 import { lockTransfer } from '../store.ts'
-import { endGasless, gaslessPurpose } from './relay.ts'
-import { lockUnsigned, type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './store.ts'
+import { endGasless } from './relay.ts'
+import { gaslessPurpose, lockUnsigned, type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -60,7 +60,6 @@ async function signOne(
 function endUnsigned(ctx: System, { transferId }: UnsignedRow): Promise<void> {
   return ctx.db.tx(async (tx) => {
     await lockTransfer(tx, transferId)
-    if (await lockUnsigned(tx, transferId))
-      await endGasless(ctx, tx, [{ transferId, fault: 'authorization-expired', wei: 0n }])
+    if (await lockUnsigned(tx, transferId)) await endGasless(ctx, tx, [{ transferId, fault: 'authorization-expired' }])
   })
 }

@@ -4,6 +4,9 @@ import { id } from '../../../platform/ids.ts'
 import type { AuthorizationPayload } from '../../relayer/index.ts'
 import type { TransferId } from '../store.ts'
 
+/** Name of gasless transfers in the relayer. */
+export const gaslessPurpose = 'transfers.gasless'
+
 const Raw = z.string().transform((text) => BigInt(text))
 const HexText = z.templateLiteral(['0x', z.string()])
 

@@ -2,7 +2,7 @@ import type { Deps } from '../../../platform/ctx.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import type { RelayPurpose } from '../../relayer/index.ts'
 import { endAll } from '../ending.ts'
-import { reasonOf, transferIdOf, transferOf } from '../gasless/relay.ts'
+import { reasonOf, settleRelays, transferIdOf, transferOf } from '../gasless/relay.ts'
 import { lockTransfers } from '../store.ts'
 import { paymentPurpose } from './store.ts'
 
@@ -16,16 +16,9 @@ export function watchedPayments(deps: Deps): RelayPurpose {
     purpose: paymentPurpose,
     share: 0,
     refusal: 'wait',
+    expiry: 'final',
     lock: async (tx, subjectIds) => void (await lockTransfers(tx, subjectIds.map(transferIdOf))),
-    onSettled: (tx, settled) =>
-      endAll(
-        ctx,
-        tx,
-        settled.map(({ relay, transactionHash: hash }) => {
-          const transferId = transferOf(relay)
-          return { transferId, fault: undefined, seen: { transferId, hash, rawReceived: undefined } }
-        }),
-      ),
+    onSettled: (tx, settled) => settleRelays(ctx, tx, settled),
     onFailed: (tx, failed) =>
       endAll(
         ctx,
