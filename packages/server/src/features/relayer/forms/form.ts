@@ -1,5 +1,6 @@
 import type { Address, Call3, Hex } from '@purser/protocol'
-import type { Chain, Finality, Log, NonceState } from '../../../chain/port.ts'
+import type { Chain, Log, NonceState } from '../../../chain/port.ts'
+import type { Finality } from '../../../chain/quorum-port.ts'
 import type { RelayFault } from '../port.ts'
 
 /** `taken`: the latest block would accept it. `used`: its nonce is spent. Otherwise why the chain refuses it. */

@@ -1,5 +1,6 @@
 import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address } from '@purser/protocol'
-import type { Chain, Finality, Log, NonceState } from '../../../chain/port.ts'
+import type { Chain, Log, NonceState } from '../../../chain/port.ts'
+import type { Finality } from '../../../chain/quorum-port.ts'
 import { encodeBoundedCalls } from '../bounded-calls.ts'
 import type { RelayPayload, StoredPermit2 } from '../payload.ts'
 import type { RelayFault } from '../port.ts'
