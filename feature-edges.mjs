@@ -16,6 +16,7 @@ export const featureEdges = {
   testing: ['chains', 'payments', 'wallets'],
   vaults: ['plans'],
   registry: [],
+  requests: [],
   webhooks: ['plans'],
   withdrawals: ['approvals', 'chains', 'funds', 'transfers', 'wallets'],
 }

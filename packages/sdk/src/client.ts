@@ -7,6 +7,7 @@ import { organisationsOf } from './organisations.ts'
 import { listing } from './paging.ts'
 import { paymentsOf } from './payments.ts'
 import { registryOf } from './registry.ts'
+import { requestsOf } from './requests.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
 import { sessionsOf } from './sessions.ts'
 import { testingOf } from './testing.ts'
@@ -83,6 +84,7 @@ export function createPurser(options: PurserOptions | SessionOptions) {
     transfers: transfersOf(send),
     withdrawals: withdrawalsOf(send),
     approvals: approvalsOf(send),
+    requests: requestsOf(send),
     chains: chainsOf(send),
     /**
      * Calls any operation, including those without a method in this version. Returns the parsed body, or undefined if

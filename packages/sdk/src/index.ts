@@ -104,6 +104,7 @@ export type {
   RouteSnapshot,
   SnapshotAccepted,
 } from './registry.ts'
+export type { LoggedRequest, RequestQuery } from './requests.ts'
 export type { RetryPolicy } from './retry.ts'
 export type { NewSession, OpenedSession, Session, SessionCheck } from './sessions.ts'
 export type { ListenOptions, ListenQuery, SignedDelivery } from './signed-deliveries.ts'

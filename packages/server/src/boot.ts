@@ -5,6 +5,7 @@ import { buildDeps, type Overrides } from './deps.ts'
 import { paymentRelays } from './features/payments/index.ts'
 import type { SignIn } from './features/people/index.ts'
 import { type RelayerParts, relayHandler, relayTimings, startRelayer } from './features/relayer/index.ts'
+import { startRequestLog } from './features/requests/index.ts'
 import { testDepositHandler } from './features/testing/index.ts'
 import { gaslessTransfers, transferHandler, watchedPayments } from './features/transfers/index.ts'
 import { startDepositWatcher, sweepRelays, tempoSweepHandler } from './features/wallets/index.ts'
@@ -147,7 +148,10 @@ async function startHttp(
       ...dashboardPages(),
     ]
     const all = options.metricsOnMainPort === true ? [...pages, metrics] : pages
-    port = await serve(createHttpServer({ ...common, operations, pages: all, people: signIn.people }), config.port)
+    const requestLog = startRequestLog(deps)
+    stops.push(() => requestLog.stop())
+    const own = { ...common, operations, pages: all, people: signIn.people, onAnswer: requestLog.record }
+    port = await serve(createHttpServer(own), config.port)
   }
   if (options.metricsOnMainPort === true || config.metricsPort === undefined) return { port, metricsPort: undefined }
   const metricsPort = await serve(createHttpServer({ ...common, operations: [], pages: [metrics] }), config.metricsPort)

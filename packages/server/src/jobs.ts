@@ -3,6 +3,7 @@ import { expireApprovals } from './features/approvals/index.ts'
 import { pruneReservations } from './features/funds/index.ts'
 import { followRefunds, followTransactions, sweepCallers, voidUnsettled } from './features/payments/index.ts'
 import { sweepSignIns } from './features/people/index.ts'
+import { sweepRequests } from './features/requests/index.ts'
 import { sessionRecurring } from './features/sessions/index.ts'
 import { transferRecurring } from './features/transfers/index.ts'
 import { followVaults, sweepFiles, sweepVaultTokens } from './features/vaults/index.ts'
@@ -41,6 +42,7 @@ export const recurring: readonly Recurring[] = [
   sweepFiles,
   sweepVaultTokens,
   sweepEvents,
+  sweepRequests,
   sweepPayoutHints,
   expireApprovals,
   followWithdrawals,

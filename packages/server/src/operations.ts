@@ -6,6 +6,7 @@ import { organisationOperations } from './features/organisations/index.ts'
 import { facilitatorOperations, paymentOperations } from './features/payments/index.ts'
 import { peopleOperations } from './features/people/index.ts'
 import { registryOperations } from './features/registry/index.ts'
+import { requestOperations } from './features/requests/index.ts'
 import { sessionOperations } from './features/sessions/index.ts'
 import { testOperations } from './features/testing/index.ts'
 import { legacyWithdrawOperations, payingOperations, transferOperations } from './features/transfers/index.ts'
@@ -36,6 +37,7 @@ export const operations: readonly Operation[] = [
   ...withdrawalOperations,
   ...chainOperations,
   ...organisationOperations,
+  ...requestOperations,
   ...accountOperations,
   ...peopleOperations,
   ...billingOperations,

@@ -53,6 +53,7 @@ async function makeLive({
   swp,
   wtx,
   apr,
+  req,
   wdr,
 }: Resources): Promise<void> {
   const { db } = world.database
@@ -85,6 +86,7 @@ async function makeLive({
     await db.run(sql`update events set environment = 'live' where id || payload::text like any(${reported}::text[])`),
   ).toBeGreaterThan(1)
   expect(await db.run(sql`update api_keys set environment = 'live' where id = ${key}`)).toBe(1)
+  expect(await db.run(sql`update request_log set environment = 'live' where id = ${req}`)).toBe(1)
   expect(
     await db.run(
       sql`update audit_log set environment = 'live' where target in (${byw}, ${key}, ${wh}, ${bac}, ${mwt}, ${vat})`,

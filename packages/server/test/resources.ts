@@ -25,6 +25,8 @@ export interface Resources {
   readonly org: string
   readonly token: string
   readonly reg: string
+  /** A request in the request log. */
+  readonly req: string
   /** A session of another payment, and its token. */
   readonly sess: string
   readonly sessionToken: string
@@ -85,6 +87,7 @@ export async function makeResources(world: World, owner: Org): Promise<Resources
     legacy,
     wtx: await makeTransfer(world, owner, managed.mwt),
     apr: await makeApproval(world, owner, managed.mwt),
+    req: await makeRequest(world, owner),
     pay: String(verified.body.paymentId),
     ...(await makeRedemptions(world, key, body)),
     plog: String(log?.id),
@@ -133,6 +136,14 @@ async function makeApproval({ database, server }: World, { id, testKey }: Org, w
       'base', 'USDC', '0.5', id, created_by, now(), now() + interval '1 day'
     from api_keys where last4 = ${testKey.slice(-4)} and organisation_id = ${id} and environment = 'test' limit 1`)
   return apr
+}
+
+async function makeRequest({ database, server }: World, { id }: Org): Promise<string> {
+  const req = newId('req', server.deps)
+  await database.db.run(sql`
+    insert into request_log (organisation_id, environment, id, method, route, status, duration_ms, created_at)
+    values (${id}, 'test', ${req}, 'GET', '/requests', 200, 3, now())`)
+  return req
 }
 
 async function makeWithdrawal(world: World, owner: Org, walletId: string): Promise<Pick<Resources, 'bac' | 'wdr'>> {

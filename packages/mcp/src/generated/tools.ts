@@ -5286,6 +5286,257 @@ export const tools: readonly Tool[] = [
     }
   },
   {
+    "name": "requests_list",
+    "operationId": "requests.list",
+    "title": "Requests: list",
+    "description": "List the last requests of the organisation, newest first. Requests with an API key, and what people changed in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "method": "GET",
+    "path": "/requests",
+    "effect": "reads",
+    "places": {
+      "limit": "query",
+      "cursor": "query",
+      "method": "query",
+      "route": "query",
+      "status": "query",
+      "apiKeyId": "query",
+      "from": "query",
+      "to": "query"
+    },
+    "answers": "pages",
+    "inputSchema": {
+      "type": "object",
+      "properties": {
+        "limit": {
+          "default": 20,
+          "type": "integer",
+          "minimum": 1,
+          "maximum": 500
+        },
+        "cursor": {
+          "type": "string",
+          "maxLength": 512
+        },
+        "method": {
+          "type": "string",
+          "enum": [
+            "GET",
+            "POST",
+            "PUT",
+            "PATCH",
+            "DELETE"
+          ]
+        },
+        "route": {
+          "description": "Such as `/payments/{id}`.",
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 200
+        },
+        "status": {
+          "description": "A status, or a class of them such as `4xx`.",
+          "type": "string",
+          "pattern": "^[1-5](\\d\\d|xx)$"
+        },
+        "apiKeyId": {
+          "type": "string",
+          "pattern": "^key_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "example": "key_01h455vb4pex5vsknk084sn02q"
+        },
+        "from": {
+          "format": "date-time",
+          "example": "2026-11-22T09:30:00Z",
+          "type": "string"
+        },
+        "to": {
+          "format": "date-time",
+          "example": "2026-11-22T09:30:00Z",
+          "type": "string"
+        }
+      },
+      "required": [],
+      "additionalProperties": false
+    },
+    "outputSchema": {
+      "type": "object",
+      "properties": {
+        "items": {
+          "type": "array",
+          "items": {
+            "type": "object",
+            "properties": {
+              "id": {
+                "description": "The `X-Request-Id` of the response.",
+                "type": "string"
+              },
+              "method": {
+                "description": "Such as GET, POST, PUT, PATCH, DELETE.",
+                "type": "string"
+              },
+              "route": {
+                "description": "The path as this document declares it, without its values.",
+                "type": "string"
+              },
+              "status": {
+                "type": "integer"
+              },
+              "durationMs": {
+                "description": "From the arrival of the request to the beginning of its response, in milliseconds.",
+                "type": "integer"
+              },
+              "apiKeyId": {
+                "description": "Null where a person who is signed in made the request.",
+                "anyOf": [
+                  {
+                    "type": "string"
+                  },
+                  {
+                    "type": "null"
+                  }
+                ]
+              },
+              "accountId": {
+                "description": "That person.",
+                "anyOf": [
+                  {
+                    "type": "string"
+                  },
+                  {
+                    "type": "null"
+                  }
+                ]
+              },
+              "code": {
+                "description": "The code of the response's problem record; null without one.",
+                "type": [
+                  "string",
+                  "null"
+                ]
+              },
+              "createdAt": {
+                "description": "When the request arrived.",
+                "type": "string"
+              }
+            },
+            "required": [
+              "id",
+              "method",
+              "route",
+              "status",
+              "durationMs",
+              "apiKeyId",
+              "accountId",
+              "code",
+              "createdAt"
+            ]
+          }
+        },
+        "nextCursor": {
+          "type": "string",
+          "description": "Pass it as `cursor` to get the next page. Absent on the last page."
+        }
+      },
+      "required": [
+        "items"
+      ]
+    }
+  },
+  {
+    "name": "requests_get",
+    "operationId": "requests.get",
+    "title": "Requests: get",
+    "description": "Get a request by the `X-Request-Id` of its response.",
+    "method": "GET",
+    "path": "/requests/{requestId}",
+    "effect": "reads",
+    "places": {
+      "requestId": "path"
+    },
+    "answers": "object",
+    "inputSchema": {
+      "type": "object",
+      "properties": {
+        "requestId": {
+          "type": "string",
+          "pattern": "^req_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "example": "req_01h455vb4pex5vsknk084sn02q"
+        }
+      },
+      "required": [
+        "requestId"
+      ],
+      "additionalProperties": false
+    },
+    "outputSchema": {
+      "type": "object",
+      "properties": {
+        "id": {
+          "description": "The `X-Request-Id` of the response.",
+          "type": "string"
+        },
+        "method": {
+          "description": "Such as GET, POST, PUT, PATCH, DELETE.",
+          "type": "string"
+        },
+        "route": {
+          "description": "The path as this document declares it, without its values.",
+          "type": "string"
+        },
+        "status": {
+          "type": "integer"
+        },
+        "durationMs": {
+          "description": "From the arrival of the request to the beginning of its response, in milliseconds.",
+          "type": "integer"
+        },
+        "apiKeyId": {
+          "description": "Null where a person who is signed in made the request.",
+          "anyOf": [
+            {
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ]
+        },
+        "accountId": {
+          "description": "That person.",
+          "anyOf": [
+            {
+              "type": "string"
+            },
+            {
+              "type": "null"
+            }
+          ]
+        },
+        "code": {
+          "description": "The code of the response's problem record; null without one.",
+          "type": [
+            "string",
+            "null"
+          ]
+        },
+        "createdAt": {
+          "description": "When the request arrived.",
+          "type": "string"
+        }
+      },
+      "required": [
+        "id",
+        "method",
+        "route",
+        "status",
+        "durationMs",
+        "apiKeyId",
+        "accountId",
+        "code",
+        "createdAt"
+      ]
+    }
+  },
+  {
     "name": "billing_usage",
     "operationId": "billing.usage",
     "title": "Billing: usage",

@@ -1334,6 +1334,43 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/requests": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the last requests of the organisation, newest first.
+         * @description Requests with an API key, and what people changed in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored.
+         */
+        readonly get: operations["requests.list"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/requests/{requestId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get a request by the `X-Request-Id` of its response. */
+        readonly get: operations["requests.get"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/account": {
         readonly parameters: {
             readonly query?: never;
@@ -12849,6 +12886,144 @@ export interface operations {
             readonly 408: components["responses"]["request-timeout"];
             readonly 413: components["responses"]["payload-too-large"];
             readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "requests.list": {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                readonly cursor?: string;
+                readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+                readonly route?: string;
+                readonly status?: string;
+                readonly apiKeyId?: string;
+                readonly from?: string;
+                readonly to?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly Link: components["headers"]["Link"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly {
+                        /**
+                         * @description The `X-Request-Id` of the response.
+                         * @example req_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+                        /** @description The path as this document declares it, without its values. */
+                        readonly route: string;
+                        readonly status: number;
+                        /** @description From the arrival of the request to the beginning of its response, in milliseconds. */
+                        readonly durationMs: number;
+                        /** @description Null where a person who is signed in made the request. */
+                        readonly apiKeyId: string | null;
+                        /** @description That person. */
+                        readonly accountId: string | null;
+                        /** @description The code of the response's problem record; null without one. */
+                        readonly code: string | null;
+                        /**
+                         * Format: date-time
+                         * @description When the request arrived.
+                         */
+                        readonly createdAt: string;
+                    }[];
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 404: components["responses"]["organisation-not-found"];
+            readonly 408: components["responses"]["request-timeout"];
+            readonly 422: components["responses"]["validation-error"];
+            readonly 429: components["responses"]["rate-limit-exceeded"];
+            readonly 431: components["responses"]["request-header-fields-too-large"];
+            readonly 500: components["responses"]["internal-error"];
+            readonly 503: components["responses"]["service-unavailable"];
+        };
+    };
+    readonly "requests.get": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly requestId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /**
+                         * @description The `X-Request-Id` of the response.
+                         * @example req_01h455vb4pex5vsknk084sn02q
+                         */
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+                        /** @description The path as this document declares it, without its values. */
+                        readonly route: string;
+                        readonly status: number;
+                        /** @description From the arrival of the request to the beginning of its response, in milliseconds. */
+                        readonly durationMs: number;
+                        /** @description Null where a person who is signed in made the request. */
+                        readonly apiKeyId: string | null;
+                        /** @description That person. */
+                        readonly accountId: string | null;
+                        /** @description The code of the response's problem record; null without one. */
+                        readonly code: string | null;
+                        /**
+                         * Format: date-time
+                         * @description When the request arrived.
+                         */
+                        readonly createdAt: string;
+                    };
+                };
+            };
+            readonly 400: components["responses"]["bad-request"];
+            readonly 401: components["responses"]["unauthorized"];
+            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            /** @description `organisation-not-found`, `not-found`, `request-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["request-timeout"];
             readonly 422: components["responses"]["validation-error"];
             readonly 429: components["responses"]["rate-limit-exceeded"];
             readonly 431: components["responses"]["request-header-fields-too-large"];

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { addressBlock } from './admission.ts'
+import type { HttpOptions } from './http-options.ts'
 
 export interface ConnectionLimits {
   /** Most open connections of the server. */
@@ -36,4 +37,12 @@ export function limitConnections(server: Server, { connectionsMax, unknownPerAdd
     socket.once('close', leave)
   })
   return (socket) => leavers.get(socket)?.()
+}
+
+/** The library's form: a number is a count of proxies, each of which adds the address that it was called from. */
+export function proxiesOf(
+  proxies: HttpOptions['trustProxy'],
+): boolean | string[] | ((address: string, hop: number) => boolean) {
+  if (typeof proxies === 'number') return (_, hop) => hop < proxies
+  return proxies === false ? false : [...proxies]
 }

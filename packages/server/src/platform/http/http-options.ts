@@ -1,3 +1,5 @@
+import type { Caller } from '../ctx.ts'
+import type { RequestId } from '../ids.ts'
 import type { Operation } from '../operation.ts'
 import type { AdmissionLimits } from './admission.ts'
 import type { IdentifyOptions } from './identify.ts'
@@ -24,12 +26,28 @@ export const limitsDefault: ServerLimits = {
   headersMsMax: 15_000,
 }
 
+/** A request of an identified caller whose response begins. */
+export interface AnsweredRequest {
+  readonly requestId: RequestId
+  readonly caller: Caller
+  readonly method: string
+  /** The path as its operation declares it. */
+  readonly route: string
+  readonly status: number
+  /** Since the request arrived. */
+  readonly durationMs: number
+  /** The code of the problem in the response; null if it is none. */
+  readonly code: string | null
+}
+
 export interface HttpOptions extends IdentifyOptions, AdmissionLimits {
   readonly operations: readonly Operation[]
   readonly pages: readonly PublicPage[]
   /** Which proxies' X-Forwarded-For counts: the number of proxies before the service, or their networks; false for none. */
   readonly trustProxy: false | number | readonly string[]
   readonly limits?: Partial<ServerLimits>
+  /** Called for each request of an identified caller, also a refused one. Must not throw. */
+  readonly onAnswer?: (answered: AnsweredRequest) => void
   /** Milliseconds for a complete body to arrive, and between two pieces of a streamed one; default one minute. */
   readonly bodyMsMax?: number
 }

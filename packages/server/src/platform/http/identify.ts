@@ -26,7 +26,7 @@ export interface IdentifyOptions {
 
 /** Counts a request against the rate limit of whoever makes it, or of its address; throws when the limit is reached. */
 export interface Count {
-  caller(id: string, organisationId: OrganisationId): void
+  caller(caller: Caller): void
   address(): void
   /** Counts a look-up of a credential that is not known as valid; throws before the database is read if there were too many. */
   lookup(credential: string): void
@@ -85,14 +85,15 @@ async function findCaller(
   const cookie = headers.authorization === undefined ? people?.cookieOf(headers.cookie) : undefined
   if (people !== undefined && cookie !== undefined) {
     const caller = await known(count, cookie, () => findPerson(deps, people, { operation, request, cookie }))
-    count.caller(caller.person.accountId, caller.tenant.organisationId)
+    count.caller(caller)
     return caller
   }
   const identity = await known(count, headers.authorization, () => options.authenticate(headers.authorization))
-  count.caller(identity.apiKeyId, identity.organisationId)
+  const caller = callerOf(identity)
+  count.caller(caller)
   if (operation.organisationInPath === true && params.orgId !== identity.organisationId)
     throw unauthorized('wrong organisation')
-  return callerOf(identity)
+  return caller
 }
 
 /** Remembers a credential that was found, and forgets one that was refused. */

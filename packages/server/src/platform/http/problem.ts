@@ -44,6 +44,18 @@ export function problemRecord(problem: Problem, baseUrl: string, requestId: stri
   }
 }
 
+/** The code of the problem in a response; null if it is none. */
+export function problemCodeOf(answer: {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}): string | null {
+  const { headers, body } = answer
+  if (headers['content-type'] !== problemContentType) return null
+  const text = body instanceof Uint8Array ? new TextDecoder().decode(body) : String(body)
+  const { type } = ProblemRecord.parse(JSON.parse(text))
+  return type.slice(type.lastIndexOf('/') + 1)
+}
+
 interface Fault {
   readonly path: string
   readonly message: string

@@ -8,10 +8,11 @@ import type { RequestId } from '../ids.ts'
 import type { Operation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
+import { answered, reportAnswer } from './answered.ts'
 import { bodyBytesOf, createBodyBudget, type ReserveBody } from './body-budget.ts'
 import { callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer, withRefusalMembers } from './call.ts'
 import { refuseUnread } from './client-errors.ts'
-import { limitConnections, type Trust } from './connections.ts'
+import { limitConnections, proxiesOf, type Trust } from './connections.ts'
 import {
   crossOriginHeaders,
   crossOriginMethods,
@@ -137,14 +138,6 @@ function limitBodies(
       })
     done()
   })
-}
-
-/** The library's form: a number is a count of proxies, each of which adds the address that it was called from. */
-function proxiesOf(
-  proxies: HttpOptions['trustProxy'],
-): boolean | string[] | ((address: string, hop: number) => boolean) {
-  if (typeof proxies === 'number') return (_, hop) => hop < proxies
-  return proxies === false ? false : [...proxies]
 }
 
 function urlOf(path: string): string {
@@ -297,7 +290,11 @@ function identifyCaller(
   }
   const { ip } = request
   const count: Count = {
-    caller: (id, organisationId) => admit.caller({ id, organisationId }, reply),
+    caller: (caller) => {
+      const { organisationId } = caller.tenant
+      reportAnswer(request, { caller, route: operation.path }, options)
+      admit.caller({ id: actorId(caller.actor), organisationId }, reply)
+    },
     address: () => admit.address(ip, reply),
     lookup: (credential) => admit.lookup(ip, credential, reply),
     found: admit.found,
@@ -324,7 +321,9 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): 
   return reply.send(answer.body.length === 0 ? undefined : answer.body)
 }
 
-function setHead(request: FastifyRequest, reply: FastifyReply, { status, headers, cookies = [] }: RawAnswer): void {
+function setHead(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): void {
+  const { status, headers, cookies = [] } = answer
+  answered(request, answer, reply.elapsedTime)
   for (const cookie of cookies) reply.header('set-cookie', cookie)
   reply.code(status).headers({ ...headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
   if (headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')

@@ -1,0 +1,20 @@
+import { call, list } from './call.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer, Query } from './operations.ts'
+import type { Listing } from './paging.ts'
+import type { CallOptions, Send } from './transport.ts'
+
+/** A request that the service received, without its body. */
+export type LoggedRequest = Answer<operations['requests.get']>
+/** Filters of the request log. */
+export type RequestQuery = Query<operations['requests.list']>
+
+/** The request log: the last requests of the organization. */
+export function requestsOf(send: Send) {
+  return {
+    list: (query?: RequestQuery, options?: CallOptions): Listing<LoggedRequest> =>
+      list(send, '/requests', { ...options, query }),
+    get: (requestId: string, options?: CallOptions): Promise<LoggedRequest> =>
+      call(send, 'GET', '/requests/{requestId}', { ...options, params: { requestId } }),
+  }
+}

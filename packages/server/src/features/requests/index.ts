@@ -1,0 +1,3 @@
+export { sweepRequests } from './jobs.ts'
+export { startRequestLog } from './recorder.ts'
+export { requestOperations } from './routes.ts'

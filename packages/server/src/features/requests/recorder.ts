@@ -1,0 +1,139 @@
+import { instantOf } from '../../platform/clock.ts'
+import type { Deps } from '../../platform/ctx.ts'
+import type { AnsweredRequest } from '../../platform/http/http-options.ts'
+import { isId } from '../../platform/ids.ts'
+import { mayTake } from '../../platform/share.ts'
+import { deleteBeyond, insertRequests, type NewRequest } from './store.ts'
+
+export interface RequestLogLimits {
+  /** Rows that are stored for each organization and environment. */
+  readonly rowsMax: number
+  /** Requests of all organizations, and of one, that wait to be written. Further ones are dropped. */
+  readonly waitingMax: number
+  readonly waitingOwnMax: number
+  /** How long a request waits for others to be written with. */
+  readonly writeMs: number
+}
+
+const limitsDefault: RequestLogLimits = { rowsMax: 5_000, waitingMax: 5_000, waitingOwnMax: 500, writeMs: 1_000 }
+
+const insertRowsMax = 1_000
+const trimTenantsMax = 100
+/** Tenants whose written rows are counted. */
+const countedTenantsMax = 10_000
+
+export interface RequestLog {
+  /** Records a request; never throws and waits for nothing. */
+  record(answered: AnsweredRequest): void
+  /** Writes what waits. */
+  stop(): Promise<void>
+}
+
+/**
+ * Writes the requests of identified callers to the request log, about once a second and in batches, so that no request waits for its own
+ * record. What exceeds an organization's share of the waiting places, and what the database refuses, is dropped and counted in
+ * `purser_request_log_dropped`. The oldest rows of an organization are deleted when it has written a tenth of its limit, by each process.
+ */
+export function startRequestLog(
+  deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>,
+  limits: Partial<RequestLogLimits> = {},
+): RequestLog {
+  const { rowsMax, waitingMax, waitingOwnMax, writeMs } = { ...limitsDefault, ...limits }
+  const { db, clock, log, metrics } = deps
+  const dropped = metrics.gauge('purser_request_log_dropped', 'Requests left out of the request log since the start.')
+  const writtenByTenant = new Map<string, number>()
+  let waiting: NewRequest[] = []
+  let waitingByOwner = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> | undefined
+
+  const schedule = (): void => {
+    if (timer !== undefined || writing !== undefined || waiting.length === 0) return
+    timer = setTimeout(() => void write(), writeMs).unref()
+  }
+  const write = (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    writing ??= writeWaiting().finally(() => {
+      writing = undefined
+      schedule()
+    })
+    return writing
+  }
+  const writeWaiting = async (): Promise<void> => {
+    const rows = waiting
+    waiting = []
+    waitingByOwner = new Map()
+    let written = 0
+    try {
+      for (; written < rows.length; written += insertRowsMax) {
+        const batch = rows.slice(written, written + insertRowsMax)
+        await insertRequests(db, batch)
+        await trim(batch)
+      }
+    } catch (err) {
+      dropped.inc(Math.max(0, rows.length - written))
+      log.warn({ err }, 'requests were left out of the request log')
+    }
+  }
+  /** Deletes the oldest rows of the tenants that wrote enough since the last time, or whose count is unknown. */
+  const trim = async (batch: readonly NewRequest[]): Promise<void> => {
+    const due: NewRequest[] = []
+    for (const [tenant, own] of Map.groupBy(
+      batch,
+      ({ organisationId, environment }) => `${organisationId} ${environment}`,
+    )) {
+      const count = (writtenByTenant.get(tenant) ?? rowsMax) + own.length
+      const isDue = count >= rowsMax / 10
+      writtenByTenant.delete(tenant)
+      writtenByTenant.set(tenant, isDue ? 0 : count)
+      if (isDue) due.push(...own.slice(0, 1))
+    }
+    for (const tenant of writtenByTenant.keys()) {
+      if (writtenByTenant.size <= countedTenantsMax) break
+      writtenByTenant.delete(tenant)
+    }
+    for (let at = 0; at < due.length; at += trimTenantsMax)
+      await deleteBeyond(db, due.slice(at, at + trimTenantsMax), rowsMax)
+  }
+  return {
+    record(answered) {
+      const row = rowOf(answered, clock.now())
+      if (row === undefined) return
+      const own = waitingByOwner.get(row.organisationId) ?? 0
+      if (own >= waitingOwnMax || !mayTake({ own, taken: waiting.length, max: waitingMax })) return dropped.inc()
+      waitingByOwner.set(row.organisationId, own + 1)
+      waiting.push(row)
+      schedule()
+    },
+    async stop() {
+      await writing
+      await write()
+      clearTimeout(timer)
+    },
+  }
+}
+
+/**
+ * The row of a request; undefined where none is stored. What a person reads in the dashboard is left out, and so are guests, who would
+ * replace an organization's own requests.
+ */
+function rowOf(answered: AnsweredRequest, now: Date): NewRequest | undefined {
+  const { requestId, caller, method, route, status, code } = answered
+  const { tenant, actor } = caller
+  const isPerson = actor.kind === 'person' && method !== 'GET' && isId('org', tenant.organisationId)
+  if (actor.kind !== 'api-key' && !isPerson) return undefined
+  const durationMs = Math.min(Math.max(0, Math.round(answered.durationMs)), 2 ** 31 - 1)
+  return {
+    ...tenant,
+    id: requestId,
+    method,
+    route,
+    status,
+    durationMs,
+    apiKeyId: actor.kind === 'api-key' ? actor.apiKeyId : null,
+    accountId: actor.kind === 'person' ? actor.accountId : null,
+    code,
+    createdAt: instantOf(now.getTime() - durationMs),
+  }
+}

@@ -1,0 +1,47 @@
+import type { Ctx } from '../../platform/ctx.ts'
+import type { RequestId } from '../../platform/ids.ts'
+import { type Operation, operation, type Page } from '../../platform/operation.ts'
+import { openCursor, pageOf } from '../../platform/wire.ts'
+import { fail } from './errors.ts'
+import { LoggedRequest, RequestParams, RequestQuery } from './schema.ts'
+import { findRequest, listRequests } from './store.ts'
+
+export const requestOperations: readonly Operation[] = [
+  operation({
+    id: 'requests.list',
+    needs: { role: 'viewer', scope: 'read' },
+    agent: 'reads',
+    method: 'GET',
+    path: '/requests',
+    summary: 'List the last requests of the organisation, newest first.',
+    description:
+      "Requests with an API key, and what people changed in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored.",
+    query: RequestQuery,
+    output: LoggedRequest,
+    list: true,
+    run: (ctx, { query }) => pageOfRequests(ctx, query),
+  }),
+  operation({
+    id: 'requests.get',
+    needs: { role: 'viewer', scope: 'read' },
+    agent: 'reads',
+    method: 'GET',
+    path: '/requests/{requestId}',
+    summary: 'Get a request by the `X-Request-Id` of its response.',
+    params: RequestParams,
+    output: LoggedRequest,
+    errors: fail.table,
+    run: (ctx, { params }) => getRequest(ctx, params.requestId),
+  }),
+]
+
+async function pageOfRequests(ctx: Ctx, { limit, cursor, ...filters }: RequestQuery): Promise<Page<LoggedRequest>> {
+  const rows = await listRequests(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
+  return pageOf(rows, limit, (row) => row.id)
+}
+
+async function getRequest(ctx: Ctx, requestId: RequestId): Promise<LoggedRequest> {
+  const row = await findRequest(ctx.db, ctx.tenant, requestId)
+  if (row === undefined) throw fail('request-not-found')
+  return row
+}

@@ -1,0 +1,39 @@
+import type { Caller } from '../ctx.ts'
+import type { RequestId } from '../ids.ts'
+import type { RawAnswer } from './call.ts'
+import type { HttpOptions } from './http-options.ts'
+import { problemCodeOf } from './problem.ts'
+
+interface Request {
+  readonly id: string
+  readonly method: string
+}
+
+/** What reports the responses to requests whose caller is known. */
+const reports = new WeakMap<object, (answer: RawAnswer, durationMs: number) => void>()
+
+/** Has the response to a request reported, now that its caller is known. */
+export function reportAnswer(
+  request: Request,
+  known: { readonly caller: Caller; readonly route: string },
+  { onAnswer }: Pick<HttpOptions, 'onAnswer'>,
+): void {
+  if (onAnswer === undefined) return
+  const { id, method } = request
+  reports.set(request, (answer, durationMs) =>
+    onAnswer({
+      ...known,
+      requestId: id as RequestId,
+      method,
+      status: answer.status,
+      durationMs,
+      code: problemCodeOf(answer),
+    }),
+  )
+}
+
+/** Reports a response that begins; once for each request. */
+export function answered(request: Request, answer: RawAnswer, durationMs: number): void {
+  reports.get(request)?.(answer, durationMs)
+  reports.delete(request)
+}
