@@ -9,7 +9,8 @@ export interface Ground {
   readonly bill: Bill
 }
 
-const payerCount = 64
+/** Enough that no full run has more than 100 open payments of one payer, which is the service's limit. */
+const payerCount = 1_024
 const fundsOfEach = 1_000_000_000_000n // a million dollars: no run can use it up
 const rawPrice = 10_000n
 
