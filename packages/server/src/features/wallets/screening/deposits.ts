@@ -72,11 +72,12 @@ function byId(left: DueDeposit, right: DueDeposit): number {
   return left.id < right.id ? -1 : 1
 }
 
-/** A flag that a screening set or ended, without its event yet. */
+/** A screening that set, confirmed or ended a flag, without its event yet. */
 interface Flagging {
   readonly deposit: DueDeposit
   /** Undefined if booking had set the flag and traced the money. */
   readonly change: Change | undefined
+  /** The status of the last event. */
   readonly from: string
   readonly to: string
   readonly evidence: ReturnType<typeof evidenceOf>
@@ -88,7 +89,7 @@ interface Writing {
   readonly requested: SourceAnswers
 }
 
-/** Stores the screening of a deposit whose row is locked; returns the flag that it set or ended. */
+/** Stores the screening of a deposit whose row is locked; returns what became of its flag, if it has or had one. */
 async function writeScreening(
   ctx: Ctx,
   tx: Tx,
@@ -106,7 +107,7 @@ async function writeScreening(
   await recordScreening(ctx, tx, { subjectId: id, address: deposit.from, found, round })
   // A flag that booking set has no event yet: no screening of the row was stored.
   const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
-  if (from === to || (from !== 'flagged' && to !== 'flagged')) return undefined
+  if (known.amlStatus !== 'flagged' && to !== 'flagged') return undefined
   const place = { tenant: ctx.tenant, walletId, network, token: known.token }
   const change = known.amlStatus === to ? undefined : { place, block: known.block }
   return { deposit, change, from, to, evidence: evidenceOf(found, round) }
@@ -114,6 +115,8 @@ async function writeScreening(
 
 /** Records the change of a flag in the audit log, and publishes its event. */
 async function announce(ctx: Ctx, tx: Tx, { deposit, from, to, evidence }: Flagging): Promise<void> {
+  // A flag that booking set and the first screening ended was never reported.
+  if (from === to || (from !== 'flagged' && to !== 'flagged')) return
   const { id, walletId, from: sender } = deposit
   const isFrozen = to === 'flagged' && !walletId.startsWith('byw_')
   const details = { from, to, walletId, sender, isFrozen, ...evidence }

@@ -37,6 +37,21 @@ test('clearing a sender releases the money at the places to which it moved, over
   expect(await stage.frozen(child, other, master)).toEqual([0n, 2n, 6n])
 })
 
+test('a flag that booking set and the first screening ends freezes nothing, also where the money moved, and raises no event', async () => {
+  const [[master, child], bad] = [await aFamily(), aSender()]
+  stage.screening.say(bad, listed)
+  await stage.booked(bad, child, 8n)
+  await stage.booked(child.address, master, 6n)
+  expect(await stage.frozen(child, master)).toEqual([2n, 6n])
+  const events = (await stage.events('wallet.flagged')).length
+  await stage.nowIs(clean, bad)
+  expect(await stage.frozen(child, master)).toEqual([0n, 0n])
+  expect(await stage.events('wallet.flagged')).toHaveLength(events)
+  await stage.nowIs(listed, bad)
+  expect(await stage.frozen(child, master)).toEqual([2n, 6n])
+  expect(await stage.events('wallet.flagged')).toHaveLength(events + 1)
+})
+
 test('clearing one of two senders leaves the money of the other frozen at its present place', async () => {
   const [[master, child], one, two] = [await aFamily(), aSender(), aSender()]
   for (const sender of [one, two]) stage.screening.say(sender, listed)
