@@ -123,7 +123,8 @@ test('a transfer counts from shortly before the wallet was watched until it no l
   expect(counted({ until: at(base.blockTimeMs - 1) }), 'the block may be later than the end').toBe(0)
   expect(counted({ until: at(base.blockTimeMs - 1) }, true)).toBe(0)
   expect(counted({ until: at(-60_000), untilBlock: 7n }), 'clocks apart: the head at the end decides').toBe(1)
-  expect(counted({ until: at(60_000), untilBlock: 6n })).toBe(0)
+  expect(counted({ until: at(base.blockTimeMs - 1), untilBlock: 6n })).toBe(0)
+  expect(counted({ until: at(base.blockTimeMs), untilBlock: 6n }), 'the node of the deletion was behind').toBe(1)
   expect(counted({ until: at(60_000), untilBlock: 6n, network: 'eth-sepolia' }), 'another network').toBe(1)
 })
 

@@ -100,12 +100,13 @@ interface Place {
 }
 
 /**
- * Whether a block came after the wallet was deleted: above the head at that time. If that head is unknown, the block's time decides, which
- * is the start of the block in whole seconds: a block that may be later counts as later.
+ * Whether a block came after the wallet was deleted: above the head that a node reported then, and not by its time before the deletion.
+ * The node may have been behind, so that its head alone proves nothing about a higher block. A block's time is its start in whole seconds: a
+ * block that may be later than the deletion counts as later.
  */
 function isOver({ until, untilBlock, network: home }: WatchRow, { blockNumber, at }: Place, network: Network): boolean {
   if (until === null) return false
-  if (untilBlock !== null && home === network.name) return blockNumber > untilBlock
+  if (untilBlock !== null && home === network.name && blockNumber <= untilBlock) return false
   return until.getTime() < at.getTime() + Math.max(1_000, network.blockTimeMs)
 }
 
