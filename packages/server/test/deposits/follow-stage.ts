@@ -82,7 +82,8 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
       return {
         id: walletId,
         address,
-        unwatch: () => deps.db.tx((tx) => unwatchAddress(ctx, tx, { walletId, headBlock: undefined })),
+        /** Deletes the wallet, as of the newest block that a node reports. */
+        unwatch: (headBlock?: bigint) => deps.db.tx((tx) => unwatchAddress(ctx, tx, { walletId, headBlock })),
       }
     },
     anotherTenant: () => aTenant(deps, database, tenant.environment),

@@ -30,3 +30,19 @@ test('a deposit is seen when its block is there, confirmed at its depth, and pub
   expect(await stage.rows()).toEqual([{ ...pending[0], status: 'confirmed' }])
   expect(await stage.deposits()).toEqual([{ walletId: wallet.id, rawAmount: '1500000', txHash: tx.hash, logIndex: 0 }])
 })
+
+test('a deposit from before the deletion is booked though the node of the deletion was far behind, and one from after it is not', async () => {
+  const until = Math.floor(Date.now() / 1_000)
+  const later = aFakeChain(stage.network, until - 700)
+  later.mineMany(299)
+  const wallet = await stage.wallet()
+  const follow = await stage.follower([later.node()])
+  await follow()
+  const behind = BigInt(later.height) - 20n
+  later.mine([aTx(transfer(stage.usdc, wallet.address, 1n))])
+  await wallet.unwatch(behind)
+  while ((later.blocks.at(-1)?.timestamp ?? 0) < until) later.mine()
+  later.mine([aTx(transfer(stage.usdc, wallet.address, 2n))])
+  await follow()
+  expect((await stage.rows()).map(({ rawAmount }) => rawAmount)).toEqual(['1'])
+})
