@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aWorld, type Org, type World } from '../../../test/world.ts'
+import { z } from 'zod'
+import { type Answer, aWorld, type Org, type World } from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
 
 let world: World
@@ -75,6 +76,25 @@ test('rebuilding corrects wrong counters, only of this tenant', async () => {
   expect([rebuilt.status, rebuilt.body]).toEqual([200, { rebuilt: true }])
   expect(await usageOf(org)).toMatchObject({ payments: { used: 1 }, byoWallets: { used: 1 } })
   expect(await usageOf(other)).toMatchObject({ payments: { used: 4 }, byoWallets: { used: 4 } })
+})
+
+test('a sale goes on while a rebuild counts, and counts once, however many rebuilds are under way', async () => {
+  const org = await world.organisation('pro')
+  const { id } = await world.wallet(org)
+  await pay(org, id)
+  await world.database.db.run(sql`update usage_counters set used = used + 5 where organisation_id = ${org.id}`)
+  let rebuilds: Promise<Answer>[] = []
+  await world.database.db.tx(async (tx) => {
+    // Payments are counted before the documents of vaults, which cannot be read now.
+    await tx.run(sql`lock table vault_documents in access exclusive mode`)
+    rebuilds = [1, 2].map(() => world.call(org.testKey, 'POST', '/billing/rebuild-cache', {}))
+    const waiting = sql`select count(*) as count from pg_locks where relation = 'vault_documents'::regclass and not granted`
+    const count = async () => (await tx.one(z.object({ count: z.bigint() }), waiting)).count
+    await expect.poll(count, { timeout: 20_000, interval: 5 }).toBe(2n)
+    expect(await pay(org, id)).toBe(200)
+  })
+  for (const { status } of await Promise.all(rebuilds)) expect(status).toBe(200)
+  expect(await usageOf(org)).toMatchObject({ payments: { used: 2 }, byoWallets: { used: 1 } })
 })
 
 type Step =

@@ -1,6 +1,16 @@
 import type { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
-import { lockCounter, monthAround, periodOf, planOf, setCounter, usageKinds, usageOf } from '../plans/index.ts'
+import {
+  type CounterToCheck,
+  correctCounter,
+  type Drift,
+  findDrift,
+  monthAround,
+  periodOf,
+  planOf,
+  usageKinds,
+  usageOf,
+} from '../plans/index.ts'
 import type { PlanRecord, Rebuilt, Usage } from './schema.ts'
 
 /** Returns what the organization has used, as `GET /vaults/quota` shows it too. */
@@ -26,18 +36,20 @@ export async function getPlan(ctx: Ctx): Promise<PlanRecord> {
 }
 
 /**
- * Sets the counters to what the rows say. Each counter is locked while its rows are counted, so that a write is counted either
- * here or by its own addition and never by both.
+ * Corrects the counters to what the rows say. Rows and counter are compared as of one instant and only their difference is added, so that no
+ * sale waits while rows are counted, and what is sold meanwhile counts once.
  */
-export function rebuildCache(ctx: Ctx): Promise<z.input<typeof Rebuilt>> {
-  return ctx.db.tx(async (tx) => {
-    const now = ctx.clock.now()
-    const recounts = usageKinds.flatMap((kind) => ctx.recounts.filter((recount) => recount.kind === kind))
-    for (const { kind, count } of recounts) {
-      const period = periodOf(kind, now)
-      await lockCounter(tx, ctx.tenant, kind, period)
-      await setCounter(tx, ctx.tenant, kind, period, await count(tx, ctx.tenant, now))
-    }
-    return { rebuilt: true }
+export async function rebuildCache(ctx: Ctx): Promise<z.input<typeof Rebuilt>> {
+  const now = ctx.clock.now()
+  const checks = usageKinds.flatMap((kind) =>
+    ctx.recounts
+      .filter((recount) => recount.kind === kind)
+      .map(({ counting }) => ({ kind, period: periodOf(kind, now), counting: counting(ctx.tenant, now) })),
+  )
+  const drifts: { readonly check: CounterToCheck; readonly drift: Drift }[] = []
+  for (const check of checks) drifts.push({ check, drift: await findDrift(ctx.db, ctx.tenant, check) })
+  await ctx.db.tx(async (tx) => {
+    for (const { check, drift } of drifts) if (drift.drift !== 0n) await correctCounter(tx, ctx.tenant, check, drift)
   })
+  return { rebuilt: true }
 }

@@ -1,11 +1,11 @@
 import { monthAround, type Recount } from '../plans/index.ts'
-import { countPaymentsBetween } from './store.ts'
+import { countingPayments } from './store.ts'
 
 /** Recounts the payments of the present month that did not end without money. */
 export const paymentRecount: Recount = {
   kind: 'payments',
-  count: (db, tenant, now) => {
+  counting: (tenant, now) => {
     const { start, end } = monthAround(now)
-    return countPaymentsBetween(db, tenant, start, end)
+    return countingPayments(tenant, start, end)
   },
 }

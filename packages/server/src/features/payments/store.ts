@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { conjunction, givenOf, newestFirst, newestOf, type Seek } from '../../platform/db/page.ts'
 import type { AccountId, ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
@@ -90,7 +90,6 @@ const columns = sql`${recordedColumns}, answered_at, failure_reason, vault_id, s
 const idLagMsMax = 60_000
 
 const ClaimRow = z.object({ claimKey: z.string() })
-const CountRow = z.object({ count: z.bigint() })
 
 /** A payment about to be recorded, with its ids. */
 export interface NewPayment {
@@ -222,14 +221,8 @@ function matching(tenant: Tenant, filters: LogFilters, after?: string): Seek {
   }
 }
 
-/** Counts the payments of a month that did not end without money, to rebuild the counter. */
-export async function countPaymentsBetween(db: Queryable, tenant: Tenant, from: Date, to: Date): Promise<number> {
-  const row = await db.one(
-    CountRow,
-    sql`
-    select count(*) as count from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${from} and created_at < ${to}
-      and status not in ('voided', 'settlement_failed')`,
-  )
-  return Number(row.count)
+/** Selects the number of payments of a month that did not end without money, to rebuild the counter. */
+export function countingPayments(tenant: Tenant, from: Date, to: Date): Sql {
+  return sql`
+    select count(*) from payments where ${matching(tenant, { from, to }).where} and status not in ('voided', 'settlement_failed')`
 }

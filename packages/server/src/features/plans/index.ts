@@ -9,11 +9,14 @@ export { dayOf, monthAround, monthOf, periodOf, quotas, type UsageKind, usageKin
 export type { Recount } from './recount.ts'
 export {
   addToCounter,
+  type CounterToCheck,
   changeCounters,
+  correctCounter,
+  type Drift,
+  findDrift,
   listSharers,
   lockCounter,
   planOf,
-  setCounter,
   sharedLockName,
   sharersOf,
   usedOf,

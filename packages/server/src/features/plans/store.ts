@@ -114,11 +114,41 @@ export async function changeCounters(tx: Tx, changes: readonly CounterChange[]):
     on conflict (organisation_id, environment, kind, period) do update set used = usage_counters.used + excluded.used`)
 }
 
-/** Sets a counter to the recounted value; the caller has locked it by `lockCounter`. */
-export async function setCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string, used: number): Promise<void> {
+export interface CounterToCheck {
+  readonly kind: UsageKind
+  readonly period: string
+  /** Selects what the counter should say. */
+  readonly counting: Sql
+}
+
+const Drift = z.object({ drift: z.bigint(), rebuilds: z.number() })
+export type Drift = z.output<typeof Drift>
+
+/**
+ * Returns by how much the rows differ from their counter, both as of one instant, and how often the counter was rebuilt before. Nothing is
+ * locked: whatever changes the rows changes the counter in the same transaction, so that the difference stays what it is.
+ */
+export function findDrift(db: Queryable, tenant: Tenant, { kind, period, counting }: CounterToCheck): Promise<Drift> {
+  return db.one(
+    Drift,
+    sql`
+    select ((${counting}) - coalesce(max(used), 0))::bigint as drift, coalesce(max(rebuilds), 0) as rebuilds from usage_counters
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`,
+  )
+}
+
+/** Adds the difference to the counter, unless another rebuild has done so since. */
+export async function correctCounter(
+  tx: Tx,
+  tenant: Tenant,
+  { kind, period }: CounterToCheck,
+  { drift, rebuilds }: Drift,
+): Promise<void> {
+  await ensureRow(tx, tenant, kind, period)
   await tx.run(sql`
-    update usage_counters set used = ${used}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and period = ${period}`)
+    update usage_counters set used = used + ${drift.toString()}::bigint, rebuilds = rebuilds + 1
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and kind = ${kind} and period = ${period}
+      and rebuilds = ${rebuilds}`)
 }
 
 /** Returns what counts toward the quota now, without a lock. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import type { VaultId } from './schema.ts'
 import { VaultRow, vaultColumns } from './store.ts'
@@ -34,32 +34,24 @@ export async function markOver(tx: Tx, vaultIds: readonly VaultId[], now: Date):
   await tx.run(sql`update vaults set expires_at = ${now} where id = any(${vaultIds}::text[]) and expires_at > ${now}`)
 }
 
-/** Counts the vaults of a kind from their rows. */
-export async function countVaults(db: Queryable, tenant: Tenant, countedAs: 'active' | 'persisted'): Promise<number> {
-  const row = await db.one(
-    z.object({ vaults: z.bigint().transform(Number) }),
-    sql`
-    select count(*) as vaults from vaults
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and counted_as = ${countedAs}`,
-  )
-  return row.vaults
+/** Selects the number of vaults of a kind. */
+export function countingVaults(tenant: Tenant, countedAs: 'active' | 'persisted'): Sql {
+  return sql`
+    select count(*) from vaults
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and counted_as = ${countedAs}`
 }
 
-/** Sums the bytes of all documents, files and emitted events from their rows. */
-export async function sumBytes(db: Queryable, tenant: Tenant): Promise<number> {
+/** Selects the sum of the bytes of all documents, files and emitted events. */
+export function summingBytes(tenant: Tenant): Sql {
   const { organisationId, environment } = tenant
-  const row = await db.one(
-    z.object({ bytes: z.bigint().transform(Number) }),
-    sql`
-    select coalesce(sum(contents.bytes), 0)::bigint as bytes from vaults
+  return sql`
+    select coalesce(sum(contents.bytes), 0)::bigint from vaults
     cross join lateral (
       select coalesce((select sum(size) from vault_documents where vault_id = vaults.id), 0)
         + coalesce((select sum(size) from vault_files where vault_id = vaults.id), 0)
         + coalesce((select sum(size) from vault_events where vault_id = vaults.id), 0) as bytes
     ) as contents
-    where organisation_id = ${organisationId} and environment = ${environment}`,
-  )
-  return row.bytes
+    where organisation_id = ${organisationId} and environment = ${environment}`
 }
 
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })

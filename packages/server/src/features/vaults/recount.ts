@@ -1,18 +1,18 @@
 import type { Recount } from '../plans/index.ts'
-import { countExpired, countUnpaid, countVaults, sumBytes } from './expiry-store.ts'
+import { countExpired, countingVaults, countUnpaid, summingBytes } from './expiry-store.ts'
 
 /** Recounts what this feature counts. An expired vault counts until it is swept, here as in the counters. */
 export const vaultRecounts: readonly Recount[] = [
   {
     kind: 'activeVaults',
-    count: (db, tenant) => countVaults(db, tenant, 'active'),
+    counting: (tenant) => countingVaults(tenant, 'active'),
     gone: async (db, tenant, now) =>
       (await countExpired(db, tenant, now)).vaults + (await countUnpaid(db, tenant, now)),
   },
-  { kind: 'persistedVaults', count: (db, tenant) => countVaults(db, tenant, 'persisted') },
+  { kind: 'persistedVaults', counting: (tenant) => countingVaults(tenant, 'persisted') },
   {
     kind: 'storageBytes',
-    count: (db, tenant) => sumBytes(db, tenant),
+    counting: (tenant) => summingBytes(tenant),
     gone: async (db, tenant, now) => (await countExpired(db, tenant, now)).bytes,
   },
 ]

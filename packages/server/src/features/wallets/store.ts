@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import type { ByoWalletId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
@@ -90,14 +90,10 @@ export async function markDeleted(tx: Tx, tenant: Tenant, walletId: ByoWalletId,
 }
 
 /** Number of registered wallets, counted from the records. */
-export async function countByoWallets(db: Queryable, tenant: Tenant): Promise<number> {
-  const row = await db.one(
-    z.object({ count: z.bigint() }),
-    sql`
-    select count(*) as count from byo_wallets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null`,
-  )
-  return Number(row.count)
+export function countingByoWallets(tenant: Tenant): Sql {
+  return sql`
+    select count(*) from byo_wallets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null`
 }
 
 /** A tenant's query for a wallet. */

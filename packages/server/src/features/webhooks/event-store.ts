@@ -1,7 +1,9 @@
+import { newTypeId } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { newestFirst, newestOf } from '../../platform/db/page.ts'
+import { sweep } from '../../platform/db/sweep.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 
 export const EventRow = z.object({
@@ -63,11 +65,20 @@ export function deleteOldEvents(db: Queryable, oldest: Date, most: number): Prom
 }
 
 /** Deletes attempts older than the bound. */
-export function deleteOldAttempts(db: Queryable, oldest: Date): Promise<number> {
-  return db.run(sql`delete from webhook_attempts where created_at < ${oldest}`)
+export async function deleteOldAttempts(db: Queryable, oldest: Date): Promise<void> {
+  const bound = newTypeId('att', oldest.getTime(), new Uint8Array(10))
+  await sweep(db, { from: sql`webhook_attempts`, where: sql`id < ${bound}`, orderBy: sql`id` })
 }
 
-/** Deletes rows of webhooks that were deleted before the bound. */
-export function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<number> {
-  return db.run(sql`delete from webhooks where deleted_at < ${oldest}`)
+/** Deletes rows of webhooks that were deleted before the bound, after the deliveries that remain of them. */
+export async function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<void> {
+  const isOld = sql`deleted_at < ${oldest}`
+  const ended = await db.many(z.object({ id: z.string() }), sql`select id from webhooks where ${isOld}`)
+  for (const webhook of ended)
+    await sweep(db, {
+      from: sql`webhook_deliveries`,
+      where: sql`webhook_id = ${webhook.id}`,
+      orderBy: sql`webhook_id`,
+    })
+  await sweep(db, { from: sql`webhooks`, where: isOld, orderBy: sql`deleted_at` })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type Id, id } from '../../platform/ids.ts'
 
 export type WebhookId = Id<'wh'>
@@ -95,14 +95,10 @@ export async function markDeleted(tx: Tx, tenant: Tenant, webhookId: WebhookId, 
 }
 
 /** Counts the webhooks from their rows. */
-export async function countWebhooks(db: Queryable, tenant: Tenant): Promise<number> {
-  const row = await db.one(
-    z.object({ count: z.bigint() }),
-    sql`
-    select count(*) as count from webhooks
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null`,
-  )
-  return Number(row.count)
+export function countingWebhooks(tenant: Tenant): Sql {
+  return sql`
+    select count(*) from webhooks
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null`
 }
 
 /** Stores a new secret as the first to sign. The caller has locked the webhook. */

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { instantOf } from '../clock.ts'
 import { actorId, type Ctx, type IdempotencyHandle } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
+import { sweep } from '../db/sweep.ts'
 import { failPlatform, isProblem } from '../errors.ts'
 
 /** How long the first request may run before another may take over its key (only for handlers that wait for something outside). */
@@ -217,7 +218,8 @@ export async function finishLease(
 
 /** Deletes keys that are older than a day; run regularly by the work role. */
 export function sweepIdempotencyKeys(db: Queryable, now: Date): Promise<number> {
-  return db.run(sql`delete from idempotency_keys where created_at < ${instantOf(now.getTime() - keptMs)}`)
+  const where = sql`created_at < ${instantOf(now.getTime() - keptMs)}`
+  return sweep(db, { from: sql`idempotency_keys`, where, orderBy: sql`created_at` })
 }
 
 /** A secret response as stored. The fingerprint is sealed too: a body of few digits could be guessed from it. */

@@ -1,6 +1,7 @@
 import type { BlobKey } from '../../../files/index.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
+import { sweptMax } from '../../../platform/db/sweep.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import { forgetDeletions, listDeletions, postponeDeletion, queueStaleUploads, type WaitingDeletion } from './store.ts'
 
@@ -28,7 +29,7 @@ type Sweeping = Pick<Deps, 'db' | 'blobs' | 'clock' | 'log'>
 async function sweepOnce(deps: Sweeping): Promise<void> {
   const { db, blobs, clock } = deps
   const before = instantOf(clock.now().getTime() - uploadMsMax)
-  await queueStaleUploads(db, before, clock.now())
+  while ((await queueStaleUploads(db, before, clock.now())) === sweptMax);
   while ((await deleteBatch(deps)) === 'more');
   await blobs.discardPartial(before)
 }

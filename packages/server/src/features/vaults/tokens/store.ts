@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { sweep } from '../../../platform/db/sweep.ts'
 import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
 import type { VaultId } from '../schema.ts'
 import { TokenKind } from './schema.ts'
@@ -138,5 +139,5 @@ export function openTicketRow(
 
 /** Deletes tokens of any tenant that expired before an instant; an open stream stores its own end. */
 export function deleteExpiredTokens(db: Queryable, before: Date): Promise<number> {
-  return db.run(sql`delete from vault_tokens where expires_at < ${before}`)
+  return sweep(db, { from: sql`vault_tokens`, where: sql`expires_at < ${before}`, orderBy: sql`expires_at` })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import type { LegacyCoin } from '../legacy/coins.ts'
@@ -100,15 +100,11 @@ export function listMasterWallets(
 }
 
 /** Number of managed wallets, counted from the records; the legacy wallet and retired ones do not count against a quota. */
-export async function countMasterWallets(db: Queryable, tenant: Tenant): Promise<number> {
-  const row = await db.one(
-    z.object({ count: z.bigint() }),
-    sql`
-    select count(*) as count from master_wallets
+export function countingMasterWallets(tenant: Tenant): Sql {
+  return sql`
+    select count(*) from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and legacy_coin is null
-      and retired_at is null`,
-  )
-  return Number(row.count)
+      and retired_at is null`
 }
 
 /** Retires a wallet, or with null restores it; the caller has locked its row. */

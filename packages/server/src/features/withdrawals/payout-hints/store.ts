@@ -1,4 +1,5 @@
 import { type Queryable, sql } from '../../../platform/db/db.ts'
+import { sweep } from '../../../platform/db/sweep.ts'
 
 /** A payout at a partner of the deployment. It has no tenant yet: a partner's message names none. */
 export interface PayoutHint {
@@ -15,5 +16,5 @@ export async function upsertHint(db: Queryable, { partner, payoutId }: PayoutHin
 
 /** Deletes hints that are older than this; returns how many. */
 export function deleteHintsBefore(db: Queryable, before: Date): Promise<number> {
-  return db.run(sql`delete from payout_hints where heard_at < ${before}`)
+  return sweep(db, { from: sql`payout_hints`, where: sql`heard_at < ${before}`, orderBy: sql`heard_at` })
 }

@@ -1,0 +1,26 @@
+import { type Queryable, type Sql, sql } from './db.ts'
+
+/** Most rows that one statement of a sweep deletes. */
+export const sweptMax = 1_000
+
+/** Rows that a sweep deletes; an index on the columns of the order finds them. */
+export interface Swept {
+  readonly from: Sql
+  readonly where: Sql
+  readonly orderBy: Sql
+}
+
+/**
+ * Deletes the rows, each statement at most `sweptMax` of them, so that a backlog of any size never meets the limit of time and no lock is kept
+ * for long. Rows that another process has locked stay for the next sweep. Returns the number of deleted rows.
+ */
+export async function sweep(db: Queryable, { from, where, orderBy }: Swept): Promise<number> {
+  let deleted = 0
+  for (;;) {
+    const count = await db.run(sql`
+      delete from ${from} where ctid = any(array(
+        select ctid from ${from} where ${where} order by ${orderBy} limit ${sweptMax} for update skip locked))`)
+    deleted += count
+    if (count < sweptMax) return deleted
+  }
+}

@@ -1,0 +1,96 @@
+import { newTypeId } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { deleteQuietCallers } from '../src/features/payments/caller-store.ts'
+import { queueStaleUploads } from '../src/features/vaults/files/store.ts'
+import { deleteExpiredTokens } from '../src/features/vaults/tokens/store.ts'
+import { deleteOldAttempts, deleteOldWebhooks } from '../src/features/webhooks/event-store.ts'
+import { deleteHintsBefore } from '../src/features/withdrawals/payout-hints/store.ts'
+import { type Queryable, sql } from '../src/platform/db/db.ts'
+import { sweepIdempotencyKeys } from '../src/platform/http/idempotency.ts'
+import { freshDatabase, type TestDatabase } from './database.ts'
+import { type Expressions, fillTable, statement } from './fill-table.ts'
+
+let database: TestDatabase
+
+const old = new Date('2026-11-01T00:00:00Z')
+const past = `timestamptz '2026-10-01T00:00:00Z'`
+const backlog = 2_500
+const perStatementMax = 1_000
+
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database?.drop())
+
+/** A database that notes how many rows each statement changes. */
+function noting(own: Queryable): { readonly db: Queryable; readonly changed: number[] } {
+  const changed: number[] = []
+  const run: Queryable['run'] = async (one) => {
+    const count = await own.run(one)
+    changed.push(count)
+    return count
+  }
+  return { db: { ...own, run }, changed }
+}
+
+const countOf = async (table: string): Promise<bigint> =>
+  (await database.db.one(z.object({ count: z.bigint() }), statement(`select count(*) as count from ${table}`))).count
+
+const attemptId = newTypeId('att', Date.parse('2026-10-01T00:00:00Z'), new Uint8Array(10)).slice(0, -6)
+
+const sweeps: readonly (readonly [table: string, old: Expressions, sweep: (db: Queryable) => Promise<unknown>])[] = [
+  ['idempotency_keys', { created_at: past }, (db) => sweepIdempotencyKeys(db, old)],
+  ['vault_tokens', { expires_at: past }, (db) => deleteExpiredTokens(db, old)],
+  [
+    'challenge_callers',
+    { last_asked_at: past, ip: `('10.0.' || n / 250 || '.' || n % 250)::inet` },
+    (db) => deleteQuietCallers(db, old),
+  ],
+  ['payout_hints', { heard_at: past }, (db) => deleteHintsBefore(db, old)],
+  ['webhook_attempts', { id: `'${attemptId}' || lpad(n::text, 6, '0')` }, (db) => deleteOldAttempts(db, old)],
+  ['webhooks', { deleted_at: past }, (db) => deleteOldWebhooks(db, old)],
+]
+
+test.each(sweeps)('a backlog of %s is deleted in statements of a bounded size', async (table, columns, sweep) => {
+  await fillTable(database.db, table, columns, { last: backlog })
+  const { db, changed } = noting(database.db)
+  await sweep(db)
+  expect(await countOf(table)).toBe(0n)
+  expect(Math.max(...changed)).toBeLessThanOrEqual(perStatementMax)
+})
+
+test('abandoned uploads are queued for deletion a bounded number at a time', async () => {
+  await fillTable(database.db, 'vault_uploads', { created_at: past }, { last: backlog })
+  expect(await queueStaleUploads(database.db, old, old)).toBe(perStatementMax)
+  expect(await countOf('vault_uploads')).toBe(BigInt(backlog - perStatementMax))
+})
+
+test('deleted webhooks go with their deliveries alone, without a scan of the deliveries of others', async () => {
+  await fillTable(
+    database.db,
+    'webhook_deliveries',
+    { id: `'d' || n`, webhook_id: `'kept' || n % 500`, event_id: `'e' || n` },
+    { last: 20_000 },
+  )
+  await fillTable(
+    database.db,
+    'webhook_deliveries',
+    { id: `'g' || n`, webhook_id: `'gone'`, event_id: `'f' || n` },
+    { last: 1_500 },
+  )
+  await fillTable(database.db, 'webhooks', { id: `'gone'`, deleted_at: past }, { last: 1 })
+  const scansOf = async (db: Queryable): Promise<bigint> => {
+    const scanned = sql`select coalesce(sum(seq_scan), 0)::bigint as scans from pg_stat_xact_user_tables where relname = 'webhook_deliveries'`
+    return (await db.one(z.object({ scans: z.bigint() }), scanned)).scans
+  }
+  const { scans, most } = await database.db.tx(async (tx) => {
+    const { db, changed } = noting(tx)
+    const before = await scansOf(tx)
+    await deleteOldWebhooks(db, old)
+    return { scans: (await scansOf(tx)) - before, most: Math.max(...changed) }
+  })
+  expect(scans).toBe(0n)
+  expect(most).toBeLessThanOrEqual(perStatementMax)
+  expect(await countOf('webhook_deliveries')).toBe(20_000n)
+})
