@@ -16,10 +16,25 @@ afterAll(async () => {
 })
 
 test('settlement keeps its guarantees with hostile payers, lying nodes, reorganizations and processes that die', async () => {
-  const sum = await runSeeds(60, (seed) => new Simulation(stage, seed).run())
+  const sum = await runSeeds(60, (seed) => new Simulation(stage, seed))
   expect(sum.settled).toBeGreaterThan(0)
   expect(sum.served).toBeGreaterThan(0)
 }, 7_200_000)
+
+test('a seed repeats its history, also while the process is busy with something else', async () => {
+  const historyOf = async (): Promise<string> => {
+    const simulation = new Simulation(stage, 2)
+    await simulation.run()
+    return simulation.history
+  }
+  const alone = await historyOf()
+  const busy = setInterval(() => {
+    const until = performance.now() + 3
+    while (performance.now() < until);
+  }, 4)
+  const beside = await historyOf().finally(() => clearInterval(busy))
+  expect(beside).toBe(alone)
+})
 
 test('the simulator finds each planted fault in settlement, within the seeds that it states', async () => {
   await expectFound('settlement', settlementFaults)

@@ -1,4 +1,5 @@
-import type { Db, Queryable, Sql, Tx } from '../../src/platform/db/db.ts'
+import { createHash } from 'node:crypto'
+import type { Db, Queryable, Sql } from '../../src/platform/db/db.ts'
 import { Death } from '../mortal.ts'
 import type { Chance } from './chance.ts'
 
@@ -10,7 +11,15 @@ export interface Life {
 
 interface Waiting {
   readonly life: Life
+  /** What the step does: the text of a statement, or the calls to a node. */
+  readonly what: string
   readonly go: () => void
+}
+
+/** A step that has ended, whose caller waits for its result. */
+interface Ended {
+  readonly place: number
+  readonly goOn: () => void
 }
 
 interface Sleeping {
@@ -24,17 +33,22 @@ const quietTurns = 12
 /** Idle checks after which time passes for those who sleep. */
 const idleMax = 3
 
+/** A transaction waits for its next turn for as long as the others need, whatever the machine's load. */
+const idleMsMax = 3_600_000
+
 /** The interval of the check whether running statements wait for a lock. */
 const lookMs = 6
 
 /**
  * Runs the steps of all processes one after the other, in random order. A step is a statement, the beginning or the end
- * of a transaction, or a call to a node.
+ * of a transaction, a call to a node, or a use of a key. Callers of steps that end together, since a lock was released, go on one after the other
+ * in the order in which the steps began. So a seed repeats its history on a machine with any load.
  */
 export class Gate {
   readonly #chance: Chance
   readonly #waiting: Waiting[] = []
   #sleeping: Sleeping[] = []
+  #ended: Ended[] = []
   #elapsedMs = 0
   #running = 0
   /** How many of the running steps waited for a lock at the last check. */
@@ -47,6 +61,7 @@ export class Gate {
   /** Makes so many milliseconds pass; set by the history whose clock it is. */
   passTime: (ms: number) => Promise<void> = () => Promise.resolve()
 
+  readonly #history = createHash('sha256')
   readonly #countLocked: () => Promise<number>
   readonly #between: () => void
 
@@ -58,24 +73,49 @@ export class Gate {
   }
 
   /** Runs a step of a process, which may die before and after it. */
-  async step<T>(life: Life, doing: () => Promise<T>): Promise<T> {
-    await this.turn(life)
-    return this.during(life, doing)
+  async step<T>(life: Life, what: string, doing: () => Promise<T>): Promise<T> {
+    await this.turn(life, what)
+    const result = await doing().finally(this.begin())
+    if (life.isDead) throw new Death(life.name)
+    return result
   }
 
   /** Waits until it is this process's turn. */
-  turn(life: Life): Promise<void> {
+  turn(life: Life, what: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const go = (): void => (life.isDead ? reject(new Death(life.name)) : resolve())
-      this.#waiting.push({ life, go })
+      this.#waiting.push({ life, what, go })
     })
+  }
+
+  /** Begins a step. The returned function ends it, and resolves when its caller may go on. */
+  begin(): () => Promise<void> {
+    this.#running += 1
+    this.steps += 1
+    const place = this.steps
+    return () => {
+      this.#running -= 1
+      this.#left.resolve()
+      this.#left = Promise.withResolvers()
+      return new Promise((goOn) => this.#ended.push({ place, goOn }))
+    }
+  }
+
+  /** Adds to the history something that happened. */
+  note(what: string): void {
+    this.#history.update(`${what}\n`)
+  }
+
+  /** A hash of all that has happened: two histories with the same hash are the same. */
+  get history(): string {
+    return this.#history.copy().digest('hex').slice(0, 16)
   }
 
   /** Waits by the history's clock, which moves on when everything else waits too. */
   sleep(life: Life, ms: number): Promise<void> {
     const woken = Promise.withResolvers<void>()
     this.#sleeping.push({ untilMs: this.#elapsedMs + ms, wake: woken.resolve })
-    return woken.promise.then(() => this.turn(life))
+    return woken.promise.then(() => this.turn(life, 'wake'))
   }
 
   async #wakeNext(): Promise<void> {
@@ -84,28 +124,6 @@ export class Gate {
     this.#elapsedMs = untilMs
     for (const { wake } of this.#sleeping.filter((one) => one.untilMs === untilMs)) wake()
     this.#sleeping = this.#sleeping.filter((one) => one.untilMs !== untilMs)
-  }
-
-  async during<T>(life: Life, doing: () => Promise<T>): Promise<T> {
-    this.enter()
-    try {
-      const result = await doing()
-      if (life.isDead) throw new Death(life.name)
-      return result
-    } finally {
-      this.leave()
-    }
-  }
-
-  enter(): void {
-    this.#running += 1
-    this.steps += 1
-  }
-
-  leave(): void {
-    this.#running -= 1
-    this.#left.resolve()
-    this.#left = Promise.withResolvers()
   }
 
   /** Gives turns until all of the work is done. */
@@ -125,21 +143,34 @@ export class Gate {
       this.#between()
       const isKilled = this.#chance.happens(this.deaths / 1_000)
       const isBefore = this.#chance.happens(0.5)
+      this.note(`${next.life.name}: ${next.what}${isKilled ? ` and dies ${isBefore ? 'before' : 'after'} it` : ''}`)
       if (isKilled && isBefore) next.life.isDead = true
       next.go()
       if (isKilled && !isBefore) next.life.isDead = true
     }
   }
 
-  /** Waits until every running step waits for a lock, and the follow-up of the last step is queued. */
+  /** Waits until every running step waits for a lock, and the follow-ups of all steps that ended are queued. */
   async #quiet(): Promise<void> {
-    for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
-    for (let locked = 0; this.#running > locked; ) {
-      if (this.#running > this.#locked) await this.#wait()
-      locked = this.#running === 0 ? 0 : await this.#countLocked()
-      this.#locked = locked
+    for (;;) {
+      await followUps()
+      while (!(await this.#areLocked()));
+      const ended = this.#ended.toSorted((one, other) => one.place - other.place)
+      if (ended.length === 0) return
+      this.#ended = []
+      for (const { goOn } of ended) {
+        goOn()
+        await followUps()
+      }
     }
-    for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  /** Whether every running step waits for a lock, and so none of them can end or begin to wait meanwhile. */
+  async #areLocked(): Promise<boolean> {
+    if (this.#running > this.#locked) await this.#wait()
+    const running = this.#running
+    this.#locked = running === 0 ? 0 : await this.#countLocked()
+    return this.#running === running && this.#locked === running
   }
 
   /** Waits until a running step has ended, or for a moment. */
@@ -153,44 +184,65 @@ export class Gate {
   }
 }
 
+async function followUps(): Promise<void> {
+  for (let turns = 0; turns < quietTurns; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
 /** A database whose every statement, beginning and end of a transaction is a step. */
 export function gatedDb(db: Db, gate: Gate, life: Life): Db {
-  const step = <T>(doing: () => Promise<T>): Promise<T> => gate.step(life, doing)
+  const step: Step = (what, doing) => gate.step(life, what, doing)
   return {
     ...db,
     ...gatedQueries(db, step),
     async tx(work, options) {
-      await gate.turn(life)
-      gate.enter()
-      try {
-        const result = await db.tx(async (tx) => {
-          gate.leave()
-          try {
-            const worked = await work(gatedTx(tx, step))
-            await gate.turn(life)
-            return worked
-          } finally {
-            gate.enter()
-          }
-        }, options)
-        if (life.isDead) throw new Death(life.name)
-        return result
-      } finally {
-        gate.leave()
-      }
+      await gate.turn(life, 'begin')
+      let end = gate.begin()
+      const result = await db
+        .tx(
+          async (tx) => {
+            await end()
+            try {
+              const worked = await work({ ...tx, ...gatedQueries(tx, step) })
+              await gate.turn(life, 'commit')
+              return worked
+            } finally {
+              end = gate.begin()
+            }
+          },
+          { ...options, idleMsMax },
+        )
+        .finally(() => end())
+      if (life.isDead) throw new Death(life.name)
+      return result
     },
   }
 }
 
-function gatedTx(tx: Tx, step: <T>(doing: () => Promise<T>) => Promise<T>): Tx {
-  return { ...tx, ...gatedQueries(tx, step) }
+/** Runs a step of a process; `what` says what it does. */
+export type Step = <T>(what: string, doing: () => Promise<T>) => Promise<T>
+
+function gatedQueries(on: Queryable, step: Step): Queryable {
+  return {
+    one: (row, statement: Sql) => step(statement.text, () => on.one(row, statement)),
+    maybeOne: (row, statement: Sql) => step(statement.text, () => on.maybeOne(row, statement)),
+    async many(row, statement: Sql) {
+      const rows = await step(statement.text, () => on.many(row, statement))
+      return isOrdered(statement.text) ? rows : rows.toSorted((one, other) => (textOf(one) < textOf(other) ? -1 : 1))
+    },
+    run: (statement: Sql) => step(statement.text, () => on.run(statement)),
+  }
 }
 
-function gatedQueries(on: Queryable, step: <T>(doing: () => Promise<T>) => Promise<T>): Queryable {
-  return {
-    one: (row, statement: Sql) => step(() => on.one(row, statement)),
-    maybeOne: (row, statement: Sql) => step(() => on.maybeOne(row, statement)),
-    many: (row, statement: Sql) => step(() => on.many(row, statement)),
-    run: (statement: Sql) => step(() => on.run(statement)),
+/** Whether a statement states the order of its rows. Where it does not, PostgreSQL returns them as they happen to lie on its pages. */
+function isOrdered(text: string): boolean {
+  let own = text
+  for (let last = ''; last !== own; ) {
+    last = own
+    own = own.replace(/\([^()]*\)/g, '')
   }
+  return own.includes('order by')
+}
+
+function textOf(row: unknown): string {
+  return JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))
 }

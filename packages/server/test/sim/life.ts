@@ -4,12 +4,13 @@ import { NetworkDriver } from '../../src/chain/lanes/driver.ts'
 import type { createLanes } from '../../src/chain/lanes/lanes.ts'
 import { scopeOf, sharesOf } from '../../src/chain/lanes/shards.ts'
 import type { LaneHandler } from '../../src/chain/port.ts'
+import type { WalletKeys } from '../../src/custody/index.ts'
 import type { Deps } from '../../src/platform/ctx.ts'
 import type { Db } from '../../src/platform/db/db.ts'
 import { insertShares, type Lease, renewLeases, takeLeases } from '../../src/platform/leases/store.ts'
 import type { Log } from '../../src/platform/log.ts'
 import type { Chance } from './chance.ts'
-import { type Gate, gatedDb, type Life } from './gate.ts'
+import { type Gate, gatedDb, type Life, type Step } from './gate.ts'
 import { outboundTo, type SimNode } from './nodes.ts'
 
 export const leaseMs = 20_000
@@ -44,15 +45,47 @@ export function born(
   const nodes = places.flatMap((place) => place.nodes)
   const rpcUrls = Object.fromEntries(places.map((place) => [place.network.name, place.nodes.map(({ url }) => url)]))
   const options: ChainsOptions = {
-    outbound: outboundTo(nodes, (doing) => gate.step(life, doing)),
+    outbound: outboundTo(nodes, async (what, doing) => {
+      const answer = await gate.step(life, what, doing)
+      gate.note(JSON.stringify(answer))
+      return answer
+    }),
     clock,
     networks: places.map(({ network }) => network),
     rpcUrls,
     rpcTimeoutMs: 1_000,
     log,
   }
-  const own = { db: gatedDb(common.db, gate, life), clock, random: { bytes: chance.bytes }, log }
+  const own = {
+    db: gatedDb(common.db, gate, life),
+    clock,
+    random: { bytes: chance.bytes },
+    log,
+    walletKeys: gatedKeys(common.deps.walletKeys, (what, doing) => gate.step(life, what, doing)),
+  }
   return { life, floor: { ...common.deps, ...own, chains: createChains(options) } }
+}
+
+/**
+ * Keys of which each derivation and signature is a step. They use another thread and the database: outside the gate, the place of what follows
+ * would depend on the machine's load, and no seed would repeat its history.
+ */
+function gatedKeys(keys: WalletKeys, step: Step): WalletKeys {
+  return {
+    accountNode: (tenant, account) => step(`derive ${account}`, () => keys.accountNode(tenant, account)),
+    signer(tenant, key) {
+      const signer = keys.signer(tenant, key)
+      const sign = <T>(doing: () => Promise<T>): Promise<T> => step(`sign as ${key.address}`, doing)
+      return {
+        address: signer.address,
+        signTransaction: (fields) => sign(() => signer.signTransaction(fields)),
+        signTempoFeePayer: (transaction, feeToken) => sign(() => signer.signTempoFeePayer(transaction, feeToken)),
+        signTempoTransaction: (fields) => sign(() => signer.signTempoTransaction(fields)),
+        signTransferWithAuthorization: (domain, authorization) =>
+          sign(() => signer.signTransferWithAuthorization(domain, authorization)),
+      }
+    },
+  }
 }
 
 /** What a process does for the lanes of one network, turn by turn. */

@@ -324,12 +324,15 @@ export function shownReceipt(
   }
 }
 
-/** A connection to the nodes without sockets. A process may die around each call. */
-export function outboundTo(nodes: readonly SimNode[], around: <T>(doing: () => Promise<T>) => Promise<T>): Outbound {
+/** A connection to the nodes without sockets. A process may die around each call, of which `around` also gets the text. */
+export function outboundTo(
+  nodes: readonly SimNode[],
+  around: (what: string, doing: () => Promise<unknown>) => Promise<unknown>,
+): Outbound {
   const refused = () => Promise.reject(new Error('only nodes can be reached'))
   return {
     postJson: (url, body) =>
-      around(async () => {
+      around(`${url} ${body}`, async () => {
         const node = nodes.find((one) => one.url === url)
         if (node === undefined || node.faults.isDown) throw new OutboundError('timeout')
         const request: unknown = JSON.parse(body)

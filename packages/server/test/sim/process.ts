@@ -11,6 +11,7 @@ import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
 import type { Ctx, Deps, Tenant } from '../../src/platform/ctx.ts'
 import type { ApiKeyId } from '../../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { steadyWitness } from '../steady-witness.ts'
 import type { Chance } from './chance.ts'
 import type { Life } from './gate.ts'
 import { born, type Common, LaneTurns, leaseMs } from './life.ts'
@@ -37,7 +38,10 @@ export class SimProcess {
   constructor(ground: Ground, name: string, clockAheadMs: number) {
     const { network, nodes, signer, chance } = ground
     const ownerToken = Buffer.from(chance.bytes(8)).toString('hex')
-    const { life, floor } = born(ground, [{ network, nodes }], { name, clockAheadMs })
+    const { life, floor: common } = born(ground, [{ network, nodes }], { name, clockAheadMs })
+    // The database is never restored here. A mark is a step all the same: a process can die before and after it.
+    const cover = () => ground.gate.step(life, 'cover', async () => undefined)
+    const floor = { ...common, witness: { ...steadyWitness, cover } }
     const { db, clock, chains } = floor
     this.life = life
     this.#network = network

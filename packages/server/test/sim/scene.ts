@@ -75,6 +75,7 @@ export class Scene {
   /** Time passes, and the chain stands still. */
   async halt(ms: number): Promise<void> {
     this.nowMs += ms
+    this.gate.note(`${ms} ms pass`)
     await this.#options.setNow(this.nowMs)
   }
 

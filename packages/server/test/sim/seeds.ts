@@ -1,28 +1,42 @@
+import { createHash } from 'node:crypto'
+
 const { SIM_SEED, SIM_SEEDS, SIM_FIRST } = process.env
 const only = SIM_SEED === undefined ? undefined : Number(SIM_SEED)
 
+/** What one seed decides. `history` is a hash of all that happened in it. */
+interface Simulated<Done> {
+  run(): Promise<Done>
+  readonly history: string
+}
+
 /**
  * Runs the history of each seed and returns the sums of what they did. `SIM_SEED` repeats one, `SIM_SEEDS` runs so many, from `SIM_FIRST` on; without
- * them `usual` are run. Throws what a seed found, with its number.
+ * them `usual` are run. Prints a hash of all histories, which is the same whenever the same seeds run. Throws what a seed found, with its number.
  */
 export async function runSeeds<Done extends { readonly [name in keyof Done]: number }>(
   usual: number,
-  run: (seed: number) => Promise<Done>,
+  begin: (seed: number) => Simulated<Done>,
 ): Promise<{ readonly [name in keyof Done]: number }> {
   const started = performance.now()
   const first = only ?? Number(SIM_FIRST ?? 1)
   const count = only === undefined ? Number(SIM_SEEDS ?? usual) : 1
   const sums = new Map<string, number>()
+  const histories = createHash('sha256')
   let done = 0
   for (let seed = first; seed < first + count; seed += 1) {
-    const one = await run(seed).catch((error: unknown) => {
+    const simulation = begin(seed)
+    const one = await simulation.run().catch((error: unknown) => {
       const message = error instanceof Error ? error.message : error
-      throw new Error(`seed ${seed} (SIM_SEED=${seed} repeats it): ${message}`, { cause: error })
+      throw new Error(`seed ${seed} (SIM_SEED=${seed} repeats it), history ${simulation.history}: ${message}`, {
+        cause: error,
+      })
     })
     for (const [name, value] of Object.entries<number>(one)) sums.set(name, (sums.get(name) ?? 0) + value)
+    histories.update(simulation.history)
     done += 1
   }
   const seconds = ((performance.now() - started) / 1_000).toFixed(0)
-  console.log(`${done} seeds in ${seconds} s: ${[...sums].map(([name, sum]) => `${sum} ${name}`).join(', ')}`)
+  const counts = [...sums].map(([name, sum]) => `${sum} ${name}`).join(', ')
+  console.log(`${done} seeds in ${seconds} s: ${counts}, history ${histories.digest('hex').slice(0, 16)}`)
   return Object.fromEntries(sums) as { readonly [name in keyof Done]: number }
 }

@@ -87,6 +87,11 @@ export class Simulation {
     this.#processes = [this.#start(0), this.#start(1)]
   }
 
+  /** A hash of the history up to now. */
+  get history(): string {
+    return this.#scene.gate.history
+  }
+
   async run(): Promise<Simulated> {
     await this.#stage.clear()
     await this.#stage.setNow(this.#scene.nowMs)

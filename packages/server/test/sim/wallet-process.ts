@@ -5,7 +5,6 @@ import { compareLanes } from '../../src/chain/lanes/compare.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
 import type { LaneSigner } from '../../src/chain/lanes/port.ts'
 import type { Signer } from '../../src/chain/port.ts'
-import type { WalletKeys } from '../../src/custody/index.ts'
 import { pruneReservations } from '../../src/features/funds/index.ts'
 import { passRelays, type RelayerParts, relayHandler } from '../../src/features/relayer/index.ts'
 import { transferHandler, transferRecurring } from '../../src/features/transfers/index.ts'
@@ -63,12 +62,11 @@ export class WalletProcess {
     this.#network = near.network
     const marks: Marks = {
       ...ground.marks,
-      create: (deployment, mark) => gate.step(life, () => ground.marks.create(deployment, mark)),
+      create: (deployment, mark) => gate.step(life, 'mark', () => ground.marks.create(deployment, mark)),
     }
     this.#witness = createWitness({ marks, clock, log })
     this.#witness.open(db)
-    const walletKeys = gatedKeys(floor.walletKeys, (doing) => gate.step(life, doing))
-    const own = { ...floor, witness: this.#witness, screening, walletKeys }
+    const own = { ...floor, witness: this.#witness, screening }
     const signers = createAccountSigners({ db, walletKeys: own.walletKeys })
     const signerOf = (account: Address): Promise<LaneSigner | undefined> =>
       sameAddress(account, signer.address) ? Promise.resolve(signer) : signers(account)
@@ -157,27 +155,6 @@ export class WalletProcess {
     const follow = createFollower({ deps: this.deps, network, reads, watched: this.#watched, lease, stopped })
     this.#following = { lease, follow }
     return this.#following
-  }
-}
-
-/**
- * Keys of which each derivation and signature is a step. They use another thread and the database: outside the gate, the place of what follows
- * would depend on the machine's load, and no seed would repeat its history.
- */
-function gatedKeys(keys: WalletKeys, step: <T>(doing: () => Promise<T>) => Promise<T>): WalletKeys {
-  return {
-    accountNode: (tenant, account) => step(() => keys.accountNode(tenant, account)),
-    signer(tenant, key) {
-      const signer = keys.signer(tenant, key)
-      return {
-        address: signer.address,
-        signTransaction: (fields) => step(() => signer.signTransaction(fields)),
-        signTempoFeePayer: (transaction, feeToken) => step(() => signer.signTempoFeePayer(transaction, feeToken)),
-        signTempoTransaction: (fields) => step(() => signer.signTempoTransaction(fields)),
-        signTransferWithAuthorization: (domain, authorization) =>
-          step(() => signer.signTransferWithAuthorization(domain, authorization)),
-      }
-    },
   }
 }
 

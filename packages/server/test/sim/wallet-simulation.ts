@@ -108,6 +108,11 @@ export class WalletSimulation {
     this.#restoreAt = isRestored ? this.#copyAt + 1 + chance.below(3) : -1
   }
 
+  /** A hash of the history up to now. */
+  get history(): string {
+    return this.#scene.gate.history
+  }
+
   async run(): Promise<SimulatedWallets> {
     await this.#stage.clear()
     await this.#stage.setNow(this.#scene.nowMs)

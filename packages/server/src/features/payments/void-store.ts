@@ -30,7 +30,7 @@ const columns = sql`id, organisation_id, environment, wallet_id, network, chain,
 export function listToCheck(db: Queryable, network: string, now: Date, most: number): Promise<CheckedRow[]> {
   return db.many(
     CheckedRow,
-    sql`select ${columns} from payments where network = ${network} and check_at <= ${now} order by check_at limit ${most}`,
+    sql`select ${columns} from payments where network = ${network} and check_at <= ${now} order by check_at, id limit ${most}`,
   )
 }
 

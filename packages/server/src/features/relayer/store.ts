@@ -150,7 +150,7 @@ export function takeChecks(
     CheckRow,
     sql`
     with due as (
-      select id from relays where network = ${network} and check_at is not null and check_at <= now() order by check_at limit ${most}
+      select id from relays where network = ${network} and check_at is not null and check_at <= now() order by check_at, id limit ${most}
       for update skip locked
     )
     update relays r set checks = least(checks + 1, 30), check_at = now() + least(${firstMs}::float8 * 2 ^ checks,
