@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { withoutReferences } from '@purser/protocol'
 
 /** A guide page that agents may read: the name of its file in docs/, and its title. */
 export interface Page {
@@ -68,11 +69,16 @@ interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { operationId: string; summary: string }>>>>
 }
 
-/** With an id, that operation. Without one, a line for each operation, because the whole document is a megabyte. */
-function aboutOperations({ paths }: ApiDocument, operationId: string): unknown {
-  const all = Object.entries(paths).flatMap(([path, operations]) =>
+/** With an id, that operation with its schemas. Without one, a line for each operation, because the whole document is large. */
+function aboutOperations(document: ApiDocument, operationId: string): unknown {
+  const all = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
   )
-  if (operationId !== '') return all.find((operation) => operation.operationId === operationId)
+  if (operationId !== '') {
+    return withoutReferences(
+      all.find((operation) => operation.operationId === operationId),
+      document,
+    )
+  }
   return all.map(({ operationId, method, path, summary }) => ({ operationId, method, path, summary }))
 }

@@ -91,6 +91,7 @@ export {
   wipeHdNode,
 } from './hd.ts'
 export { parseInstant } from './iso-instant.ts'
+export { withoutReferences } from './json-references.ts'
 export type { Jws, JwsHeader } from './jws.ts'
 export { composeJws, jwsSigningInput, parseJws } from './jws.ts'
 export { l1FeeOf, l1ShareBytes } from './l1-fee.ts'

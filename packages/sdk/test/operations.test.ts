@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { withoutReferences } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { createPurser } from '../src/index.ts'
 import { isRecord } from '../src/problem.ts'
@@ -140,7 +141,7 @@ function methodNames(at: object, before: readonly string[] = []): string[] {
 
 function readDocument(): Documented[] {
   const document: unknown = JSON.parse(readFileSync(new URL('../../../openapi.json', import.meta.url), 'utf8'))
-  const paths = isRecord(document) && isRecord(document.paths) ? document.paths : {}
+  const paths = isRecord(document) ? Object(withoutReferences(document.paths, document)) : {}
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(isRecord(item) ? item : {}).map(([method, operation]) => readOperation(path, method, operation)),
   )

@@ -1,3 +1,4 @@
+import { withoutReferences } from '@purser/protocol'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import openApi from '../../../openapi.json' with { type: 'json' }
 import type { Operation } from '../src/platform/operation.ts'
@@ -97,15 +98,8 @@ export function memberOf(value: unknown, ...place: readonly string[]): unknown {
   )
 }
 
-/** The schema of the operation's request body in `openapi.json`. */
+/** The schema of the operation's request body in `openapi.json`, without references. */
 export function bodySchemaOf(operation: Pick<Operation, 'method' | 'path'>): unknown {
-  return memberOf(
-    openApi.paths,
-    operation.path,
-    operation.method.toLowerCase(),
-    'requestBody',
-    'content',
-    'application/json',
-    'schema',
-  )
+  const place = [operation.path, operation.method.toLowerCase(), 'requestBody', 'content', 'application/json', 'schema']
+  return withoutReferences(memberOf(openApi.paths, ...place), openApi)
 }

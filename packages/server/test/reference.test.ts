@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { openApi, operations } from '../src/operations.ts'
 import { type ErrorEntry, failPlatform } from '../src/platform/errors.ts'
-import { ApiDocument, operationsOf } from '../src/platform/http/reference/document.ts'
+import { apiDocument, operationsOf } from '../src/platform/http/reference/document.ts'
 import { exampleOf } from '../src/platform/http/reference/example.ts'
 import { htmlHeaders } from '../src/platform/http/reference/html.ts'
 import { referencePage } from '../src/platform/http/reference/reference.ts'
@@ -10,7 +10,7 @@ import { allErrors, errorsOf } from '../src/platform/http/refusals.ts'
 import { memberOf } from './declared.ts'
 
 const html = referencePage(openApi, 'https://pay.example.com')
-const described = operationsOf(ApiDocument.parse(openApi))
+const described = operationsOf(apiDocument(openApi))
 const each = operations.map((operation) => [operation.id, operation] as const)
 
 /** What a reader sees of one operation, without its markup. */

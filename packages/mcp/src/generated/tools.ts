@@ -121,13 +121,11 @@ export const tools: readonly Tool[] = [
           "anyOf": [
             {
               "type": "string",
-              "format": "ipv4",
-              "pattern": "^(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9][0-9]|[0-9])\\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9][0-9]|[0-9])$"
+              "format": "ipv4"
             },
             {
               "type": "string",
-              "format": "ipv6",
-              "pattern": "^(([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,7}:|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,5}(:[0-9a-fA-F]{1,4}){1,2}|([0-9a-fA-F]{1,4}:){1,4}(:[0-9a-fA-F]{1,4}){1,3}|([0-9a-fA-F]{1,4}:){1,3}(:[0-9a-fA-F]{1,4}){1,4}|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}|[0-9a-fA-F]{1,4}:((:[0-9a-fA-F]{1,4}){1,6})|:((:[0-9a-fA-F]{1,4}){1,7}|:))$"
+              "format": "ipv6"
             }
           ]
         },
@@ -174,6 +172,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^pay_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the payment.",
           "example": "pay_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -186,6 +185,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the payment.",
           "type": "string"
         },
         "status": {
@@ -254,9 +254,11 @@ export const tools: readonly Tool[] = [
           "description": "The API key of the call; the account where a person made it in the dashboard.",
           "anyOf": [
             {
+              "description": "Identifies the API key.",
               "type": "string"
             },
             {
+              "description": "Identifies the account.",
               "type": "string"
             }
           ]
@@ -374,6 +376,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^pay_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the payment.",
           "example": "pay_01h455vb4pex5vsknk084sn02q"
         },
         "limit": {
@@ -401,9 +404,11 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the refund.",
                 "type": "string"
               },
               "paymentId": {
+                "description": "Identifies the payment.",
                 "type": "string"
               },
               "transferId": {
@@ -413,9 +418,11 @@ export const tools: readonly Tool[] = [
               "fromWalletId": {
                 "anyOf": [
                   {
+                    "description": "Identifies the master wallet.",
                     "type": "string"
                   },
                   {
+                    "description": "Identifies the child address.",
                     "type": "string"
                   }
                 ]
@@ -456,6 +463,7 @@ export const tools: readonly Tool[] = [
                     "type": "object",
                     "properties": {
                       "id": {
+                        "description": "Identifies the approval.",
                         "type": "string"
                       },
                       "status": {
@@ -596,9 +604,11 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the payment log record.",
                 "type": "string"
               },
               "paymentId": {
+                "description": "Identifies the payment.",
                 "type": "string"
               },
               "route": {
@@ -660,9 +670,11 @@ export const tools: readonly Tool[] = [
                 "description": "The API key of the call; the account where a person made it in the dashboard.",
                 "anyOf": [
                   {
+                    "description": "Identifies the API key.",
                     "type": "string"
                   },
                   {
+                    "description": "Identifies the account.",
                     "type": "string"
                   }
                 ]
@@ -817,6 +829,7 @@ export const tools: readonly Tool[] = [
         "paymentLogId": {
           "type": "string",
           "pattern": "^plog_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the payment log record.",
           "example": "plog_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -829,9 +842,11 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the payment log record.",
           "type": "string"
         },
         "paymentId": {
+          "description": "Identifies the payment.",
           "type": "string"
         },
         "route": {
@@ -893,9 +908,11 @@ export const tools: readonly Tool[] = [
           "description": "The API key of the call; the account where a person made it in the dashboard.",
           "anyOf": [
             {
+              "description": "Identifies the API key.",
               "type": "string"
             },
             {
+              "description": "Identifies the account.",
               "type": "string"
             }
           ]
@@ -1103,6 +1120,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the BYO wallet.",
                 "type": "string"
               },
               "address": {
@@ -1205,6 +1223,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the master wallet.",
                 "type": "string"
               },
               "address": {
@@ -1338,6 +1357,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the master wallet.",
           "example": "mwt_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -1350,6 +1370,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the master wallet.",
           "type": "string"
         },
         "address": {
@@ -1477,6 +1498,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the master wallet.",
           "example": "mwt_01h455vb4pex5vsknk084sn02q"
         },
         "name": {
@@ -1533,6 +1555,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the master wallet.",
           "example": "mwt_01h455vb4pex5vsknk084sn02q"
         },
         "limit": {
@@ -1560,6 +1583,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the child address.",
                 "type": "string"
               },
               "address": {
@@ -1569,6 +1593,7 @@ export const tools: readonly Tool[] = [
                 "type": "string"
               },
               "masterWalletId": {
+                "description": "Identifies the master wallet.",
                 "type": "string"
               },
               "name": {
@@ -1629,11 +1654,13 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the master wallet.",
           "example": "mwt_01h455vb4pex5vsknk084sn02q"
         },
         "cad": {
           "type": "string",
           "pattern": "^cad_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the child address.",
           "example": "cad_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -1647,6 +1674,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the child address.",
           "type": "string"
         },
         "address": {
@@ -1656,6 +1684,7 @@ export const tools: readonly Tool[] = [
           "type": "string"
         },
         "masterWalletId": {
+          "description": "Identifies the master wallet.",
           "type": "string"
         },
         "name": {
@@ -1705,6 +1734,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the master wallet.",
           "example": "mwt_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -1770,11 +1800,13 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the master wallet.",
           "example": "mwt_01h455vb4pex5vsknk084sn02q"
         },
         "cad": {
           "type": "string",
           "pattern": "^cad_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the child address.",
           "example": "cad_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -1840,6 +1872,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^byw_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the BYO wallet.",
           "example": "byw_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -1909,6 +1942,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^byw_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the BYO wallet.",
           "example": "byw_01h455vb4pex5vsknk084sn02q"
         },
         "limit": {
@@ -1962,6 +1996,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the wallet transaction.",
                 "type": "string"
               },
               "walletId": {
@@ -2094,6 +2129,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the master wallet.",
           "example": "mwt_01h455vb4pex5vsknk084sn02q"
         },
         "limit": {
@@ -2147,6 +2183,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the wallet transaction.",
                 "type": "string"
               },
               "walletId": {
@@ -2280,11 +2317,13 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the master wallet.",
           "example": "mwt_01h455vb4pex5vsknk084sn02q"
         },
         "cad": {
           "type": "string",
           "pattern": "^cad_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the child address.",
           "example": "cad_01h455vb4pex5vsknk084sn02q"
         },
         "limit": {
@@ -2339,6 +2378,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the wallet transaction.",
                 "type": "string"
               },
               "walletId": {
@@ -2480,11 +2520,13 @@ export const tools: readonly Tool[] = [
             {
               "type": "string",
               "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the master wallet.",
               "example": "mwt_01h455vb4pex5vsknk084sn02q"
             },
             {
               "type": "string",
               "pattern": "^cad_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the child address.",
               "example": "cad_01h455vb4pex5vsknk084sn02q"
             }
           ]
@@ -2556,9 +2598,9 @@ export const tools: readonly Tool[] = [
           "maxLength": 100
         },
         "quoteId": {
-          "description": "A quote for this transfer, valid for 60 seconds and for one transfer: at least its minToAmount arrives.",
           "type": "string",
           "pattern": "^qte_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "A quote for this transfer, valid for 60 seconds and for one transfer: at least its minToAmount arrives.",
           "example": "qte_01h455vb4pex5vsknk084sn02q"
         },
         "reference": {
@@ -2598,14 +2640,17 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the wallet transaction.",
           "type": "string"
         },
         "fromWalletId": {
           "anyOf": [
             {
+              "description": "Identifies the master wallet.",
               "type": "string"
             },
             {
+              "description": "Identifies the child address.",
               "type": "string"
             }
           ]
@@ -2722,6 +2767,7 @@ export const tools: readonly Tool[] = [
               "type": "object",
               "properties": {
                 "id": {
+                  "description": "Identifies the approval.",
                   "type": "string"
                 },
                 "status": {
@@ -2818,11 +2864,13 @@ export const tools: readonly Tool[] = [
             {
               "type": "string",
               "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the master wallet.",
               "example": "mwt_01h455vb4pex5vsknk084sn02q"
             },
             {
               "type": "string",
               "pattern": "^cad_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the child address.",
               "example": "cad_01h455vb4pex5vsknk084sn02q"
             }
           ]
@@ -3013,11 +3061,13 @@ export const tools: readonly Tool[] = [
             {
               "type": "string",
               "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the master wallet.",
               "example": "mwt_01h455vb4pex5vsknk084sn02q"
             },
             {
               "type": "string",
               "pattern": "^cad_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the child address.",
               "example": "cad_01h455vb4pex5vsknk084sn02q"
             }
           ]
@@ -3035,14 +3085,17 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the wallet transaction.",
                 "type": "string"
               },
               "fromWalletId": {
                 "anyOf": [
                   {
+                    "description": "Identifies the master wallet.",
                     "type": "string"
                   },
                   {
+                    "description": "Identifies the child address.",
                     "type": "string"
                   }
                 ]
@@ -3159,6 +3212,7 @@ export const tools: readonly Tool[] = [
                     "type": "object",
                     "properties": {
                       "id": {
+                        "description": "Identifies the approval.",
                         "type": "string"
                       },
                       "status": {
@@ -3252,6 +3306,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^wtx_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the wallet transaction.",
           "example": "wtx_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -3264,14 +3319,17 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the wallet transaction.",
           "type": "string"
         },
         "fromWalletId": {
           "anyOf": [
             {
+              "description": "Identifies the master wallet.",
               "type": "string"
             },
             {
+              "description": "Identifies the child address.",
               "type": "string"
             }
           ]
@@ -3388,6 +3446,7 @@ export const tools: readonly Tool[] = [
               "type": "object",
               "properties": {
                 "id": {
+                  "description": "Identifies the approval.",
                   "type": "string"
                 },
                 "status": {
@@ -3497,11 +3556,13 @@ export const tools: readonly Tool[] = [
             {
               "type": "string",
               "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the master wallet.",
               "example": "mwt_01h455vb4pex5vsknk084sn02q"
             },
             {
               "type": "string",
               "pattern": "^cad_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the child address.",
               "example": "cad_01h455vb4pex5vsknk084sn02q"
             }
           ]
@@ -3519,6 +3580,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the approval.",
                 "type": "string"
               },
               "status": {
@@ -3536,6 +3598,7 @@ export const tools: readonly Tool[] = [
                 "description": "The transfer, also of a refund or a payment of a 402; null for a withdrawal.",
                 "anyOf": [
                   {
+                    "description": "Identifies the wallet transaction.",
                     "type": "string"
                   },
                   {
@@ -3546,6 +3609,7 @@ export const tools: readonly Tool[] = [
               "withdrawalId": {
                 "anyOf": [
                   {
+                    "description": "Identifies the withdrawal.",
                     "type": "string"
                   },
                   {
@@ -3557,6 +3621,7 @@ export const tools: readonly Tool[] = [
                 "description": "The payment that a refund pays back.",
                 "anyOf": [
                   {
+                    "description": "Identifies the payment.",
                     "type": "string"
                   },
                   {
@@ -3571,9 +3636,11 @@ export const tools: readonly Tool[] = [
               "fromWalletId": {
                 "anyOf": [
                   {
+                    "description": "Identifies the master wallet.",
                     "type": "string"
                   },
                   {
+                    "description": "Identifies the child address.",
                     "type": "string"
                   }
                 ]
@@ -3657,6 +3724,7 @@ export const tools: readonly Tool[] = [
                   "apiKeyId": {
                     "anyOf": [
                       {
+                        "description": "Identifies the API key.",
                         "type": "string"
                       },
                       {
@@ -3769,6 +3837,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^apr_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the approval.",
           "example": "apr_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -3781,6 +3850,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the approval.",
           "type": "string"
         },
         "status": {
@@ -3798,6 +3868,7 @@ export const tools: readonly Tool[] = [
           "description": "The transfer, also of a refund or a payment of a 402; null for a withdrawal.",
           "anyOf": [
             {
+              "description": "Identifies the wallet transaction.",
               "type": "string"
             },
             {
@@ -3808,6 +3879,7 @@ export const tools: readonly Tool[] = [
         "withdrawalId": {
           "anyOf": [
             {
+              "description": "Identifies the withdrawal.",
               "type": "string"
             },
             {
@@ -3819,6 +3891,7 @@ export const tools: readonly Tool[] = [
           "description": "The payment that a refund pays back.",
           "anyOf": [
             {
+              "description": "Identifies the payment.",
               "type": "string"
             },
             {
@@ -3833,9 +3906,11 @@ export const tools: readonly Tool[] = [
         "fromWalletId": {
           "anyOf": [
             {
+              "description": "Identifies the master wallet.",
               "type": "string"
             },
             {
+              "description": "Identifies the child address.",
               "type": "string"
             }
           ]
@@ -3919,6 +3994,7 @@ export const tools: readonly Tool[] = [
             "apiKeyId": {
               "anyOf": [
                 {
+                  "description": "Identifies the API key.",
                   "type": "string"
                 },
                 {
@@ -4022,6 +4098,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^apr_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the approval.",
           "example": "apr_01h455vb4pex5vsknk084sn02q"
         },
         "idempotencyKey": {
@@ -4041,6 +4118,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the approval.",
           "type": "string"
         },
         "status": {
@@ -4058,6 +4136,7 @@ export const tools: readonly Tool[] = [
           "description": "The transfer, also of a refund or a payment of a 402; null for a withdrawal.",
           "anyOf": [
             {
+              "description": "Identifies the wallet transaction.",
               "type": "string"
             },
             {
@@ -4068,6 +4147,7 @@ export const tools: readonly Tool[] = [
         "withdrawalId": {
           "anyOf": [
             {
+              "description": "Identifies the withdrawal.",
               "type": "string"
             },
             {
@@ -4079,6 +4159,7 @@ export const tools: readonly Tool[] = [
           "description": "The payment that a refund pays back.",
           "anyOf": [
             {
+              "description": "Identifies the payment.",
               "type": "string"
             },
             {
@@ -4093,9 +4174,11 @@ export const tools: readonly Tool[] = [
         "fromWalletId": {
           "anyOf": [
             {
+              "description": "Identifies the master wallet.",
               "type": "string"
             },
             {
+              "description": "Identifies the child address.",
               "type": "string"
             }
           ]
@@ -4179,6 +4262,7 @@ export const tools: readonly Tool[] = [
             "apiKeyId": {
               "anyOf": [
                 {
+                  "description": "Identifies the API key.",
                   "type": "string"
                 },
                 {
@@ -4305,6 +4389,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the bank account.",
                 "type": "string"
               },
               "accountName": {
@@ -4372,11 +4457,13 @@ export const tools: readonly Tool[] = [
             {
               "type": "string",
               "pattern": "^mwt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the master wallet.",
               "example": "mwt_01h455vb4pex5vsknk084sn02q"
             },
             {
               "type": "string",
               "pattern": "^cad_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the child address.",
               "example": "cad_01h455vb4pex5vsknk084sn02q"
             }
           ]
@@ -4418,6 +4505,7 @@ export const tools: readonly Tool[] = [
         "bankAccountId": {
           "type": "string",
           "pattern": "^bac_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the bank account.",
           "example": "bac_01h455vb4pex5vsknk084sn02q"
         },
         "reference": {
@@ -4456,14 +4544,17 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the withdrawal.",
           "type": "string"
         },
         "fromWalletId": {
           "anyOf": [
             {
+              "description": "Identifies the master wallet.",
               "type": "string"
             },
             {
+              "description": "Identifies the child address.",
               "type": "string"
             }
           ]
@@ -4490,6 +4581,7 @@ export const tools: readonly Tool[] = [
           "type": "string"
         },
         "bankAccountId": {
+          "description": "Identifies the bank account.",
           "type": "string"
         },
         "currency": {
@@ -4516,6 +4608,7 @@ export const tools: readonly Tool[] = [
               "type": "object",
               "properties": {
                 "id": {
+                  "description": "Identifies the approval.",
                   "type": "string"
                 },
                 "status": {
@@ -4671,14 +4764,17 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the withdrawal.",
                 "type": "string"
               },
               "fromWalletId": {
                 "anyOf": [
                   {
+                    "description": "Identifies the master wallet.",
                     "type": "string"
                   },
                   {
+                    "description": "Identifies the child address.",
                     "type": "string"
                   }
                 ]
@@ -4705,6 +4801,7 @@ export const tools: readonly Tool[] = [
                 "type": "string"
               },
               "bankAccountId": {
+                "description": "Identifies the bank account.",
                 "type": "string"
               },
               "currency": {
@@ -4731,6 +4828,7 @@ export const tools: readonly Tool[] = [
                     "type": "object",
                     "properties": {
                       "id": {
+                        "description": "Identifies the approval.",
                         "type": "string"
                       },
                       "status": {
@@ -4872,6 +4970,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^wdr_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the withdrawal.",
           "example": "wdr_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -4884,14 +4983,17 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the withdrawal.",
           "type": "string"
         },
         "fromWalletId": {
           "anyOf": [
             {
+              "description": "Identifies the master wallet.",
               "type": "string"
             },
             {
+              "description": "Identifies the child address.",
               "type": "string"
             }
           ]
@@ -4918,6 +5020,7 @@ export const tools: readonly Tool[] = [
           "type": "string"
         },
         "bankAccountId": {
+          "description": "Identifies the bank account.",
           "type": "string"
         },
         "currency": {
@@ -4944,6 +5047,7 @@ export const tools: readonly Tool[] = [
               "type": "object",
               "properties": {
                 "id": {
+                  "description": "Identifies the approval.",
                   "type": "string"
                 },
                 "status": {
@@ -5341,6 +5445,7 @@ export const tools: readonly Tool[] = [
         "apiKeyId": {
           "type": "string",
           "pattern": "^key_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the API key.",
           "example": "key_01h455vb4pex5vsknk084sn02q"
         },
         "from": {
@@ -5388,6 +5493,7 @@ export const tools: readonly Tool[] = [
                 "description": "Null where a person who is signed in made the request.",
                 "anyOf": [
                   {
+                    "description": "Identifies the API key.",
                     "type": "string"
                   },
                   {
@@ -5399,6 +5505,7 @@ export const tools: readonly Tool[] = [
                 "description": "That person.",
                 "anyOf": [
                   {
+                    "description": "Identifies the account.",
                     "type": "string"
                   },
                   {
@@ -5459,6 +5566,7 @@ export const tools: readonly Tool[] = [
         "requestId": {
           "type": "string",
           "pattern": "^req_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the request.",
           "example": "req_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -5493,6 +5601,7 @@ export const tools: readonly Tool[] = [
           "description": "Null where a person who is signed in made the request.",
           "anyOf": [
             {
+              "description": "Identifies the API key.",
               "type": "string"
             },
             {
@@ -5504,6 +5613,7 @@ export const tools: readonly Tool[] = [
           "description": "That person.",
           "anyOf": [
             {
+              "description": "Identifies the account.",
               "type": "string"
             },
             {
@@ -5768,6 +5878,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the registry route.",
                 "type": "string"
               },
               "host": {
@@ -5909,6 +6020,7 @@ export const tools: readonly Tool[] = [
               "paymentLogId": {
                 "anyOf": [
                   {
+                    "description": "Identifies the payment log record.",
                     "type": "string"
                   },
                   {
@@ -5978,6 +6090,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^reg_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the registry route.",
           "example": "reg_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -5990,6 +6103,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the registry route.",
           "type": "string"
         },
         "host": {
@@ -6131,6 +6245,7 @@ export const tools: readonly Tool[] = [
         "paymentLogId": {
           "anyOf": [
             {
+              "description": "Identifies the payment log record.",
               "type": "string"
             },
             {
@@ -6211,9 +6326,11 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "sessionId": {
+                "description": "Identifies the payment session.",
                 "type": "string"
               },
               "vaultId": {
+                "description": "Identifies the vault.",
                 "type": "string"
               },
               "expiresAt": {
@@ -6259,6 +6376,7 @@ export const tools: readonly Tool[] = [
         "sessionId": {
           "type": "string",
           "pattern": "^sess_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the payment session.",
           "example": "sess_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -6271,9 +6389,11 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "sessionId": {
+          "description": "Identifies the payment session.",
           "type": "string"
         },
         "vaultId": {
+          "description": "Identifies the vault.",
           "type": "string"
         },
         "expiresAt": {
@@ -6342,9 +6462,11 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the vault.",
           "type": "string"
         },
         "organisationId": {
+          "description": "Identifies the organisation.",
           "type": "string"
         },
         "status": {
@@ -6372,6 +6494,7 @@ export const tools: readonly Tool[] = [
           "description": "The session that it came with; null when it was made by itself.",
           "anyOf": [
             {
+              "description": "Identifies the payment session.",
               "type": "string"
             },
             {
@@ -6490,9 +6613,11 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the vault.",
                 "type": "string"
               },
               "organisationId": {
+                "description": "Identifies the organisation.",
                 "type": "string"
               },
               "status": {
@@ -6520,6 +6645,7 @@ export const tools: readonly Tool[] = [
                 "description": "The session that it came with; null when it was made by itself.",
                 "anyOf": [
                   {
+                    "description": "Identifies the payment session.",
                     "type": "string"
                   },
                   {
@@ -6615,6 +6741,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^vlt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the vault.",
           "example": "vlt_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -6627,9 +6754,11 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the vault.",
           "type": "string"
         },
         "organisationId": {
+          "description": "Identifies the organisation.",
           "type": "string"
         },
         "status": {
@@ -6657,6 +6786,7 @@ export const tools: readonly Tool[] = [
           "description": "The session that it came with; null when it was made by itself.",
           "anyOf": [
             {
+              "description": "Identifies the payment session.",
               "type": "string"
             },
             {
@@ -6713,6 +6843,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the vault document.",
                 "type": "string"
               },
               "name": {
@@ -6751,6 +6882,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the vault file.",
                 "type": "string"
               },
               "name": {
@@ -6798,9 +6930,11 @@ export const tools: readonly Tool[] = [
                   "type": "number"
                 },
                 "vaultId": {
+                  "description": "Identifies the vault.",
                   "type": "string"
                 },
                 "organisationId": {
+                  "description": "Identifies the organisation.",
                   "type": "string"
                 },
                 "summary": {
@@ -6895,9 +7029,11 @@ export const tools: readonly Tool[] = [
                   "type": "number"
                 },
                 "vaultId": {
+                  "description": "Identifies the vault.",
                   "type": "string"
                 },
                 "organisationId": {
+                  "description": "Identifies the organisation.",
                   "type": "string"
                 },
                 "summary": {
@@ -7028,6 +7164,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^vlt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the vault.",
           "example": "vlt_01h455vb4pex5vsknk084sn02q"
         },
         "name": {
@@ -7061,6 +7198,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the vault document.",
           "type": "string"
         },
         "name": {
@@ -7115,11 +7253,13 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^vlt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the vault.",
           "example": "vlt_01h455vb4pex5vsknk084sn02q"
         },
         "docId": {
           "type": "string",
           "pattern": "^doc_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the vault document.",
           "example": "doc_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -7133,6 +7273,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the vault document.",
           "type": "string"
         },
         "name": {
@@ -7185,6 +7326,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^vlt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the vault.",
           "example": "vlt_01h455vb4pex5vsknk084sn02q"
         },
         "summary": {
@@ -7209,9 +7351,11 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the vault.",
           "type": "string"
         },
         "organisationId": {
+          "description": "Identifies the organisation.",
           "type": "string"
         },
         "status": {
@@ -7239,6 +7383,7 @@ export const tools: readonly Tool[] = [
           "description": "The session that it came with; null when it was made by itself.",
           "anyOf": [
             {
+              "description": "Identifies the payment session.",
               "type": "string"
             },
             {
@@ -7328,6 +7473,7 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "pattern": "^vlt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the vault.",
           "example": "vlt_01h455vb4pex5vsknk084sn02q"
         },
         "item": {
@@ -7336,11 +7482,13 @@ export const tools: readonly Tool[] = [
             {
               "type": "string",
               "pattern": "^doc_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the vault document.",
               "example": "doc_01h455vb4pex5vsknk084sn02q"
             },
             {
               "type": "string",
               "pattern": "^fil_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+              "description": "Identifies the vault file.",
               "example": "fil_01h455vb4pex5vsknk084sn02q"
             }
           ]
@@ -7391,6 +7539,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the webhook.",
                 "type": "string"
               },
               "url": {
@@ -7448,6 +7597,7 @@ export const tools: readonly Tool[] = [
         "webhookId": {
           "type": "string",
           "pattern": "^wh_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the webhook.",
           "example": "wh_01h455vb4pex5vsknk084sn02q"
         },
         "limit": {
@@ -7475,12 +7625,15 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the delivery attempt.",
                 "type": "string"
               },
               "deliveryId": {
+                "description": "Identifies the delivery.",
                 "type": "string"
               },
               "eventId": {
+                "description": "Identifies the event.",
                 "type": "string"
               },
               "type": {
@@ -7630,6 +7783,7 @@ export const tools: readonly Tool[] = [
             "type": "object",
             "properties": {
               "id": {
+                "description": "Identifies the event.",
                 "type": "string"
               },
               "type": {
@@ -7682,6 +7836,7 @@ export const tools: readonly Tool[] = [
         "eventId": {
           "type": "string",
           "pattern": "^evt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+          "description": "Identifies the event.",
           "example": "evt_01h455vb4pex5vsknk084sn02q"
         }
       },
@@ -7694,6 +7849,7 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "id": {
+          "description": "Identifies the event.",
           "type": "string"
         },
         "type": {

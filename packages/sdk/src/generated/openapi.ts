@@ -2154,15 +2154,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2243,15 +2243,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2326,15 +2326,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2409,15 +2409,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2498,15 +2498,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2573,15 +2573,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2644,15 +2644,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2715,15 +2715,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2786,15 +2786,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2857,15 +2857,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -2946,15 +2946,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3023,15 +3023,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3098,15 +3098,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3191,15 +3191,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3267,15 +3267,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3350,15 +3350,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3433,15 +3433,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3531,15 +3531,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3624,15 +3624,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3721,15 +3721,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3798,15 +3798,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3877,15 +3877,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -3950,15 +3950,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -4029,15 +4029,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -4104,15 +4104,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -4175,15 +4175,15 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": string;
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": string;
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
-                    readonly "webhook-id": string;
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": string;
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
                     /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": string;
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
                 };
                 readonly path?: never;
                 readonly cookie?: never;
@@ -4229,6 +4229,1185 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        readonly Account: {
+            readonly id: components["schemas"]["AccountId"];
+            readonly email: string;
+            readonly name: string | null;
+            readonly organisations: readonly components["schemas"]["Membership"][];
+            /** @description Organisations that invited the account, which has not accepted; `id` names the invitation. */
+            readonly invitations: readonly {
+                readonly id: components["schemas"]["OrganisationId"];
+                readonly name: string;
+                /** @enum {string} */
+                readonly type: "personal" | "team" | "enterprise";
+                /** @enum {string} */
+                readonly role: "owner" | "admin" | "member" | "viewer";
+                /** Format: date-time */
+                readonly invitedAt: string;
+            }[];
+        };
+        /**
+         * @description Identifies the account.
+         * @example acc_01h455vb4pex5vsknk084sn02q
+         */
+        readonly AccountId: string;
+        readonly ApiKey: {
+            readonly id: components["schemas"]["ApiKeyId"];
+            readonly name: string;
+            /** @enum {string} */
+            readonly environment: "test" | "live";
+            readonly last4: string;
+            /** @description What the key may be used for; null for everything. */
+            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+            readonly expiresAt: string | null;
+            /** @description The key that made it; null for one made by a person or the operator. */
+            readonly madeBy: components["schemas"]["ApiKeyId"] | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly lastUsedAt: string | null;
+            readonly revokedAt: string | null;
+        };
+        /**
+         * @description Identifies the API key.
+         * @example key_01h455vb4pex5vsknk084sn02q
+         */
+        readonly ApiKeyId: string;
+        readonly ApiKeyRequest: {
+            readonly name: string;
+            /** @description None named: all, or those of the calling key. */
+            readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+            /** @description In the future; no end, or that of the calling key, by default. */
+            readonly expiresAt?: string | null;
+            /** @enum {string} */
+            readonly environment: "test" | "live";
+        };
+        readonly ApiKeyRequestInPath: {
+            readonly name: string;
+            /** @description None named: all, or those of the calling key. */
+            readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+            /** @description In the future; no end, or that of the calling key, by default. */
+            readonly expiresAt?: string | null;
+        };
+        readonly Approval: {
+            readonly id: components["schemas"]["ApprovalId"];
+            /** @enum {string} */
+            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+            /** Format: date-time */
+            readonly expiresAt: string;
+            /** @enum {string} */
+            readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
+            /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
+            readonly transferId: components["schemas"]["WalletTransactionId"] | null;
+            readonly withdrawalId: components["schemas"]["WithdrawalId"] | null;
+            /** @description The payment that a refund pays back. */
+            readonly paymentId: components["schemas"]["PaymentId"] | null;
+            /** @description The wallet whose policy requires the approval. */
+            readonly masterWalletId: components["schemas"]["MasterWalletId"];
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @description The recipient: an address, or the id of a bank account. */
+            readonly to: string;
+            readonly amount: string;
+            readonly token: string;
+            readonly chain: string;
+            readonly toToken: string;
+            readonly toChain: string;
+            /** @description The policy's limit that the amount exceeds, in whole tokens. */
+            readonly approvalAbove: string;
+            /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
+            readonly deniedBy: string | null;
+            /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
+            readonly remaining: {
+                readonly perHour: string | null;
+                readonly perDay: string | null;
+                readonly perMonth: string | null;
+            } | null;
+            /** @description The requester's reference; for a refund its reason. */
+            readonly note: string | null;
+            readonly requestedBy: {
+                readonly apiKeyId: components["schemas"]["ApiKeyId"] | null;
+                readonly apiKeyName: string | null;
+                /** @description The person, or whoever created the API key. */
+                readonly accountId: components["schemas"]["AccountId"];
+                readonly email: string;
+            };
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly decidedAt: string | null;
+            /** @description The account, or the API key that canceled it. */
+            readonly decidedBy: string | null;
+            /** @description Why it was refused, in the words of the person who did. */
+            readonly reason: string | null;
+        };
+        /**
+         * @description Identifies the approval.
+         * @example apr_01h455vb4pex5vsknk084sn02q
+         */
+        readonly ApprovalId: string;
+        /**
+         * @example {
+         *       "reason": "Unknown recipient."
+         *     }
+         */
+        readonly ApprovalRefusal: {
+            /** @description Why; the requester sees it. */
+            readonly reason?: string;
+        };
+        readonly ApprovalState: {
+            readonly id: components["schemas"]["ApprovalId"];
+            /** @enum {string} */
+            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
+            /** Format: date-time */
+            readonly expiresAt: string;
+        };
+        readonly Attempt: {
+            readonly id: components["schemas"]["DeliveryAttemptId"];
+            readonly deliveryId: components["schemas"]["DeliveryId"];
+            readonly eventId: components["schemas"]["EventId"];
+            readonly type: string;
+            readonly attempt: number;
+            /** @enum {string} */
+            readonly status: "succeeded" | "failed";
+            readonly responseStatus: number | null;
+            /** @description The first kilobyte. */
+            readonly responseBody: string | null;
+            readonly durationMs: number;
+            readonly error: string | null;
+            readonly nextAttemptAt: string | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        readonly AuditLogRecord: {
+            readonly id: components["schemas"]["AuditRecordId"];
+            readonly sequence: number;
+            readonly environment: ("test" | "live") | null;
+            readonly action: string;
+            readonly actor: {
+                /** @enum {string} */
+                readonly kind: "api-key" | "person" | "guest" | "operator" | "system";
+            } & {
+                readonly [key: string]: unknown;
+            };
+            readonly requestId: string;
+            readonly target: string | null;
+            readonly details: {
+                readonly [key: string]: unknown;
+            };
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly previousHash: string;
+            readonly hash: string;
+        };
+        /**
+         * @description Identifies the audit record.
+         * @example aud_01h455vb4pex5vsknk084sn02q
+         */
+        readonly AuditRecordId: string;
+        readonly AutoSweep: {
+            /** @example USDC */
+            readonly token: string;
+            /**
+             * @description Children with a lower balance are skipped.
+             * @example 0.5
+             */
+            readonly minAmount: string;
+            /** @default 10 */
+            readonly everyMinutes?: number;
+        };
+        readonly Balance: {
+            readonly tokenSymbol: string;
+            /**
+             * @description Decimal amount.
+             * @example 12.5
+             */
+            readonly formattedBalance: string;
+            /**
+             * @description Integer in the smallest unit.
+             * @example 12500000
+             */
+            readonly rawBalance: string;
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+        };
+        readonly BankAccount: {
+            readonly id: components["schemas"]["BankAccountId"];
+            readonly accountName: string;
+            readonly currency: string;
+            readonly isActive: boolean;
+            /**
+             * @description The last four characters of the account.
+             * @example ****8472
+             */
+            readonly maskedAccount: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the bank account.
+         * @example bac_01h455vb4pex5vsknk084sn02q
+         */
+        readonly BankAccountId: string;
+        readonly ByoWallet: {
+            readonly id: components["schemas"]["ByoWalletId"];
+            readonly address: string;
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @description Null if none was given. */
+            readonly name: string | null;
+            readonly isActive: boolean;
+            /** @enum {string} */
+            readonly amlStatus: "pending" | "clear" | "flagged";
+            readonly supportedTokens: readonly string[];
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the BYO wallet.
+         * @example byw_01h455vb4pex5vsknk084sn02q
+         */
+        readonly ByoWalletId: string;
+        readonly ChainRecord: {
+            /** @enum {string} */
+            readonly name: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chainId: number;
+            /**
+             * @description CAIP-2 id.
+             * @example eip155:84532
+             */
+            readonly network: string;
+            readonly isTestnet: boolean;
+            /** @description The coin that pays gas; null where gas is paid in stablecoins. */
+            readonly nativeCoin: {
+                readonly symbol: string;
+                readonly decimals: number;
+            } | null;
+            /** @description Whether this deployment has a node for it. */
+            readonly configured: boolean;
+            /** @description Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node. */
+            readonly status: ("unknown" | "up" | "down") | null;
+        };
+        readonly Challenge: {
+            /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero. */
+            readonly x402: string | null;
+            /** @description JSON body of the 402 answer (x402 version 1). */
+            readonly x402V1: {
+                readonly [key: string]: unknown;
+            } | null;
+            /** @description Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas. */
+            readonly mpp: string | null;
+            /** Format: date-time */
+            readonly expiresAt: string;
+        };
+        /**
+         * @example {
+         *       "walletId": "byw_01h455vb4pex5vsknk084sn02q",
+         *       "resource": "https://api.example.com/report",
+         *       "price": "0.01"
+         *     }
+         */
+        readonly ChallengeRequest: {
+            /** @example byw_01h455vb4pex5vsknk084sn02q */
+            readonly walletId: string;
+            /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
+            readonly otherWalletIds?: readonly string[];
+            readonly resource?: string;
+            readonly hostname?: string;
+            /** @example 0.01 */
+            readonly price: string;
+            /** @description The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since. */
+            readonly method?: string;
+            readonly description?: string;
+            readonly mimeType?: string;
+            /**
+             * @default charge
+             * @enum {string}
+             */
+            readonly intent?: "charge" | "session";
+            /** @default true */
+            readonly acceptX402?: boolean;
+            /** @default true */
+            readonly acceptMPP?: boolean;
+            /**
+             * @description Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was requested. They add about 600 bytes each to the header.
+             * @default false
+             */
+            readonly signOffers?: boolean;
+            /**
+             * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
+             * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
+             */
+            readonly digest?: string;
+            /**
+             * @description Header in which an MPP client must send its credential; Payment-Authorization where the route already uses Authorization.
+             * @default Authorization
+             * @enum {string}
+             */
+            readonly credentialHeader?: "Authorization" | "Payment-Authorization";
+            /** @description IP address of your caller, to limit its challenges to 20 a minute. Not with count, which is for many callers. */
+            readonly ip?: string;
+            readonly count?: number;
+            /**
+             * @description With count: common parts of the challenges are returned once, and mpp is a list. An x402 challenge has nothing specific to one payer.
+             * @default false
+             */
+            readonly compact?: boolean;
+        };
+        readonly ChildAddress: {
+            readonly id: components["schemas"]["ChildAddressId"];
+            readonly address: string;
+            /** @example m/44'/60'/0'/0/1 */
+            readonly derivationPath: string;
+            readonly masterWalletId: components["schemas"]["MasterWalletId"];
+            /** @description Null if none was given. */
+            readonly name: string | null;
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the child address.
+         * @example cad_01h455vb4pex5vsknk084sn02q
+         */
+        readonly ChildAddressId: string;
+        readonly CompactChallenges: {
+            readonly x402: string | null;
+            readonly x402V1: {
+                readonly [key: string]: unknown;
+            } | null;
+            /** @description For each challenge the extra.challengeId that belongs into every offer of its x402 header; 66 characters. An offer without one is paid like any other, and its payment is redeemed by other proofs alone. */
+            readonly challengeIds: readonly string[] | null;
+            /** @description For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only. */
+            readonly mpp: readonly string[] | null;
+            /** Format: date-time */
+            readonly expiresAt: string;
+        };
+        readonly CreatedOrganisation: {
+            readonly id: components["schemas"]["OrganisationId"];
+            readonly name: string;
+            /** @enum {string} */
+            readonly type: "personal" | "team" | "enterprise";
+            /** @enum {string} */
+            readonly plan: "hobby" | "pro" | "enterprise";
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly apiKeys: readonly components["schemas"]["NewApiKey"][];
+        };
+        readonly Delivered: {
+            /** @description How many of them were marked now. A payment that was marked before is not counted. */
+            readonly delivered: number;
+        };
+        readonly DeliveredRequest: {
+            readonly paymentIds: readonly components["schemas"]["PaymentId"][];
+        };
+        readonly Delivery: {
+            readonly id: components["schemas"]["DeliveryId"];
+            readonly eventId: components["schemas"]["EventId"];
+            readonly type: string;
+            /** @enum {string} */
+            readonly status: "pending" | "succeeded" | "dead";
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the delivery attempt.
+         * @example att_01h455vb4pex5vsknk084sn02q
+         */
+        readonly DeliveryAttemptId: string;
+        /**
+         * @description Identifies the delivery.
+         * @example del_01h455vb4pex5vsknk084sn02q
+         */
+        readonly DeliveryId: string;
+        readonly DiscoveredResources: {
+            /** @constant */
+            readonly x402Version: 2;
+            readonly items: readonly ({
+                readonly resource: string;
+                readonly type: string;
+                readonly x402Version: number;
+                readonly accepts: readonly {
+                    readonly [key: string]: unknown;
+                }[];
+                /** Format: date-time */
+                readonly lastUpdated: string;
+            } & {
+                readonly [key: string]: unknown;
+            })[];
+            readonly pagination: {
+                readonly limit: number;
+                readonly offset: number;
+                readonly total: number;
+            };
+        };
+        readonly EffectivePolicy: {
+            readonly operations: {
+                readonly [key: string]: components["schemas"]["PolicyRule"];
+            };
+            readonly tokens: {
+                readonly [key: string]: components["schemas"]["PolicyCaps"];
+            };
+        };
+        readonly Event: {
+            readonly id: components["schemas"]["EventId"];
+            readonly type: string;
+            readonly payload: {
+                readonly [key: string]: unknown;
+            };
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the event.
+         * @example evt_01h455vb4pex5vsknk084sn02q
+         */
+        readonly EventId: string;
+        readonly EventSamples: {
+            readonly types: readonly {
+                readonly type: string;
+                readonly payload: {
+                    readonly [key: string]: unknown;
+                };
+            }[];
+        };
+        readonly ExtendRequest: {
+            /** @example 24h */
+            readonly ttl: string;
+        };
+        readonly FacilitatorBody: {
+            /** @example 2 */
+            readonly x402Version: number;
+            readonly paymentPayload: {
+                readonly [key: string]: unknown;
+            };
+            readonly paymentRequirements: {
+                readonly [key: string]: unknown;
+            };
+        } & {
+            readonly [key: string]: unknown;
+        };
+        readonly FreeResponse: {
+            /** @description Null: nothing was paid. */
+            readonly id: null;
+            readonly response: components["schemas"]["SellerResponse"];
+        };
+        readonly InclusionProof: {
+            readonly manifest: components["schemas"]["Manifest"];
+            readonly statement: string;
+            readonly keys: readonly components["schemas"]["PublishedKey"][];
+        } | {
+            readonly item: components["schemas"]["SealedItem"];
+            readonly index: number;
+            readonly path: readonly string[];
+            readonly treeSize: number;
+            readonly statement: string;
+        };
+        readonly LegacyBalance: {
+            readonly id: components["schemas"]["MasterWalletId"];
+            readonly address: string;
+            readonly balances: readonly {
+                /** @enum {string} */
+                readonly coin: "USDC_E" | "USDC" | "USDT";
+                readonly tokenSymbol: string;
+                /**
+                 * @description Decimal amount.
+                 * @example 12.5
+                 */
+                readonly formattedBalance: string;
+                /**
+                 * @description Integer in the smallest unit.
+                 * @example 12500000
+                 */
+                readonly rawBalance: string;
+                /** @enum {string} */
+                readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            }[];
+        };
+        readonly LegacyWallet: {
+            readonly id: components["schemas"]["MasterWalletId"];
+            readonly address: string;
+            /** @enum {string} */
+            readonly coin: "USDC_E" | "USDC" | "USDT";
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        readonly LegacyWithdrawal: {
+            /** @description Hash of the transfer's transaction. */
+            readonly id: components["schemas"]["WalletTransactionId"];
+            /** @constant */
+            readonly status: "queued";
+        };
+        readonly ListenerSecret: {
+            /** @description whsec_… */
+            readonly secret: string;
+        };
+        readonly LoggedRequest: {
+            /** @description The `X-Request-Id` of the response. */
+            readonly id: components["schemas"]["RequestId"];
+            /** @enum {string} */
+            readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+            /** @description The path as this document declares it, without its values. */
+            readonly route: string;
+            readonly status: number;
+            /** @description From the arrival of the request to the beginning of its response, in milliseconds. */
+            readonly durationMs: number;
+            /** @description Null where a person who is signed in made the request. */
+            readonly apiKeyId: components["schemas"]["ApiKeyId"] | null;
+            /** @description That person. */
+            readonly accountId: components["schemas"]["AccountId"] | null;
+            /** @description The code of the response's problem record; null without one. */
+            readonly code: string | null;
+            /**
+             * Format: date-time
+             * @description When the request arrived.
+             */
+            readonly createdAt: string;
+        };
+        readonly Manifest: {
+            /** @constant */
+            readonly version: 1;
+            readonly vaultId: components["schemas"]["VaultId"];
+            readonly organisationId: components["schemas"]["OrganisationId"];
+            readonly summary: string | null;
+            readonly sealedAt: string;
+            readonly items: readonly components["schemas"]["SealedItem"][];
+            readonly eventsHead: {
+                readonly count: number;
+                readonly hash: string;
+            };
+            readonly payment: {
+                readonly [key: string]: unknown;
+            } | null;
+        };
+        readonly MasterWallet: {
+            readonly id: components["schemas"]["MasterWalletId"];
+            readonly address: string;
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chainId: number;
+            /**
+             * @description CAIP-2 id.
+             * @example eip155:84532
+             */
+            readonly network: string;
+            /** @description Null if none was given. */
+            readonly name: string | null;
+            /** @enum {string} */
+            readonly provisionStatus: "active" | "retired";
+            readonly supportedTokens: readonly string[];
+            /** @description The version of the seed that the wallet was derived from. */
+            readonly keyVersion: number;
+            /** @description Its automatic sweep; null for none. */
+            readonly autoSweep: {
+                /** @example USDC */
+                readonly token: string;
+                /**
+                 * @description Children with a lower balance are skipped.
+                 * @example 0.5
+                 */
+                readonly minAmount: string;
+                /** @default 10 */
+                readonly everyMinutes: number;
+            } | null;
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Null while it is active. */
+            readonly retiredAt: string | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        readonly MasterWalletChange: {
+            readonly name?: string | null;
+            /** @description Replaces all existing metadata. */
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+            /** @description null turns it off. */
+            readonly autoSweep?: components["schemas"]["AutoSweep"] | null;
+        };
+        /**
+         * @description Identifies the master wallet.
+         * @example mwt_01h455vb4pex5vsknk084sn02q
+         */
+        readonly MasterWalletId: string;
+        readonly Member: {
+            readonly accountId: components["schemas"]["AccountId"];
+            /** @description null for an account that was invited by its id and has not accepted. */
+            readonly email: string | null;
+            /** @enum {string} */
+            readonly role: "owner" | "admin" | "member" | "viewer";
+            /** @enum {string} */
+            readonly status: "active" | "invited";
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        readonly MemberChange: {
+            /** @enum {string} */
+            readonly role: "owner" | "admin" | "member" | "viewer";
+        };
+        readonly Membership: {
+            readonly id: components["schemas"]["OrganisationId"];
+            readonly name: string;
+            /** @enum {string} */
+            readonly type: "personal" | "team" | "enterprise";
+            /** @enum {string} */
+            readonly role: "owner" | "admin" | "member" | "viewer";
+        };
+        readonly NewApiKey: {
+            readonly id: components["schemas"]["ApiKeyId"];
+            readonly name: string;
+            readonly key: string;
+            /** @enum {string} */
+            readonly environment: "test" | "live";
+            /** @description What the key may be used for; null for everything. */
+            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+            readonly expiresAt: string | null;
+            /** @description The key that made it; null for one made by a person or the operator. */
+            readonly madeBy: components["schemas"]["ApiKeyId"] | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        readonly NewApiKeyInPath: {
+            readonly id: components["schemas"]["ApiKeyId"];
+            readonly name: string;
+            readonly key: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @example {
+         *       "accountName": "Acme Ltd",
+         *       "currency": "GBP",
+         *       "sortCode": "20-29-59",
+         *       "accountNumber": "63748472"
+         *     }
+         */
+        readonly NewBankAccount: {
+            readonly accountName: string;
+            /**
+             * @description GBP, USD or EUR.
+             * @example GBP
+             */
+            readonly currency: string;
+            /** @example 20-29-59 */
+            readonly sortCode?: string;
+            /** @example 63748472 */
+            readonly accountNumber?: string;
+            /** @example 021000021 */
+            readonly routingNumber?: string;
+            /** @example GB33 BUKB 2020 1555 5555 55 */
+            readonly iban?: string;
+            /** @example BUKBGB22 */
+            readonly swiftBic?: string;
+        };
+        readonly NewByoWallet: {
+            /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+            readonly address: string;
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /**
+             * @example [
+             *       "USDC"
+             *     ]
+             */
+            readonly supportedTokens: readonly string[];
+            readonly name?: string;
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly NewChildAddresses: {
+            readonly name?: string;
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and metadata. */
+            readonly count?: number;
+        };
+        readonly NewDocument: {
+            readonly name: string;
+            readonly data: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly NewLegacyWallet: {
+            /**
+             * @description USDC_E is on tempo, USDC and USDT are on ethereum.
+             * @default USDC_E
+             * @enum {string}
+             */
+            readonly coin?: "USDC_E" | "USDC" | "USDT";
+        };
+        readonly NewLegacyWithdrawal: {
+            /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+            readonly to: string;
+            /**
+             * @description Decimal amount in whole coins, more than zero.
+             * @example 12.5
+             */
+            readonly amount: string;
+            /**
+             * @default USDC_E
+             * @enum {string}
+             */
+            readonly coin?: "USDC_E" | "USDC" | "USDT";
+        };
+        readonly NewMasterWallet: {
+            readonly name?: string;
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /**
+             * @example [
+             *       "USDC"
+             *     ]
+             */
+            readonly supportedTokens: readonly string[];
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        /**
+         * @example {
+         *       "email": "agent@example.com",
+         *       "role": "member"
+         *     }
+         */
+        readonly NewMember: {
+            readonly accountId?: components["schemas"]["AccountId"];
+            /** Format: email */
+            readonly email?: string;
+            /**
+             * @default member
+             * @enum {string}
+             */
+            readonly role?: "owner" | "admin" | "member" | "viewer";
+        };
+        readonly NewOrganisation: {
+            readonly name: string;
+            /**
+             * @default personal
+             * @enum {string}
+             */
+            readonly type?: "personal" | "team" | "enterprise";
+        };
+        readonly NewSession: {
+            readonly paymentId: components["schemas"]["PaymentId"];
+            /**
+             * @description Seconds. Without effect where the payment has a session already.
+             * @default 86400
+             */
+            readonly expiresIn?: number;
+        };
+        /**
+         * @example {
+         *       "walletId": "mwt_01h455vb4pex5vsknk084sn02q",
+         *       "token": "USDC",
+         *       "amount": "12.5"
+         *     }
+         */
+        readonly NewTestDeposit: {
+            readonly walletId: components["schemas"]["ByoWalletId"] | components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            readonly token: string;
+            /** @description Decimal amount in whole tokens, at most 10000. */
+            readonly amount: string;
+        };
+        /**
+         * @example {
+         *       "walletId": "byw_01h455vb4pex5vsknk084sn02q",
+         *       "price": "0.01"
+         *     }
+         */
+        readonly NewTestPayment: {
+            readonly walletId: components["schemas"]["ByoWalletId"] | components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /**
+             * @description Decimal US dollars, at most 1.
+             * @default 0.01
+             */
+            readonly price?: string;
+        };
+        readonly NewTransfer: {
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @enum {string} */
+            readonly fromWalletType?: "master" | "child";
+            /**
+             * @description The wallet's own chain if omitted.
+             * @enum {string}
+             */
+            readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @example USDC */
+            readonly fromToken: string;
+            /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+            readonly toAddress: string;
+            /** @enum {string} */
+            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @example USDC */
+            readonly toToken: string;
+            /**
+             * @description Decimal amount in whole tokens.
+             * @example 12.5
+             */
+            readonly amount: string;
+            /**
+             * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+             * @example 12.4
+             */
+            readonly minToAmount?: string;
+            /** @description A quote for this transfer, valid for 60 seconds and for one transfer: at least its minToAmount arrives. */
+            readonly quoteId?: components["schemas"]["QuoteId"];
+            /** @description Your own reference; it is returned and used for nothing else. */
+            readonly reference?: string;
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly NewTransferQuote: {
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @enum {string} */
+            readonly fromWalletType?: "master" | "child";
+            /**
+             * @description The wallet's own chain if omitted.
+             * @enum {string}
+             */
+            readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @example USDC */
+            readonly fromToken: string;
+            /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+            readonly toAddress: string;
+            /** @enum {string} */
+            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @example USDC */
+            readonly toToken: string;
+            /**
+             * @description Decimal amount in whole tokens.
+             * @example 12.5
+             */
+            readonly amount: string;
+            /**
+             * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+             * @example 12.4
+             */
+            readonly minToAmount?: string;
+        };
+        readonly NewVault: {
+            readonly description?: string;
+            /** @example 24h */
+            readonly ttl?: string;
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly NewVaultEvent: {
+            readonly event: string;
+            readonly payload?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly NewVaultToken: {
+            /**
+             * @description A ticket opens one stream of events, in an address, within 60 seconds: for browsers, which send no header.
+             * @default token
+             * @enum {string}
+             */
+            readonly kind?: "token" | "ticket";
+            /**
+             * @description Seconds or a duration such as `1h`; an hour by default. A ticket has its own.
+             * @example 1h
+             */
+            readonly expiresIn?: number | string;
+        };
+        /**
+         * @example {
+         *       "fromWalletId": "cad_01k9zq4v7yf4rvt0a9g1h2j3k4",
+         *       "challenge": {
+         *         "status": 402,
+         *         "headers": {
+         *           "payment-required": "eyJ4NDAyVmVyc2lvbiI6Mn0="
+         *         }
+         *       },
+         *       "maxAmount": "0.05"
+         *     }
+         */
+        readonly NewWalletPayment: {
+            /** @description The master wallet or child address that pays. */
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @description The 402 as it was received; instead of `url`. */
+            readonly challenge?: components["schemas"]["ReceivedChallenge"];
+            /** @description The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed. */
+            readonly url?: string;
+            /**
+             * @description With `url`. Default GET.
+             * @enum {string}
+             */
+            readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+            /** @description With `url`: the header fields to send. The service adds none of its own credentials. */
+            readonly headers?: {
+                readonly [key: string]: string;
+            };
+            /** @description With `url` and another method than GET: the body. */
+            readonly body?: string;
+            /**
+             * @description How `body` is written: as text (default), which is sent as UTF-8, or in base64.
+             * @enum {string}
+             */
+            readonly bodyEncoding?: "text" | "base64";
+            /**
+             * @description Most that is paid, in whole tokens. Offers above it are refused.
+             * @example 0.05
+             */
+            readonly maxAmount: string;
+            /** @description The chains that may be paid on. If omitted: all that the key and the deployment have. */
+            readonly chains?: readonly ("base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato")[];
+            /** @description Symbols of the tokens that may be paid. If omitted: all that pay by signature. */
+            readonly tokens?: readonly string[];
+            /**
+             * @description The protocol to prefer. Otherwise the cheapest offer, then x402.
+             * @enum {string}
+             */
+            readonly prefer?: "x402" | "mpp";
+            /** @description A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount. */
+            readonly approvedPaymentId?: components["schemas"]["WalletTransactionId"];
+            /** @description Your own reference; it is returned and used for nothing else. */
+            readonly reference?: string;
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly NewWebhook: {
+            /** @example https://example.com/webhooks */
+            readonly url: string;
+            readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+        };
+        readonly NewWithdrawal: {
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @enum {string} */
+            readonly fromWalletType?: "master" | "child";
+            /**
+             * @description Decimal amount in whole tokens, 50 or more.
+             * @example 125
+             */
+            readonly amount: string;
+            /** @example USDC */
+            readonly token: string;
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly bankAccountId: components["schemas"]["BankAccountId"];
+            /** @description Text on the receiver's bank statement. */
+            readonly reference?: string;
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly ObservedParam: {
+            readonly name: string;
+            readonly type?: string | null;
+            readonly required?: boolean | null;
+            readonly example?: (string | number | boolean) | null;
+            readonly value?: (string | number | boolean) | null;
+        };
+        readonly OpenedSession: {
+            readonly sessionId: components["schemas"]["PaymentSessionId"];
+            readonly vaultId: components["schemas"]["VaultId"];
+            /** Format: date-time */
+            readonly expiresAt: string;
+            readonly isExpired: boolean;
+            /** @description What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and gives another. */
+            readonly sessionToken: string;
+        };
+        readonly Organisation: {
+            readonly id: components["schemas"]["OrganisationId"];
+            readonly name: string;
+            /** @enum {string} */
+            readonly type: "personal" | "team" | "enterprise";
+            /** @enum {string} */
+            readonly plan: "hobby" | "pro" | "enterprise";
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        readonly OrganisationChange: {
+            readonly name: string;
+        };
+        /**
+         * @description Identifies the organisation.
+         * @example org_01h455vb4pex5vsknk084sn02q
+         */
+        readonly OrganisationId: string;
+        readonly Payment: {
+            readonly id: components["schemas"]["PaymentId"];
+            /** @enum {string} */
+            readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+            /** @enum {string} */
+            readonly protocol: "x402" | "mpp";
+            readonly amount: string;
+            readonly rawAmount: string;
+            readonly token: string;
+            readonly chain: string;
+            readonly network: string;
+            readonly payer: string | null;
+            readonly payTo: string;
+            readonly walletId: string | null;
+            readonly resource: string | null;
+            readonly route: string | null;
+            readonly method: string | null;
+            readonly description: string | null;
+            /** @description The API key of the call; the account where a person made it in the dashboard. */
+            readonly apiKeyId: components["schemas"]["ApiKeyId"] | components["schemas"]["AccountId"];
+            readonly txHash: string | null;
+            readonly settledAt: string | null;
+            readonly failureReason: string | null;
+            readonly vaultId: string | null;
+            readonly sessionId: string | null;
+            /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
+            readonly deliveredAt: string | null;
+            /** @description When the answer was handed out by a redemption. */
+            readonly redeemedAt: string | null;
+            /** @description What refunds have paid back, or are about to. */
+            readonly refundedAmount: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the payment.
+         * @example pay_01h455vb4pex5vsknk084sn02q
+         */
+        readonly PaymentId: string;
+        readonly PaymentLog: {
+            readonly id: components["schemas"]["PaymentLogRecordId"];
+            readonly paymentId: components["schemas"]["PaymentId"];
+            readonly route: string | null;
+            readonly method: string | null;
+            readonly amount: string;
+            readonly token: string;
+            readonly chain: string;
+            /** @enum {string} */
+            readonly protocol: "x402" | "mpp";
+            readonly txHash: string | null;
+            readonly payer: string | null;
+            readonly walletId: string | null;
+            readonly vaultId: string | null;
+            readonly sessionId: string | null;
+            /** @description The API key of the call; the account where a person made it in the dashboard. */
+            readonly apiKeyId: components["schemas"]["ApiKeyId"] | components["schemas"]["AccountId"];
+            /** @enum {string} */
+            readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the payment log record.
+         * @example plog_01h455vb4pex5vsknk084sn02q
+         */
+        readonly PaymentLogRecordId: string;
+        /**
+         * @description Identifies the payment session.
+         * @example sess_01h455vb4pex5vsknk084sn02q
+         */
+        readonly PaymentSessionId: string;
+        readonly PaymentStatistics: {
+            /** Format: date-time */
+            readonly from: string;
+            /** Format: date-time */
+            readonly to: string;
+            /** @enum {string} */
+            readonly interval: "minute" | "hour" | "day";
+            /**
+             * Format: date-time
+             * @description `from`, or a later time where more than 200,000 payments follow: older ones are not counted.
+             */
+            readonly countedFrom: string;
+            readonly intervals: readonly {
+                /**
+                 * Format: date-time
+                 * @description When the interval begins. Intervals without payments are left out.
+                 */
+                readonly at: string;
+                /** @enum {string} */
+                readonly protocol: "x402" | "mpp";
+                readonly token: string;
+                /** @enum {string} */
+                readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+                readonly payments: number;
+                /**
+                 * @description Decimal amount in whole tokens.
+                 * @example 12.5
+                 */
+                readonly amount: string;
+            }[];
+            readonly settlement: {
+                /** @description Payments that settled on a chain; stubs are not among them. */
+                readonly payments: number;
+                readonly p50Ms: number | null;
+                readonly p95Ms: number | null;
+                readonly intervals: readonly {
+                    /** Format: date-time */
+                    readonly at: string;
+                    readonly payments: number;
+                    /** @description From verification to settlement. */
+                    readonly p50Ms: number;
+                    /** @description From verification to settlement. */
+                    readonly p95Ms: number;
+                }[];
+            };
+            /** @description Reasons of failed settlements, the most frequent first. */
+            readonly failures: readonly {
+                readonly reason: string | null;
+                readonly payments: number;
+            }[];
+        };
+        readonly PlanRecord: {
+            /** @enum {string} */
+            readonly plan: "hobby" | "pro" | "enterprise";
+            readonly limits: {
+                readonly paymentsPerMonth: number;
+                readonly byoWallets: number;
+                readonly managedWallets: number;
+                readonly webhooks: number;
+                readonly activeVaults: number;
+                readonly persistedVaults: number;
+                readonly storageBytes: number;
+                readonly documentsPerVault: number;
+                readonly filesPerVault: number;
+                readonly fileBytes: number;
+                readonly vaultTtlSecondsDefault: number;
+                readonly vaultTtlSecondsMax: number;
+            };
+            /** Format: uri */
+            readonly upgradeUrl: string;
+        };
+        readonly PolicyCaps: {
+            readonly perTransaction?: string;
+            readonly perHour?: string;
+            readonly perDay?: string;
+            readonly perMonth?: string;
+            /** @description A person approves each movement of more than this amount, in whole tokens. */
+            readonly approvalAbove?: string;
+        };
+        readonly PolicyCapsInput: {
+            readonly perTransaction?: string;
+            readonly perHour?: string;
+            readonly perDay?: string;
+            readonly perMonth?: string;
+            /** @description A person approves each movement of more than this amount, in whole tokens. */
+            readonly approvalAbove?: string;
+        };
+        readonly PolicyDocument: {
+            readonly operations: {
+                readonly [key: string]: {
+                    readonly recipients: "any" | readonly string[];
+                };
+            };
+            readonly tokens: {
+                readonly [key: string]: components["schemas"]["PolicyCapsInput"];
+            };
+        };
+        readonly PolicyRule: {
+            readonly recipients: "any" | readonly string[];
+        };
         readonly Problem: {
             /** Format: uri */
             readonly type: string;
@@ -4258,10 +5437,991 @@ export interface components {
         } & {
             readonly [key: string]: unknown;
         };
+        readonly PublishedKey: {
+            readonly kid: string;
+            readonly x: string;
+        };
+        /**
+         * @description Identifies the quote.
+         * @example qte_01h455vb4pex5vsknk084sn02q
+         */
+        readonly QuoteId: string;
+        readonly Rebuilt: {
+            /** @constant */
+            readonly rebuilt: true;
+        };
+        readonly ReceivedChallenge: {
+            /** @constant */
+            readonly status: 402;
+            /** @description The header fields of the 402, by name in any case. `PAYMENT-REQUIRED` and `WWW-Authenticate` are read, the others ignored. */
+            readonly headers: {
+                readonly [key: string]: string;
+            };
+            /** @description The body of the 402 as text; x402 version 1 has its offers there. */
+            readonly body?: string;
+        };
+        /**
+         * @example {
+         *       "protocol": "x402",
+         *       "credential": "stub_payment_order_7",
+         *       "resource": "https://api.example.com/report",
+         *       "method": "GET"
+         *     }
+         */
+        readonly RedeemRequest: {
+            /** @enum {string} */
+            readonly protocol: "x402" | "mpp";
+            /** @example stub_payment_accepted */
+            readonly credential: string;
+            readonly resource: string;
+            readonly method: string;
+            /**
+             * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
+             * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
+             */
+            readonly digest?: string;
+            /**
+             * @description Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer of its first run is still there.
+             * @default true
+             */
+            readonly rerun?: boolean;
+            /** @description From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself. */
+            readonly settlementToken?: string;
+            /** @description With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more. */
+            readonly paymentId?: components["schemas"]["PaymentId"];
+            /** @description The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not. */
+            readonly signature?: {
+                readonly value: string;
+                /**
+                 * Format: date-time
+                 * @example 2026-11-22T09:30:00Z
+                 */
+                readonly signedAt: string;
+            };
+        };
+        readonly RedeemedRequest: {
+            /** @example c2VydmUgaXQgb25jZQ */
+            readonly redemptionToken: string;
+        };
+        readonly Redemption: {
+            /** @constant */
+            readonly valid: true;
+            readonly paymentId: components["schemas"]["PaymentId"];
+            /** @enum {string} */
+            readonly protocol: "x402" | "mpp";
+            /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
+            readonly scheme: string;
+            /** @description The payment method of MPP; null for x402 and stubs. */
+            readonly method: ("evm" | "tempo") | null;
+            /** @description Id of the MPP challenge that was paid. */
+            readonly challengeId: string | null;
+            /**
+             * @description CAIP-2 id of the network.
+             * @example eip155:8453
+             */
+            readonly network: string;
+            readonly amount: string;
+            readonly coin: string;
+            readonly payer: string | null;
+            readonly txHash: string | null;
+            readonly settledAt: string | null;
+            readonly settlementPending: boolean;
+            readonly settlementToken: string;
+            /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
+            readonly redeemable: boolean;
+            /** @description Send it to payments.redeemed before the answer leaves. */
+            readonly redemptionToken: string;
+            /** @description Seconds after which another process may redeem the payment. */
+            readonly expiresIn: number;
+        };
+        readonly Refund: {
+            readonly id: components["schemas"]["RefundId"];
+            readonly paymentId: components["schemas"]["PaymentId"];
+            /** @description The transfer that pays it: see transfers.get. */
+            readonly transferId: components["schemas"]["WalletTransactionId"];
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @description The payer of the payment. */
+            readonly toAddress: string;
+            readonly amount: string;
+            readonly token: string;
+            readonly chain: string;
+            readonly reason: string | null;
+            /**
+             * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
+             * @enum {string}
+             */
+            readonly status: "pending" | "completed" | "failed";
+            readonly txHash: string | null;
+            /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+            readonly approval: components["schemas"]["ApprovalState"] | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly completedAt: string | null;
+        };
+        /**
+         * @description Identifies the refund.
+         * @example rfd_01h455vb4pex5vsknk084sn02q
+         */
+        readonly RefundId: string;
+        /**
+         * @example {
+         *       "reason": "The answer was lost."
+         *     }
+         */
+        readonly RefundRequest: {
+            /** @description Managed wallet or child address that pays, on the payment’s network. Left out: the wallet that was paid, where it is one. */
+            readonly fromWalletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"] | components["schemas"]["ByoWalletId"];
+            /**
+             * @description Decimal amount in whole tokens of the payment. Left out: all that was not refunded yet.
+             * @example 0.01
+             */
+            readonly amount?: string;
+            /** @description Your own words; they go into the answer and the event. */
+            readonly reason?: string;
+        };
+        readonly RegistryRoute: {
+            readonly id: components["schemas"]["RegistryRouteId"];
+            readonly host: string;
+            readonly method: string;
+            readonly routePattern: string;
+            readonly headers: readonly components["schemas"]["RouteParam"][];
+            readonly queryParams: readonly components["schemas"]["RouteParam"][];
+            readonly bodyParams: readonly components["schemas"]["RouteParam"][];
+            readonly bodyContentType: string | null;
+            /** @description US dollars, as last seen. */
+            readonly amount: string;
+            /**
+             * @description As last seen.
+             * @enum {string}
+             */
+            readonly protocol: "x402" | "mpp";
+            /** @description Every one that was ever seen. */
+            readonly protocols: readonly ("x402" | "mpp")[];
+            readonly paymentLogId: components["schemas"]["PaymentLogRecordId"] | null;
+            /** @description Whether other organisations find it by the facilitator’s discovery. */
+            readonly isPublic: boolean;
+            readonly snapshotCount: number;
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly lastSeenAt: string;
+        };
+        /**
+         * @description Identifies the registry route.
+         * @example reg_01h455vb4pex5vsknk084sn02q
+         */
+        readonly RegistryRouteId: string;
+        readonly Replay: {
+            readonly replayed: number;
+        };
+        /**
+         * @example {
+         *       "deliveryId": "del_01h455vb4pex5vsknk084sn02q"
+         *     }
+         */
+        readonly ReplayRequest: {
+            readonly deliveryId?: components["schemas"]["DeliveryId"];
+            /**
+             * Format: date-time
+             * @example 2026-11-22T09:30:00Z
+             */
+            readonly since?: string;
+        };
+        /**
+         * @description Identifies the request.
+         * @example req_01h455vb4pex5vsknk084sn02q
+         */
+        readonly RequestId: string;
+        readonly RescanRequest: {
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @example 0xabababababababababababababababababababababababababababababababab */
+            readonly txHash: string;
+        };
+        readonly RescanResult: {
+            readonly transactions: readonly components["schemas"]["WalletTransaction"][];
+        };
+        readonly Resend: {
+            readonly eventId: components["schemas"]["EventId"];
+            readonly deliveries: number;
+        };
+        readonly ResendRequest: {
+            /** @description Sends to this webhook alone, whatever it subscribes to. */
+            readonly webhookId?: components["schemas"]["WebhookId"];
+        };
+        readonly RevokedKey: {
+            readonly ended: readonly components["schemas"]["ApiKey"][];
+            readonly stillValid: readonly components["schemas"]["ApiKey"][];
+        };
+        readonly RouteChange: {
+            readonly isPublic: boolean;
+        };
+        readonly RouteParam: {
+            readonly name: string;
+            /** @example string */
+            readonly type: string;
+            readonly required: boolean;
+            readonly example?: string | number | boolean;
+        };
+        readonly RouteSnapshot: {
+            /** @example api.example.com */
+            readonly host: string;
+            /** @example GET */
+            readonly method: string;
+            /**
+             * @description A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out.
+             * @example /users/:id
+             */
+            readonly routePattern: string;
+            readonly headers?: readonly components["schemas"]["ObservedParam"][] | null;
+            readonly queryParams?: readonly components["schemas"]["ObservedParam"][] | null;
+            readonly bodyParams?: readonly components["schemas"]["ObservedParam"][] | null;
+            readonly bodyContentType?: string | null;
+            /** @example 0.01 */
+            readonly amount: string;
+            /** @enum {string} */
+            readonly protocol: "x402" | "mpp";
+            readonly paymentLogId?: components["schemas"]["PaymentLogRecordId"] | null;
+        };
+        readonly RouteSummary: {
+            readonly route: string | null;
+            readonly totalPayments: number;
+            readonly totalRevenue: string;
+            readonly token: string;
+        };
+        readonly RunningManifest: {
+            /** @constant */
+            readonly version: 1;
+            readonly vaultId: components["schemas"]["VaultId"];
+            readonly organisationId: components["schemas"]["OrganisationId"];
+            readonly summary: string | null;
+            readonly sealedAt: null;
+            readonly items: readonly components["schemas"]["SealedItem"][];
+            readonly eventsHead: {
+                readonly count: number;
+                readonly hash: string;
+            };
+            readonly payment: {
+                readonly [key: string]: unknown;
+            } | null;
+        };
+        readonly SealRequest: {
+            readonly summary?: string;
+        };
+        readonly SealedItem: {
+            /** @enum {string} */
+            readonly kind: "document" | "file";
+            readonly id: string;
+            readonly name: string;
+            readonly mimeType?: string;
+            readonly size: number;
+            readonly sha256: string;
+        };
+        /** @description The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first answer was lost, or the body was over 64 KiB. */
+        readonly SellerResponse: {
+            readonly status: number;
+            readonly headers: {
+                readonly [key: string]: string;
+            } | null;
+            readonly body: string | null;
+            /** @enum {string} */
+            readonly bodyEncoding: "text" | "base64";
+            /** @description False if the body is longer than 1 MiB, or broke off. */
+            readonly isWhole: boolean;
+            /** @description What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
+            readonly receipt: {
+                /** @description The transaction as the seller states it. */
+                readonly txHash: string | null;
+                readonly details: {
+                    readonly [key: string]: unknown;
+                };
+            } | null;
+        };
+        readonly Session: {
+            readonly sessionId: components["schemas"]["PaymentSessionId"];
+            readonly vaultId: components["schemas"]["VaultId"];
+            /** Format: date-time */
+            readonly expiresAt: string;
+            readonly isExpired: boolean;
+        };
+        readonly SettleAnswer: {
+            readonly success: boolean;
+            readonly errorReason?: string;
+            readonly errorMessage?: string;
+            readonly payer?: string;
+            /** @description Transaction hash; empty when there is none. */
+            readonly transaction: string;
+            /** @description As the requirements name it: CAIP-2, or the name of version 1. */
+            readonly network: string;
+            /** @description What was taken, in the smallest unit, where the scheme may take less. */
+            readonly amount?: string;
+        };
+        readonly SettleRequest: {
+            readonly paymentId: components["schemas"]["PaymentId"];
+            readonly settlementToken: string;
+        };
+        readonly Settlement: {
+            readonly txHash: string | null;
+            /** Format: date-time */
+            readonly settledAt: string;
+            /** @description Whether the payer has requested the answer again since. If so, take the right to serve it with payments.redeem before you send the answer. */
+            readonly redemptionRequested: boolean;
+            /** @description A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known. */
+            readonly receipt: string | null;
+        };
+        readonly Settling: {
+            /** @constant */
+            readonly status: "settling";
+            readonly txHash: string | null;
+        };
+        readonly SignInSession: {
+            readonly id: components["schemas"]["SignInSessionId"];
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly expiresAt: string;
+            readonly ipAddress: string | null;
+            readonly userAgent: string | null;
+            /** @description Whether this session makes the request. */
+            readonly isCurrent: boolean;
+        };
+        /**
+         * @description Identifies the sign-in session.
+         * @example ssn_01h455vb4pex5vsknk084sn02q
+         */
+        readonly SignInSessionId: string;
+        readonly SnapshotAccepted: {
+            /** @constant */
+            readonly accepted: true;
+        };
+        readonly Supported: {
+            readonly kinds: readonly {
+                readonly x402Version: number;
+                readonly scheme: string;
+                readonly network: string;
+                readonly extra?: {
+                    readonly [key: string]: unknown;
+                };
+            }[];
+            readonly extensions: readonly string[];
+            readonly signers: {
+                readonly [key: string]: readonly string[];
+            };
+        };
+        readonly Sweep: {
+            readonly id: components["schemas"]["SweepId"];
+            readonly masterWalletId: components["schemas"]["MasterWalletId"];
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly token: string;
+            /** @enum {string} */
+            readonly trigger: "request" | "automatic";
+            /**
+             * @description completed once every child is swept or failed; see the record of each child.
+             * @enum {string}
+             */
+            readonly status: "sweeping" | "completed";
+            /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
+            readonly isPartial: boolean;
+            readonly childCount: number;
+            /** @description Total balance of the children of this sweep, as a decimal amount. */
+            readonly amount: string;
+            /** @description The amount that arrived. */
+            readonly sweptAmount: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly completedAt: string | null;
+            readonly children: readonly components["schemas"]["SweepChild"][];
+        };
+        readonly SweepChild: {
+            readonly childAddressId: components["schemas"]["ChildAddressId"];
+            readonly address: string;
+            readonly amount: string;
+            /** @enum {string} */
+            readonly status: "pending" | "sent" | "swept" | "failed";
+            /** @description The transaction that moves it, or moved it. */
+            readonly txHash: string | null;
+            /** @description Why it failed; the money is still at the child. */
+            readonly reason: string | null;
+        };
+        /**
+         * @description Identifies the sweep.
+         * @example swp_01h455vb4pex5vsknk084sn02q
+         */
+        readonly SweepId: string;
+        readonly SweepRequest: {
+            /** @example USDC */
+            readonly token: string;
+            /** @description If omitted: all children of the wallet. */
+            readonly childAddressIds?: readonly components["schemas"]["ChildAddressId"][];
+            /**
+             * @description Children with a lower balance are skipped.
+             * @example 0.5
+             */
+            readonly minAmount?: string;
+        };
+        readonly SweepSummary: {
+            readonly id: components["schemas"]["SweepId"];
+            readonly masterWalletId: components["schemas"]["MasterWalletId"];
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly token: string;
+            /** @enum {string} */
+            readonly trigger: "request" | "automatic";
+            /**
+             * @description completed once every child is swept or failed; see the record of each child.
+             * @enum {string}
+             */
+            readonly status: "sweeping" | "completed";
+            /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
+            readonly isPartial: boolean;
+            readonly childCount: number;
+            /** @description Total balance of the children of this sweep, as a decimal amount. */
+            readonly amount: string;
+            /** @description The amount that arrived. */
+            readonly sweptAmount: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly completedAt: string | null;
+        };
+        readonly TestDeposit: {
+            readonly walletId: components["schemas"]["ByoWalletId"] | components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly token: string;
+            readonly amount: string;
+            /** @description The faucet. */
+            readonly from: string;
+            readonly to: string;
+            /** @constant */
+            readonly status: "queued";
+        };
+        readonly Token: {
+            readonly symbol: string;
+            readonly name: string;
+            readonly address: string;
+            readonly decimals: number;
+            /** @description Whether a signed authorization (EIP-3009) can move it. */
+            readonly eip3009: boolean;
+            /** @description The domain under which the token checks signatures; null where it checks none. */
+            readonly eip712: {
+                readonly name: string;
+                readonly version: string;
+            } | null;
+        };
+        readonly Transfer: {
+            readonly id: components["schemas"]["WalletTransactionId"];
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            readonly toAddress: string;
+            /** @description Null until the transaction is signed. */
+            readonly txHash: string | null;
+            /** @enum {string} */
+            readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @enum {string} */
+            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly fromToken: string;
+            readonly toToken: string;
+            readonly amount: string;
+            /** @description Expected amount, then the received amount, in whole tokens of toToken. */
+            readonly toAmount: string;
+            /** @description Least amount that arrives, in whole tokens of toToken. */
+            readonly minToAmount: string;
+            /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
+            readonly feeAmount: string;
+            readonly feeToken: string;
+            /** @enum {string} */
+            readonly route: "direct" | "partner-swap" | "partner-bridge";
+            /** @description Explanation of the chosen route. */
+            readonly routeReason: string;
+            /** @enum {string} */
+            readonly status: "pending" | "confirmed" | "failed";
+            /** @description Why it failed. */
+            readonly reason: string | null;
+            /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
+            readonly receivedToken: string | null;
+            /** @description Where a bridge delivered, if its partner says. */
+            readonly destinationTxHash: string | null;
+            readonly refundTxHash: string | null;
+            /** @description When a partner refunded the money; this may be after the transfer has failed. */
+            readonly refundedAt: string | null;
+            readonly reference: string | null;
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+            readonly approval: components["schemas"]["ApprovalState"] | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly confirmedAt: string | null;
+        };
+        readonly TransferQuote: {
+            /** @description For a transfer that must execute as quoted. */
+            readonly quoteId: components["schemas"]["QuoteId"];
+            /**
+             * Format: date-time
+             * @description Expiry of the quote.
+             */
+            readonly expiresAt: string;
+            /** @enum {string} */
+            readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @enum {string} */
+            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly fromToken: string;
+            readonly toToken: string;
+            readonly amount: string;
+            /** @description Expected amount, then the received amount, in whole tokens of toToken. */
+            readonly toAmount: string;
+            /** @description Least amount that arrives, in whole tokens of toToken. */
+            readonly minToAmount: string;
+            /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
+            readonly feeAmount: string;
+            readonly feeToken: string;
+            /** @enum {string} */
+            readonly route: "direct" | "partner-swap" | "partner-bridge";
+            /** @description Explanation of the chosen route. */
+            readonly routeReason: string;
+            /** @description The rule of the wallet's spend policy that would refuse it now; null if none would. */
+            readonly deniedBy: string | null;
+        };
+        readonly TriggerRequest: {
+            /** @enum {string} */
+            readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+        };
+        readonly Usage: {
+            /** @enum {string} */
+            readonly plan: "hobby" | "pro" | "enterprise";
+            readonly period: {
+                /** Format: date-time */
+                readonly start: string;
+                /** Format: date-time */
+                readonly end: string;
+            };
+            readonly payments: components["schemas"]["UsageFigure"];
+            readonly byoWallets: components["schemas"]["UsageFigure"];
+            readonly managedWallets: components["schemas"]["UsageFigure"];
+            readonly activeVaults: components["schemas"]["UsageFigure"];
+            readonly persistedVaults: components["schemas"]["UsageFigure"];
+            readonly storageBytes: components["schemas"]["UsageFigure"];
+            readonly webhooks: components["schemas"]["UsageFigure"];
+        };
+        readonly UsageFigure: {
+            readonly used: number;
+            /** @description -1 means unlimited. */
+            readonly limit: number;
+        };
+        readonly Vault: {
+            readonly id: components["schemas"]["VaultId"];
+            readonly organisationId: components["schemas"]["OrganisationId"];
+            /** @enum {string} */
+            readonly status: "active" | "sealed" | "persisted";
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** @description Null when none was given. */
+            readonly description: string | null;
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** @description The session that it came with; null when it was made by itself. */
+            readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
+            readonly ttl: string | null;
+            readonly summary: string | null;
+            readonly sealedAt: string | null;
+            readonly persistedAt: string | null;
+            /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
+            readonly manifestHash: string | null;
+        };
+        readonly VaultChange: {
+            /** @description null takes it away. */
+            readonly description?: string | null;
+            /** @description Takes the place of all that was there. */
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly VaultDocument: {
+            readonly id: components["schemas"]["VaultDocumentId"];
+            readonly name: string;
+            /** @description Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it. */
+            readonly data?: {
+                readonly [key: string]: unknown;
+            };
+            readonly size: number;
+            readonly sha256: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the vault document.
+         * @example doc_01h455vb4pex5vsknk084sn02q
+         */
+        readonly VaultDocumentId: string;
+        readonly VaultEvent: {
+            readonly eventId: components["schemas"]["EventId"];
+            readonly type: string;
+            readonly vaultId: components["schemas"]["VaultId"];
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly payload: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly VaultFigure: {
+            readonly used: number;
+            /** @description -1 means unlimited. */
+            readonly limit: number;
+        };
+        readonly VaultFile: {
+            readonly id: components["schemas"]["VaultFileId"];
+            readonly name: string;
+            readonly mimeType: string;
+            readonly size: number;
+            readonly sha256: string;
+            /**
+             * Format: uri
+             * @description A link that needs no header, good for a quarter of an hour.
+             */
+            readonly url: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /**
+         * @description Identifies the vault file.
+         * @example fil_01h455vb4pex5vsknk084sn02q
+         */
+        readonly VaultFileId: string;
+        /**
+         * @description Identifies the vault.
+         * @example vlt_01h455vb4pex5vsknk084sn02q
+         */
+        readonly VaultId: string;
+        readonly VaultQuota: {
+            readonly active: components["schemas"]["VaultFigure"];
+            readonly persisted: components["schemas"]["VaultFigure"];
+            readonly storageBytes: components["schemas"]["VaultFigure"];
+        };
+        readonly VaultState: {
+            readonly id: components["schemas"]["VaultId"];
+            readonly organisationId: components["schemas"]["OrganisationId"];
+            /** @enum {string} */
+            readonly status: "active" | "sealed" | "persisted";
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** @description Null when none was given. */
+            readonly description: string | null;
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** @description The session that it came with; null when it was made by itself. */
+            readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
+            readonly ttl: string | null;
+            readonly summary: string | null;
+            readonly sealedAt: string | null;
+            readonly persistedAt: string | null;
+            /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
+            readonly manifestHash: string | null;
+            readonly documents: readonly components["schemas"]["VaultDocument"][];
+            readonly files: readonly components["schemas"]["VaultFile"][];
+            readonly eventCount: number;
+            /** @description What the seal froze; before it, what a seal would freeze now, with `sealedAt` null. */
+            readonly manifest: components["schemas"]["Manifest"] | components["schemas"]["RunningManifest"];
+        };
+        readonly VaultToken: {
+            readonly id: components["schemas"]["VaultTokenId"];
+            /** @description Shown this once. */
+            readonly token: string;
+            readonly vaultId: components["schemas"]["VaultId"];
+            /** Format: date-time */
+            readonly expiresAt: string;
+        };
+        /**
+         * @description Identifies the vault token.
+         * @example vat_01h455vb4pex5vsknk084sn02q
+         */
+        readonly VaultTokenId: string;
+        readonly VaultTokenRecord: {
+            readonly id: components["schemas"]["VaultTokenId"];
+            /** @enum {string} */
+            readonly kind: "token" | "ticket";
+            /** @description The API key or the account that made it. */
+            readonly madeBy: string | null;
+            /** Format: date-time */
+            readonly expiresAt: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        readonly VerifiedPayment: {
+            /** @constant */
+            readonly valid: true;
+            readonly paymentId: components["schemas"]["PaymentId"];
+            /** @enum {string} */
+            readonly protocol: "x402" | "mpp";
+            /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
+            readonly scheme: string;
+            /** @description The payment method of MPP; null for x402 and stubs. */
+            readonly method: ("evm" | "tempo") | null;
+            /** @description Id of the MPP challenge that was paid. */
+            readonly challengeId: string | null;
+            /**
+             * @description CAIP-2 id of the network.
+             * @example eip155:8453
+             */
+            readonly network: string;
+            readonly amount: string;
+            readonly coin: string;
+            readonly payer: string | null;
+            readonly txHash: string | null;
+            readonly settledAt: string | null;
+            readonly settlementPending: boolean;
+            readonly settlementToken: string;
+            /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
+            readonly redeemable: boolean;
+        };
+        readonly VerifyAnswer: {
+            readonly isValid: boolean;
+            readonly invalidReason?: string;
+            readonly invalidMessage?: string;
+            readonly payer?: string;
+        };
+        readonly VerifyRequest: {
+            /** @enum {string} */
+            readonly protocol: "x402" | "mpp";
+            /** @example stub_payment_accepted */
+            readonly credential: string;
+            /** @example 0.01 */
+            readonly price: string;
+            /**
+             * @default USD
+             * @constant
+             */
+            readonly currency?: "USD";
+            /** @example byw_01h455vb4pex5vsknk084sn02q */
+            readonly walletId: string;
+            /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
+            readonly otherWalletIds?: readonly string[];
+            /** @description The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all. */
+            readonly resource?: string;
+            readonly method?: string;
+            readonly description?: string;
+            readonly network?: string;
+            /**
+             * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
+             * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
+             */
+            readonly digest?: string;
+            /**
+             * @description Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered when it is settled.
+             * @default false
+             */
+            readonly reportsDelivery?: boolean;
+        };
+        readonly VerifySession: {
+            readonly sessionToken: string;
+            /**
+             * @description The host of the requested route.
+             * @example api.example.com
+             */
+            readonly host: string;
+            /**
+             * @description The wallet that the route sells for.
+             * @example byw_01h455vb4pex5vsknk084sn02q
+             */
+            readonly walletId: string;
+            /**
+             * @description Others that the route sells for as well.
+             * @default []
+             */
+            readonly otherWalletIds?: readonly string[];
+        };
+        readonly WalletChange: {
+            /** @description null removes it. */
+            readonly name?: string | null;
+            /** @description Replaces all existing metadata. */
+            readonly metadata?: {
+                readonly [key: string]: unknown;
+            };
+        };
+        readonly WalletPayment: {
+            readonly id: components["schemas"]["WalletTransactionId"];
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            readonly toAddress: string;
+            /** @description Null until the transaction is signed. */
+            readonly txHash: string | null;
+            /** @enum {string} */
+            readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @enum {string} */
+            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly fromToken: string;
+            readonly toToken: string;
+            readonly amount: string;
+            /** @description Expected amount, then the received amount, in whole tokens of toToken. */
+            readonly toAmount: string;
+            /** @description Least amount that arrives, in whole tokens of toToken. */
+            readonly minToAmount: string;
+            /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
+            readonly feeAmount: string;
+            readonly feeToken: string;
+            /** @enum {string} */
+            readonly route: "direct" | "partner-swap" | "partner-bridge";
+            /** @description Explanation of the chosen route. */
+            readonly routeReason: string;
+            /** @enum {string} */
+            readonly status: "pending" | "confirmed" | "failed";
+            /** @description Why it failed. */
+            readonly reason: string | null;
+            /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
+            readonly receivedToken: string | null;
+            /** @description Where a bridge delivered, if its partner says. */
+            readonly destinationTxHash: string | null;
+            readonly refundTxHash: string | null;
+            /** @description When a partner refunded the money; this may be after the transfer has failed. */
+            readonly refundedAt: string | null;
+            readonly reference: string | null;
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+            readonly approval: components["schemas"]["ApprovalState"] | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly confirmedAt: string | null;
+            /** @enum {string} */
+            readonly method: "x402/v2" | "x402/v1" | "mpp/evm-charge";
+            /** @description Null until an approval is granted and a fresh 402 is paid. */
+            readonly credential: {
+                /** @description Name of the header field to send. */
+                readonly header: string;
+                /** @description Its value. Whoever has it can get the goods: keep it out of logs. */
+                readonly value: string;
+                /**
+                 * Format: date-time
+                 * @description After this the payee can no longer take the money.
+                 */
+                readonly validBefore: string;
+            } | null;
+            /** @description With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential. */
+            readonly outcome: ("paid" | "refused" | "unknown") | null;
+            readonly response: components["schemas"]["SellerResponse"] | null;
+        };
+        readonly WalletPolicy: {
+            readonly masterWalletId: components["schemas"]["MasterWalletId"];
+            /** @description null: none is set, and nothing is limited. */
+            readonly policy: components["schemas"]["EffectivePolicy"] | null;
+            readonly updatedAt: string | null;
+        };
+        readonly WalletTransaction: {
+            readonly id: components["schemas"]["WalletTransactionId"];
+            readonly walletId: string;
+            /** @enum {string} */
+            readonly direction: "in" | "out";
+            /**
+             * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+             * @enum {string}
+             */
+            readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
+            /**
+             * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
+             * @enum {string}
+             */
+            readonly status: "pending" | "confirmed" | "withdrawn";
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly tokenSymbol: string;
+            /** @description Decimal, in whole tokens. */
+            readonly amount: string;
+            /** @description In the token’s smallest unit. */
+            readonly rawAmount: string;
+            readonly from: string;
+            readonly to: string;
+            readonly txHash: string;
+            readonly logIndex: number;
+            readonly blockNumber: number;
+            /** @description Screening status of the sender; null for outgoing transactions. */
+            readonly amlStatus: ("pending" | "clear" | "flagged") | null;
+            /** @description How much of the amount screening froze. */
+            readonly frozenAmount: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly confirmedAt: string | null;
+        };
+        /**
+         * @description Identifies the wallet transaction.
+         * @example wtx_01h455vb4pex5vsknk084sn02q
+         */
+        readonly WalletTransactionId: string;
+        readonly Webhook: {
+            readonly id: components["schemas"]["WebhookId"];
+            readonly url: string;
+            readonly events: readonly string[];
+            readonly isActive: boolean;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        readonly WebhookChange: {
+            /** @example https://example.com/webhooks */
+            readonly url?: string;
+            readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+            readonly isActive?: boolean;
+        };
+        /**
+         * @description Identifies the webhook.
+         * @example wh_01h455vb4pex5vsknk084sn02q
+         */
+        readonly WebhookId: string;
+        readonly WebhookWithSecret: {
+            readonly id: components["schemas"]["WebhookId"];
+            readonly url: string;
+            readonly events: readonly string[];
+            readonly isActive: boolean;
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** @description whsec_… Shown this once. */
+            readonly secret: string;
+        };
+        readonly Withdrawal: {
+            readonly id: components["schemas"]["WithdrawalId"];
+            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @enum {string} */
+            readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
+            /** @description The transaction that moved the tokens to the partner; null until it is signed. */
+            readonly txHash: string | null;
+            readonly amount: string;
+            readonly token: string;
+            /** @enum {string} */
+            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly bankAccountId: components["schemas"]["BankAccountId"];
+            /** @description The currency of the bank account. */
+            readonly currency: string;
+            readonly reference: string | null;
+            readonly metadata: {
+                readonly [key: string]: unknown;
+            };
+            /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
+            readonly approval: components["schemas"]["ApprovalState"] | null;
+            /** @description The partner's fee, in whole tokens; null until the partner reports it. */
+            readonly feeAmount: string | null;
+            readonly exchangeRate: string | null;
+            /** @description The amount that the bank receives, in currency, as the partner reports it. */
+            readonly payoutAmount: string | null;
+            /** @description Usual number of bank days for this currency. */
+            readonly estimatedDays: number;
+            /** @description Why it failed. */
+            readonly reason: string | null;
+            /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
+            readonly refund: ("none" | "expected" | "done" | "held") | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly completedAt: string | null;
+            readonly failedAt: string | null;
+        };
+        /**
+         * @description Identifies the withdrawal.
+         * @example wdr_01h455vb4pex5vsknk084sn02q
+         */
+        readonly WithdrawalId: string;
     };
     responses: {
-        /** @description `bad-request`, `malformed-json` */
-        readonly "bad-request-or-malformed-json": {
+        /** @description `bad-request` */
+        readonly 400: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4274,7 +6434,7 @@ export interface components {
             };
         };
         /** @description `unauthorized` */
-        readonly unauthorized: {
+        readonly 401: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4287,7 +6447,7 @@ export interface components {
             };
         };
         /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served` */
-        readonly "role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served": {
+        readonly 403: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4300,7 +6460,7 @@ export interface components {
             };
         };
         /** @description `organisation-not-found` */
-        readonly "organisation-not-found": {
+        readonly 404: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4313,98 +6473,7 @@ export interface components {
             };
         };
         /** @description `request-timeout` */
-        readonly "request-timeout": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `rate-limit-exceeded` */
-        readonly "rate-limit-exceeded": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `request-header-fields-too-large` */
-        readonly "request-header-fields-too-large": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `internal-error` */
-        readonly "internal-error": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `payload-too-large` */
-        readonly "payload-too-large": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `unsupported-media-type` */
-        readonly "unsupported-media-type": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress` */
-        readonly "idempotency-in-progress": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `bad-request` */
-        readonly "bad-request": {
+        readonly 408: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4417,7 +6486,7 @@ export interface components {
             };
         };
         /** @description `validation-error` */
-        readonly "validation-error": {
+        readonly 422: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4429,8 +6498,8 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `service-unavailable` */
-        readonly "service-unavailable": {
+        /** @description `rate-limit-exceeded` */
+        readonly 429: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4442,8 +6511,469 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description `request-header-fields-too-large` */
+        readonly 431: {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `internal-error` */
+        readonly 500: {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable` */
+        readonly 503: {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `bad-request`, `malformed-json` */
+        readonly "400.malformed-json": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
+        readonly "503.chain-unavailable.chain-not-configured.custody-unavailable": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `payload-too-large` */
+        readonly "413.payload-too-large": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `unsupported-media-type` */
+        readonly "415.unsupported-media-type": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress` */
+        readonly "409.idempotency-in-progress": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
+        readonly "429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
+        readonly "409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `payment-verification-failed` */
+        readonly "402.payment-verification-failed": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `custody-unavailable` */
+        readonly "503.custody-unavailable": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
+        readonly "409.idempotency-in-progress.settlement-failed.payment-voided": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
+        readonly "404.not-found.payment-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description `validation-error`, `idempotency-key-reused` */
-        readonly "validation-error-or-idempotency-key-reused": {
+        readonly "422.idempotency-key-reused": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `redemption-lost` */
+        readonly "409.idempotency-in-progress.redemption-lost": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
+        readonly "403.policy-denied": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
+        readonly "429.too-many-open-approvals": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+        readonly "503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
+        readonly "404.not-found.payment-log-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
+        readonly "409.idempotency-in-progress.payment-identifier-conflict": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
+        readonly "404.not-found.wallet-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `rate-limit-exceeded`, `managed-wallet-limit-reached` */
+        readonly "429.managed-wallet-limit-reached": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
+        readonly "503.chain-unavailable.chain-not-configured": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
+        readonly "404.not-found.child-address-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `wallet-not-found` */
+        readonly "404.wallet-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `validation-error`, `chain-not-available` */
+        readonly "422.chain-not-available": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
+        readonly "422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
+        readonly "404.not-found.approval-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `approval-not-waiting` */
+        readonly "409.idempotency-in-progress.approval-not-waiting": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
+        readonly "404.not-found.bank-account-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `member-not-found` */
+        readonly "404.not-found.member-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `last-owner` */
+        readonly "409.last-owner": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed`, `key-not-narrower` */
+        readonly "403.environment-not-allowed.key-not-narrower": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `api-key-limit-reached` */
+        readonly "409.idempotency-in-progress.api-key-limit-reached": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
+        readonly "404.not-found.api-key-not-found": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4456,7 +6986,165 @@ export interface components {
             };
         };
         /** @description `organisation-not-found`, `not-found` */
-        readonly "organisation-not-found-or-not-found": {
+        readonly "404.not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
+        readonly "404.not-found.invitation-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
+        readonly "403.person-required": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
+        readonly "404.not-found.registry-route-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
+        readonly "404.not-found.vault-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `vault-sealed` */
+        readonly "409.vault-sealed": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `rate-limit-exceeded`, `storage-quota-exceeded` */
+        readonly "429.storage-quota-exceeded": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `vault-sealed` */
+        readonly "409.idempotency-in-progress.vault-sealed": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `file-storage-unavailable` */
+        readonly "503.file-storage-unavailable": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
+        readonly "404.not-found.vault-not-found.file-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
+        readonly "404.not-found.webhook-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `webhook-disabled` */
+        readonly "409.idempotency-in-progress.webhook-disabled": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `event-not-found` */
+        readonly "404.not-found.event-not-found": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -4469,7 +7157,24 @@ export interface components {
             };
         };
     };
-    parameters: never;
+    parameters: {
+        /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+        readonly "Idempotency-Key": string;
+        /** @description Most items of a page. */
+        readonly limit: number;
+        /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+        readonly cursor: string;
+        /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
+        readonly "X-Service-Signature": string;
+        /** @description Time of this attempt, in Unix seconds. */
+        readonly "X-Service-Timestamp": string;
+        /** @description The eventId (Standard Webhooks). */
+        readonly "webhook-id": string;
+        /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
+        readonly "webhook-timestamp": string;
+        /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+        readonly "webhook-signature": string;
+    };
     requestBodies: never;
     headers: {
         /** @description Names this request in logs and problem records. */
@@ -4498,60 +7203,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example byw_01h455vb4pex5vsknk084sn02q */
-                    readonly walletId: string;
-                    /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
-                    readonly otherWalletIds?: readonly string[];
-                    readonly resource?: string;
-                    readonly hostname?: string;
-                    /** @example 0.01 */
-                    readonly price: string;
-                    /** @description The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since. */
-                    readonly method?: string;
-                    readonly description?: string;
-                    readonly mimeType?: string;
-                    /**
-                     * @default charge
-                     * @enum {string}
-                     */
-                    readonly intent?: "charge" | "session";
-                    /** @default true */
-                    readonly acceptX402?: boolean;
-                    /** @default true */
-                    readonly acceptMPP?: boolean;
-                    /**
-                     * @description Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was requested. They add about 600 bytes each to the header.
-                     * @default false
-                     */
-                    readonly signOffers?: boolean;
-                    /**
-                     * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
-                     * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
-                     */
-                    readonly digest?: string;
-                    /**
-                     * @description Header in which an MPP client must send its credential; Payment-Authorization where the route already uses Authorization.
-                     * @default Authorization
-                     * @enum {string}
-                     */
-                    readonly credentialHeader?: "Authorization" | "Payment-Authorization";
-                    /** @description IP address of your caller, to limit its challenges to 20 a minute. Not with count, which is for many callers. */
-                    readonly ip?: string;
-                    readonly count?: number;
-                    /**
-                     * @description With count: common parts of the challenges are returned once, and mpp is a list. An x402 challenge has nothing specific to one payer.
-                     * @default false
-                     */
-                    readonly compact?: boolean;
-                };
+                readonly "application/json": components["schemas"]["ChallengeRequest"];
             };
         };
         readonly responses: {
@@ -4565,50 +7224,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero. */
-                        readonly x402: string | null;
-                        /** @description JSON body of the 402 answer (x402 version 1). */
-                        readonly x402V1: {
-                            readonly [key: string]: unknown;
-                        } | null;
-                        /** @description Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas. */
-                        readonly mpp: string | null;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                    } | readonly {
-                        /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero. */
-                        readonly x402: string | null;
-                        /** @description JSON body of the 402 answer (x402 version 1). */
-                        readonly x402V1: {
-                            readonly [key: string]: unknown;
-                        } | null;
-                        /** @description Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas. */
-                        readonly mpp: string | null;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                    }[] | {
-                        readonly x402: string | null;
-                        readonly x402V1: {
-                            readonly [key: string]: unknown;
-                        } | null;
-                        /** @description For each challenge the extra.challengeId that belongs into every offer of its x402 header; 66 characters. An offer without one is paid like any other, and its payment is redeemed by other proofs alone. */
-                        readonly challengeIds: readonly string[] | null;
-                        /** @description For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only. */
-                        readonly mpp: readonly string[] | null;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Challenge"] | readonly components["schemas"]["Challenge"][] | components["schemas"]["CompactChallenges"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `chain-not-supported`, `amount-invalid`, `amount-below-minimum` */
             readonly 422: {
                 headers: {
@@ -4622,22 +7248,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "payments.verify": {
@@ -4645,45 +7259,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @enum {string} */
-                    readonly protocol: "x402" | "mpp";
-                    /** @example stub_payment_accepted */
-                    readonly credential: string;
-                    /** @example 0.01 */
-                    readonly price: string;
-                    /**
-                     * @default USD
-                     * @constant
-                     */
-                    readonly currency?: "USD";
-                    /** @example byw_01h455vb4pex5vsknk084sn02q */
-                    readonly walletId: string;
-                    /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
-                    readonly otherWalletIds?: readonly string[];
-                    /** @description The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all. */
-                    readonly resource?: string;
-                    readonly method?: string;
-                    readonly description?: string;
-                    readonly network?: string;
-                    /**
-                     * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
-                     * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
-                     */
-                    readonly digest?: string;
-                    /**
-                     * @description Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered when it is settled.
-                     * @default false
-                     */
-                    readonly reportsDelivery?: boolean;
-                };
+                readonly "application/json": components["schemas"]["VerifyRequest"];
             };
         };
         readonly responses: {
@@ -4697,70 +7280,18 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @constant */
-                        readonly valid: true;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
-                        readonly scheme: string;
-                        /** @description The payment method of MPP; null for x402 and stubs. */
-                        readonly method: ("evm" | "tempo") | null;
-                        /** @description Id of the MPP challenge that was paid. */
-                        readonly challengeId: string | null;
-                        /**
-                         * @description CAIP-2 id of the network.
-                         * @example eip155:8453
-                         */
-                        readonly network: string;
-                        readonly amount: string;
-                        readonly coin: string;
-                        readonly payer: string | null;
-                        readonly txHash: string | null;
-                        readonly settledAt: string | null;
-                        readonly settlementPending: boolean;
-                        readonly settlementToken: string;
-                        /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
-                        readonly redeemable: boolean;
-                    };
+                    readonly "application/json": components["schemas"]["VerifiedPayment"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `payment-verification-failed` */
-            readonly 402: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 402: components["responses"]["402.payment-verification-failed"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported` */
             readonly 422: {
                 headers: {
@@ -4774,34 +7305,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "payments.settle": {
@@ -4809,18 +7316,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example pay_01h455vb4pex5vsknk084sn02q */
-                    readonly paymentId: string;
-                    readonly settlementToken: string;
-                };
+                readonly "application/json": components["schemas"]["SettleRequest"];
             };
         };
         readonly responses: {
@@ -4834,15 +7337,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly txHash: string | null;
-                        /** Format: date-time */
-                        readonly settledAt: string;
-                        /** @description Whether the payer has requested the answer again since. If so, take the right to serve it with payments.redeem before you send the answer. */
-                        readonly redemptionRequested: boolean;
-                        /** @description A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known. */
-                        readonly receipt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Settlement"];
                 };
             };
             /** @description Success. */
@@ -4855,34 +7350,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @constant */
-                        readonly status: "settling";
-                        readonly txHash: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Settling"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.settlement-failed.payment-voided"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found`, `settlement-token-invalid` */
             readonly 422: {
                 headers: {
@@ -4896,22 +7374,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.custody-unavailable"];
         };
     };
     readonly "payments.get": {
@@ -4919,7 +7385,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["PaymentId"];
             };
             readonly cookie?: never;
         };
@@ -4934,65 +7400,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        readonly amount: string;
-                        readonly rawAmount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly network: string;
-                        readonly payer: string | null;
-                        readonly payTo: string;
-                        readonly walletId: string | null;
-                        readonly resource: string | null;
-                        readonly route: string | null;
-                        readonly method: string | null;
-                        readonly description: string | null;
-                        /** @description The API key of the call; the account where a person made it in the dashboard. */
-                        readonly apiKeyId: string;
-                        readonly txHash: string | null;
-                        readonly settledAt: string | null;
-                        readonly failureReason: string | null;
-                        readonly vaultId: string | null;
-                        readonly sessionId: string | null;
-                        /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
-                        readonly deliveredAt: string | null;
-                        /** @description When the answer was handed out by a redemption. */
-                        readonly redeemedAt: string | null;
-                        /** @description What refunds have paid back, or are about to. */
-                        readonly refundedAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.statistics": {
@@ -5017,69 +7437,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** Format: date-time */
-                        readonly from: string;
-                        /** Format: date-time */
-                        readonly to: string;
-                        /** @enum {string} */
-                        readonly interval: "minute" | "hour" | "day";
-                        /**
-                         * Format: date-time
-                         * @description `from`, or a later time where more than 200,000 payments follow: older ones are not counted.
-                         */
-                        readonly countedFrom: string;
-                        readonly intervals: readonly {
-                            /**
-                             * Format: date-time
-                             * @description When the interval begins. Intervals without payments are left out.
-                             */
-                            readonly at: string;
-                            /** @enum {string} */
-                            readonly protocol: "x402" | "mpp";
-                            readonly token: string;
-                            /** @enum {string} */
-                            readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                            readonly payments: number;
-                            /**
-                             * @description Decimal amount in whole tokens.
-                             * @example 12.5
-                             */
-                            readonly amount: string;
-                        }[];
-                        readonly settlement: {
-                            /** @description Payments that settled on a chain; stubs are not among them. */
-                            readonly payments: number;
-                            readonly p50Ms: number | null;
-                            readonly p95Ms: number | null;
-                            readonly intervals: readonly {
-                                /** Format: date-time */
-                                readonly at: string;
-                                readonly payments: number;
-                                /** @description From verification to settlement. */
-                                readonly p50Ms: number;
-                                /** @description From verification to settlement. */
-                                readonly p95Ms: number;
-                            }[];
-                        };
-                        /** @description Reasons of failed settlements, the most frequent first. */
-                        readonly failures: readonly {
-                            readonly reason: string | null;
-                            readonly payments: number;
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["PaymentStatistics"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.delivered": {
@@ -5087,16 +7457,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly paymentIds: readonly string[];
-                };
+                readonly "application/json": components["schemas"]["DeliveredRequest"];
             };
         };
         readonly responses: {
@@ -5110,25 +7478,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @description How many of them were marked now. A payment that was marked before is not counted. */
-                        readonly delivered: number;
-                    };
+                    readonly "application/json": components["schemas"]["Delivered"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.redeem": {
@@ -5136,47 +7501,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @enum {string} */
-                    readonly protocol: "x402" | "mpp";
-                    /** @example stub_payment_accepted */
-                    readonly credential: string;
-                    readonly resource: string;
-                    readonly method: string;
-                    /**
-                     * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
-                     * @example sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:
-                     */
-                    readonly digest?: string;
-                    /**
-                     * @description Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer of its first run is still there.
-                     * @default true
-                     */
-                    readonly rerun?: boolean;
-                    /** @description From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself. */
-                    readonly settlementToken?: string;
-                    /**
-                     * @description With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more.
-                     * @example pay_01h455vb4pex5vsknk084sn02q
-                     */
-                    readonly paymentId?: string;
-                    /** @description The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not. */
-                    readonly signature?: {
-                        readonly value: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-11-22T09:30:00Z
-                         */
-                        readonly signedAt: string;
-                    };
-                };
+                readonly "application/json": components["schemas"]["RedeemRequest"];
             };
         };
         readonly responses: {
@@ -5190,45 +7522,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @constant */
-                        readonly valid: true;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
-                        readonly scheme: string;
-                        /** @description The payment method of MPP; null for x402 and stubs. */
-                        readonly method: ("evm" | "tempo") | null;
-                        /** @description Id of the MPP challenge that was paid. */
-                        readonly challengeId: string | null;
-                        /**
-                         * @description CAIP-2 id of the network.
-                         * @example eip155:8453
-                         */
-                        readonly network: string;
-                        readonly amount: string;
-                        readonly coin: string;
-                        readonly payer: string | null;
-                        readonly txHash: string | null;
-                        readonly settledAt: string | null;
-                        readonly settlementPending: boolean;
-                        readonly settlementToken: string;
-                        /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
-                        readonly redeemable: boolean;
-                        /** @description Send it to payments.redeemed before the answer leaves. */
-                        readonly redemptionToken: string;
-                        /** @description Seconds after which another process may redeem the payment. */
-                        readonly expiresIn: number;
-                    };
+                    readonly "application/json": components["schemas"]["Redemption"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress`, `answer-lost` */
             readonly 409: {
                 headers: {
@@ -5243,25 +7544,13 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.custody-unavailable"];
         };
     };
     readonly "payments.redeemed": {
@@ -5269,19 +7558,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["PaymentId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example c2VydmUgaXQgb25jZQ */
-                    readonly redemptionToken: string;
-                };
+                readonly "application/json": components["schemas"]["RedeemedRequest"];
             };
         };
         readonly responses: {
@@ -5295,81 +7581,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        readonly amount: string;
-                        readonly rawAmount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly network: string;
-                        readonly payer: string | null;
-                        readonly payTo: string;
-                        readonly walletId: string | null;
-                        readonly resource: string | null;
-                        readonly route: string | null;
-                        readonly method: string | null;
-                        readonly description: string | null;
-                        /** @description The API key of the call; the account where a person made it in the dashboard. */
-                        readonly apiKeyId: string;
-                        readonly txHash: string | null;
-                        readonly settledAt: string | null;
-                        readonly failureReason: string | null;
-                        readonly vaultId: string | null;
-                        readonly sessionId: string | null;
-                        /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
-                        readonly deliveredAt: string | null;
-                        /** @description When the answer was handed out by a redemption. */
-                        readonly redeemedAt: string | null;
-                        /** @description What refunds have paid back, or are about to. */
-                        readonly refundedAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `redemption-lost` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.redemption-lost"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.undelivered": {
@@ -5377,19 +7604,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["PaymentId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example c2VydmUgaXQgb25jZQ */
-                    readonly redemptionToken: string;
-                };
+                readonly "application/json": components["schemas"]["RedeemedRequest"];
             };
         };
         readonly responses: {
@@ -5403,81 +7627,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        readonly amount: string;
-                        readonly rawAmount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly network: string;
-                        readonly payer: string | null;
-                        readonly payTo: string;
-                        readonly walletId: string | null;
-                        readonly resource: string | null;
-                        readonly route: string | null;
-                        readonly method: string | null;
-                        readonly description: string | null;
-                        /** @description The API key of the call; the account where a person made it in the dashboard. */
-                        readonly apiKeyId: string;
-                        readonly txHash: string | null;
-                        readonly settledAt: string | null;
-                        readonly failureReason: string | null;
-                        readonly vaultId: string | null;
-                        readonly sessionId: string | null;
-                        /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
-                        readonly deliveredAt: string | null;
-                        /** @description When the answer was handed out by a redemption. */
-                        readonly redeemedAt: string | null;
-                        /** @description What refunds have paid back, or are about to. */
-                        readonly refundedAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `redemption-lost` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.redemption-lost"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.refund": {
@@ -5485,26 +7650,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["PaymentId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @description Managed wallet or child address that pays, on the payment’s network. Left out: the wallet that was paid, where it is one. */
-                    readonly fromWalletId?: string;
-                    /**
-                     * @description Decimal amount in whole tokens of the payment. Left out: all that was not refunded yet.
-                     * @example 0.01
-                     */
-                    readonly amount?: string;
-                    /** @description Your own words; they go into the answer and the event. */
-                    readonly reason?: string;
-                };
+                readonly "application/json": components["schemas"]["RefundRequest"];
             };
         };
         readonly responses: {
@@ -5518,42 +7673,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example rfd_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        /**
-                         * @description The transfer that pays it: see transfers.get.
-                         * @example wtx_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly transferId: string;
-                        readonly fromWalletId: string;
-                        /** @description The payer of the payment. */
-                        readonly toAddress: string;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly reason: string | null;
-                        /**
-                         * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
-                         * @enum {string}
-                         */
-                        readonly status: "pending" | "completed" | "failed";
-                        readonly txHash: string | null;
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Refund"];
                 };
             };
             /** @description Success. */
@@ -5566,73 +7686,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example rfd_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        /**
-                         * @description The transfer that pays it: see transfers.get.
-                         * @example wtx_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly transferId: string;
-                        readonly fromWalletId: string;
-                        /** @description The payer of the payment. */
-                        readonly toAddress: string;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly reason: string | null;
-                        /**
-                         * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
-                         * @enum {string}
-                         */
-                        readonly status: "pending" | "completed" | "failed";
-                        readonly txHash: string | null;
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Refund"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `payment-not-refundable`, `delivery-in-progress` */
             readonly 409: {
                 headers: {
@@ -5647,8 +7708,8 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `refund-exceeds-payment`, `managed-wallet-needed` */
             readonly 422: {
                 headers: {
@@ -5662,45 +7723,23 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "payments.refunds.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["PaymentId"];
             };
             readonly cookie?: never;
         };
@@ -5716,73 +7755,28 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example rfd_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        /**
-                         * @description The transfer that pays it: see transfers.get.
-                         * @example wtx_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly transferId: string;
-                        readonly fromWalletId: string;
-                        /** @description The payer of the payment. */
-                        readonly toAddress: string;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly reason: string | null;
-                        /**
-                         * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
-                         * @enum {string}
-                         */
-                        readonly status: "pending" | "completed" | "failed";
-                        readonly txHash: string | null;
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Refund"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.logs.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly route?: string;
                 readonly protocol?: "x402" | "mpp";
                 readonly walletId?: string;
@@ -5806,42 +7800,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example plog_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        readonly route: string | null;
-                        readonly method: string | null;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        readonly txHash: string | null;
-                        readonly payer: string | null;
-                        readonly walletId: string | null;
-                        readonly vaultId: string | null;
-                        readonly sessionId: string | null;
-                        /** @description The API key of the call; the account where a person made it in the dashboard. */
-                        readonly apiKeyId: string;
-                        /** @enum {string} */
-                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["PaymentLog"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.logs.summary": {
@@ -5869,24 +7840,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        readonly route: string | null;
-                        readonly totalPayments: number;
-                        readonly totalRevenue: string;
-                        readonly token: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["RouteSummary"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.logs.get": {
@@ -5894,7 +7860,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly paymentLogId: string;
+                readonly paymentLogId: components["schemas"]["PaymentLogRecordId"];
             };
             readonly cookie?: never;
         };
@@ -5909,61 +7875,28 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example plog_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        readonly route: string | null;
-                        readonly method: string | null;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        readonly txHash: string | null;
-                        readonly payer: string | null;
-                        readonly walletId: string | null;
-                        readonly vaultId: string | null;
-                        readonly sessionId: string | null;
-                        /** @description The API key of the call; the account where a person made it in the dashboard. */
-                        readonly apiKeyId: string;
-                        /** @enum {string} */
-                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["PaymentLog"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-log-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.paymentLogs.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly route?: string;
                 readonly protocol?: "x402" | "mpp";
                 readonly walletId?: string;
@@ -5987,42 +7920,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example plog_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        readonly route: string | null;
-                        readonly method: string | null;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        readonly txHash: string | null;
-                        readonly payer: string | null;
-                        readonly walletId: string | null;
-                        readonly vaultId: string | null;
-                        readonly sessionId: string | null;
-                        /** @description The API key of the call; the account where a person made it in the dashboard. */
-                        readonly apiKeyId: string;
-                        /** @enum {string} */
-                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["PaymentLog"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.paymentLogs.summary": {
@@ -6050,24 +7960,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        readonly route: string | null;
-                        readonly totalPayments: number;
-                        readonly totalRevenue: string;
-                        readonly token: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["RouteSummary"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.paymentLogs.get": {
@@ -6075,7 +7980,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly paymentLogId: string;
+                readonly paymentLogId: components["schemas"]["PaymentLogRecordId"];
             };
             readonly cookie?: never;
         };
@@ -6090,54 +7995,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example plog_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly paymentId: string;
-                        readonly route: string | null;
-                        readonly method: string | null;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        readonly txHash: string | null;
-                        readonly payer: string | null;
-                        readonly walletId: string | null;
-                        readonly vaultId: string | null;
-                        readonly sessionId: string | null;
-                        /** @description The API key of the call; the account where a person made it in the dashboard. */
-                        readonly apiKeyId: string;
-                        /** @enum {string} */
-                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["PaymentLog"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-log-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "facilitator.verify": {
@@ -6145,25 +8015,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example 2 */
-                    readonly x402Version: number;
-                    readonly paymentPayload: {
-                        readonly [key: string]: unknown;
-                    };
-                    readonly paymentRequirements: {
-                        readonly [key: string]: unknown;
-                    };
-                } & {
-                    readonly [key: string]: unknown;
-                };
+                readonly "application/json": components["schemas"]["FacilitatorBody"];
             };
         };
         readonly responses: {
@@ -6177,64 +8036,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly isValid: boolean;
-                        readonly invalidReason?: string;
-                        readonly invalidMessage?: string;
-                        readonly payer?: string;
-                    };
+                    readonly "application/json": components["schemas"]["VerifyAnswer"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.payment-identifier-conflict"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "facilitator.settle": {
@@ -6242,25 +8059,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example 2 */
-                    readonly x402Version: number;
-                    readonly paymentPayload: {
-                        readonly [key: string]: unknown;
-                    };
-                    readonly paymentRequirements: {
-                        readonly [key: string]: unknown;
-                    };
-                } & {
-                    readonly [key: string]: unknown;
-                };
+                readonly "application/json": components["schemas"]["FacilitatorBody"];
             };
         };
         readonly responses: {
@@ -6276,70 +8082,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly success: boolean;
-                        readonly errorReason?: string;
-                        readonly errorMessage?: string;
-                        readonly payer?: string;
-                        /** @description Transaction hash; empty when there is none. */
-                        readonly transaction: string;
-                        /** @description As the requirements name it: CAIP-2, or the name of version 1. */
-                        readonly network: string;
-                        /** @description What was taken, in the smallest unit, where the scheme may take less. */
-                        readonly amount?: string;
-                    };
+                    readonly "application/json": components["schemas"]["SettleAnswer"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.payment-identifier-conflict"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "facilitator.supported": {
@@ -6360,32 +8118,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly kinds: readonly {
-                            readonly x402Version: number;
-                            readonly scheme: string;
-                            readonly network: string;
-                            readonly extra?: {
-                                readonly [key: string]: unknown;
-                            };
-                        }[];
-                        readonly extensions: readonly string[];
-                        readonly signers: {
-                            readonly [key: string]: readonly string[];
-                        };
-                    };
+                    readonly "application/json": components["schemas"]["Supported"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "facilitator.resources": {
@@ -6414,46 +8159,28 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @constant */
-                        readonly x402Version: 2;
-                        readonly items: readonly ({
-                            readonly resource: string;
-                            readonly type: string;
-                            readonly x402Version: number;
-                            readonly accepts: readonly {
-                                readonly [key: string]: unknown;
-                            }[];
-                            /** Format: date-time */
-                            readonly lastUpdated: string;
-                        } & {
-                            readonly [key: string]: unknown;
-                        })[];
-                        readonly pagination: {
-                            readonly limit: number;
-                            readonly offset: number;
-                            readonly total: number;
-                        };
-                    };
+                    readonly "application/json": components["schemas"]["DiscoveredResources"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -6471,36 +8198,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example byw_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly isActive: boolean;
-                        /** @enum {string} */
-                        readonly amlStatus: "pending" | "clear" | "flagged";
-                        readonly supportedTokens: readonly string[];
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["ByoWallet"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.create": {
@@ -6508,29 +8218,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
-                    readonly address: string;
-                    /** @enum {string} */
-                    readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    /**
-                     * @example [
-                     *       "USDC"
-                     *     ]
-                     */
-                    readonly supportedTokens: readonly string[];
-                    readonly name?: string;
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["NewByoWallet"];
             };
         };
         readonly responses: {
@@ -6544,31 +8239,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example byw_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly isActive: boolean;
-                        /** @enum {string} */
-                        readonly amlStatus: "pending" | "clear" | "flagged";
-                        readonly supportedTokens: readonly string[];
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `wallet-already-registered` */
             readonly 409: {
                 headers: {
@@ -6583,8 +8261,8 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `address-format-invalid`, `chain-not-available` */
             readonly 422: {
                 headers: {
@@ -6611,8 +8289,8 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
             /** @description `service-unavailable`, `chain-not-configured` */
             readonly 503: {
                 headers: {
@@ -6633,7 +8311,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -6648,48 +8326,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example byw_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly isActive: boolean;
-                        /** @enum {string} */
-                        readonly amlStatus: "pending" | "clear" | "flagged";
-                        readonly supportedTokens: readonly string[];
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.delete": {
@@ -6697,7 +8346,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -6713,30 +8362,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.update": {
@@ -6744,20 +8381,13 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @description null removes it. */
-                    readonly name?: string | null;
-                    /** @description Replaces all existing metadata. */
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["WalletChange"];
             };
         };
         readonly responses: {
@@ -6770,57 +8400,30 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example byw_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly isActive: boolean;
-                        /** @enum {string} */
-                        readonly amlStatus: "pending" | "clear" | "flagged";
-                        readonly supportedTokens: readonly string[];
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -6838,57 +8441,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly chainId: number;
-                        /**
-                         * @description CAIP-2 id.
-                         * @example eip155:84532
-                         */
-                        readonly network: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        /** @enum {string} */
-                        readonly provisionStatus: "active" | "retired";
-                        readonly supportedTokens: readonly string[];
-                        /** @description The version of the seed that the wallet was derived from. */
-                        readonly keyVersion: number;
-                        /** @description Its automatic sweep; null for none. */
-                        readonly autoSweep: {
-                            /** @example USDC */
-                            readonly token: string;
-                            /**
-                             * @description Children with a lower balance are skipped.
-                             * @example 0.5
-                             */
-                            readonly minAmount: string;
-                            /** @default 10 */
-                            readonly everyMinutes: number;
-                        } | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description Null while it is active. */
-                        readonly retiredAt: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["MasterWallet"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.create": {
@@ -6896,27 +8461,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly name?: string;
-                    /** @enum {string} */
-                    readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    /**
-                     * @example [
-                     *       "USDC"
-                     *     ]
-                     */
-                    readonly supportedTokens: readonly string[];
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["NewMasterWallet"];
             };
         };
         readonly responses: {
@@ -6930,55 +8482,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly chainId: number;
-                        /**
-                         * @description CAIP-2 id.
-                         * @example eip155:84532
-                         */
-                        readonly network: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        /** @enum {string} */
-                        readonly provisionStatus: "active" | "retired";
-                        readonly supportedTokens: readonly string[];
-                        /** @description The version of the seed that the wallet was derived from. */
-                        readonly keyVersion: number;
-                        /** @description Its automatic sweep; null for none. */
-                        readonly autoSweep: {
-                            /** @example USDC */
-                            readonly token: string;
-                            /**
-                             * @description Children with a lower balance are skipped.
-                             * @example 0.5
-                             */
-                            readonly minAmount: string;
-                            /** @default 10 */
-                            readonly everyMinutes: number;
-                        } | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description Null while it is active. */
-                        readonly retiredAt: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `chain-not-available` */
             readonly 422: {
                 headers: {
@@ -6992,21 +8506,9 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `managed-wallet-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
+            readonly 429: components["responses"]["429.managed-wallet-limit-reached"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
             /** @description `service-unavailable`, `chain-not-configured`, `custody-unavailable` */
             readonly 503: {
                 headers: {
@@ -7027,7 +8529,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7042,69 +8544,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly chainId: number;
-                        /**
-                         * @description CAIP-2 id.
-                         * @example eip155:84532
-                         */
-                        readonly network: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        /** @enum {string} */
-                        readonly provisionStatus: "active" | "retired";
-                        readonly supportedTokens: readonly string[];
-                        /** @description The version of the seed that the wallet was derived from. */
-                        readonly keyVersion: number;
-                        /** @description Its automatic sweep; null for none. */
-                        readonly autoSweep: {
-                            /** @example USDC */
-                            readonly token: string;
-                            /**
-                             * @description Children with a lower balance are skipped.
-                             * @example 0.5
-                             */
-                            readonly minAmount: string;
-                            /** @default 10 */
-                            readonly everyMinutes: number;
-                        } | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description Null while it is active. */
-                        readonly retiredAt: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.retire": {
@@ -7112,7 +8564,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7128,23 +8580,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
             /** @description `wallet-not-empty` */
             readonly 409: {
                 headers: {
@@ -7158,25 +8598,13 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.master.update": {
@@ -7184,31 +8612,13 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly name?: string | null;
-                    /** @description Replaces all existing metadata. */
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                    /** @description null turns it off. */
-                    readonly autoSweep?: {
-                        /** @example USDC */
-                        readonly token: string;
-                        /**
-                         * @description Children with a lower balance are skipped.
-                         * @example 0.5
-                         */
-                        readonly minAmount: string;
-                        /** @default 10 */
-                        readonly everyMinutes?: number;
-                    } | null;
-                };
+                readonly "application/json": components["schemas"]["MasterWalletChange"];
             };
         };
         readonly responses: {
@@ -7221,66 +8631,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly chainId: number;
-                        /**
-                         * @description CAIP-2 id.
-                         * @example eip155:84532
-                         */
-                        readonly network: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        /** @enum {string} */
-                        readonly provisionStatus: "active" | "retired";
-                        readonly supportedTokens: readonly string[];
-                        /** @description The version of the seed that the wallet was derived from. */
-                        readonly keyVersion: number;
-                        /** @description Its automatic sweep; null for none. */
-                        readonly autoSweep: {
-                            /** @example USDC */
-                            readonly token: string;
-                            /**
-                             * @description Children with a lower balance are skipped.
-                             * @example 0.5
-                             */
-                            readonly minAmount: string;
-                            /** @default 10 */
-                            readonly everyMinutes: number;
-                        } | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description Null while it is active. */
-                        readonly retiredAt: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `sweep-not-supported`, `token-not-supported` */
             readonly 422: {
                 headers: {
@@ -7294,10 +8654,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.restore": {
@@ -7305,10 +8665,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7324,95 +8684,35 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly chainId: number;
-                        /**
-                         * @description CAIP-2 id.
-                         * @example eip155:84532
-                         */
-                        readonly network: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        /** @enum {string} */
-                        readonly provisionStatus: "active" | "retired";
-                        readonly supportedTokens: readonly string[];
-                        /** @description The version of the seed that the wallet was derived from. */
-                        readonly keyVersion: number;
-                        /** @description Its automatic sweep; null for none. */
-                        readonly autoSweep: {
-                            /** @example USDC */
-                            readonly token: string;
-                            /**
-                             * @description Children with a lower balance are skipped.
-                             * @example 0.5
-                             */
-                            readonly minAmount: string;
-                            /** @default 10 */
-                            readonly everyMinutes: number;
-                        } | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description Null while it is active. */
-                        readonly retiredAt: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `managed-wallet-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429.managed-wallet-limit-reached"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7428,46 +8728,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example cad_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @example m/44'/60'/0'/0/1 */
-                        readonly derivationPath: string;
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["ChildAddress"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.create": {
@@ -7475,23 +8748,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly name?: string;
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                    /** @description Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and metadata. */
-                    readonly count?: number;
-                };
+                readonly "application/json": components["schemas"]["NewChildAddresses"];
             };
         };
         readonly responses: {
@@ -7505,56 +8771,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example cad_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @example m/44'/60'/0'/0/1 */
-                        readonly derivationPath: string;
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    } | readonly {
-                        /** @example cad_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @example m/44'/60'/0'/0/1 */
-                        readonly derivationPath: string;
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": components["schemas"]["ChildAddress"] | readonly components["schemas"]["ChildAddress"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `child-addresses-exhausted`, `wallet-retired` */
             readonly 409: {
                 headers: {
@@ -7569,13 +8793,13 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.get": {
@@ -7583,8 +8807,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly cad: string;
+                readonly id: components["schemas"]["MasterWalletId"];
+                readonly cad: components["schemas"]["ChildAddressId"];
             };
             readonly cookie?: never;
         };
@@ -7599,46 +8823,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example cad_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @example m/44'/60'/0'/0/1 */
-                        readonly derivationPath: string;
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["ChildAddress"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.update": {
@@ -7646,21 +8843,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly cad: string;
+                readonly id: components["schemas"]["MasterWalletId"];
+                readonly cad: components["schemas"]["ChildAddressId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @description null removes it. */
-                    readonly name?: string | null;
-                    /** @description Replaces all existing metadata. */
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["WalletChange"];
             };
         };
         readonly responses: {
@@ -7673,48 +8863,21 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example cad_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @example m/44'/60'/0'/0/1 */
-                        readonly derivationPath: string;
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @description Null if none was given. */
-                        readonly name: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["ChildAddress"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.balances": {
@@ -7722,7 +8885,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7737,57 +8900,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        readonly tokenSymbol: string;
-                        /**
-                         * @description Decimal amount.
-                         * @example 12.5
-                         */
-                        readonly formattedBalance: string;
-                        /**
-                         * @description Integer in the smallest unit.
-                         * @example 12500000
-                         */
-                        readonly rawBalance: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.children.balances": {
@@ -7795,8 +8920,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly cad: string;
+                readonly id: components["schemas"]["MasterWalletId"];
+                readonly cad: components["schemas"]["ChildAddressId"];
             };
             readonly cookie?: never;
         };
@@ -7811,57 +8936,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        readonly tokenSymbol: string;
-                        /**
-                         * @description Decimal amount.
-                         * @example 12.5
-                         */
-                        readonly formattedBalance: string;
-                        /**
-                         * @description Integer in the smallest unit.
-                         * @example 12500000
-                         */
-                        readonly rawBalance: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.byo.balances": {
@@ -7869,7 +8956,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7884,57 +8971,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        readonly tokenSymbol: string;
-                        /**
-                         * @description Decimal amount.
-                         * @example 12.5
-                         */
-                        readonly formattedBalance: string;
-                        /**
-                         * @description Integer in the smallest unit.
-                         * @example 12500000
-                         */
-                        readonly rawBalance: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.master.sweep": {
@@ -7942,26 +8991,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example USDC */
-                    readonly token: string;
-                    /** @description If omitted: all children of the wallet. */
-                    readonly childAddressIds?: readonly string[];
-                    /**
-                     * @description Children with a lower balance are skipped.
-                     * @example 0.5
-                     */
-                    readonly minAmount?: string;
-                };
+                readonly "application/json": components["schemas"]["SweepRequest"];
             };
         };
         readonly responses: {
@@ -7975,63 +9014,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example swp_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly token: string;
-                        /** @enum {string} */
-                        readonly trigger: "request" | "automatic";
-                        /**
-                         * @description completed once every child is swept or failed; see the record of each child.
-                         * @enum {string}
-                         */
-                        readonly status: "sweeping" | "completed";
-                        /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
-                        readonly isPartial: boolean;
-                        readonly childCount: number;
-                        /** @description Total balance of the children of this sweep, as a decimal amount. */
-                        readonly amount: string;
-                        /** @description The amount that arrived. */
-                        readonly sweptAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                        readonly children: readonly {
-                            /** @example cad_01h455vb4pex5vsknk084sn02q */
-                            readonly childAddressId: string;
-                            readonly address: string;
-                            readonly amount: string;
-                            /** @enum {string} */
-                            readonly status: "pending" | "sent" | "swept" | "failed";
-                            /** @description The transaction that moves it, or moved it. */
-                            readonly txHash: string | null;
-                            /** @description Why it failed; the money is still at the child. */
-                            readonly reason: string | null;
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["Sweep"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `wallet-retired` */
             readonly 409: {
                 headers: {
@@ -8046,8 +9036,8 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `child-address-not-found`, `sweep-not-supported`, `token-not-supported` */
             readonly 422: {
                 headers: {
@@ -8074,32 +9064,22 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.sweeps.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8115,56 +9095,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example swp_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly token: string;
-                        /** @enum {string} */
-                        readonly trigger: "request" | "automatic";
-                        /**
-                         * @description completed once every child is swept or failed; see the record of each child.
-                         * @enum {string}
-                         */
-                        readonly status: "sweeping" | "completed";
-                        /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
-                        readonly isPartial: boolean;
-                        readonly childCount: number;
-                        /** @description Total balance of the children of this sweep, as a decimal amount. */
-                        readonly amount: string;
-                        /** @description The amount that arrived. */
-                        readonly sweptAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["SweepSummary"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.sweeps.get": {
@@ -8172,8 +9115,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly sweepId: string;
+                readonly id: components["schemas"]["MasterWalletId"];
+                readonly sweepId: components["schemas"]["SweepId"];
             };
             readonly cookie?: never;
         };
@@ -8188,49 +9131,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example swp_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly token: string;
-                        /** @enum {string} */
-                        readonly trigger: "request" | "automatic";
-                        /**
-                         * @description completed once every child is swept or failed; see the record of each child.
-                         * @enum {string}
-                         */
-                        readonly status: "sweeping" | "completed";
-                        /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
-                        readonly isPartial: boolean;
-                        readonly childCount: number;
-                        /** @description Total balance of the children of this sweep, as a decimal amount. */
-                        readonly amount: string;
-                        /** @description The amount that arrived. */
-                        readonly sweptAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                        readonly children: readonly {
-                            /** @example cad_01h455vb4pex5vsknk084sn02q */
-                            readonly childAddressId: string;
-                            readonly address: string;
-                            readonly amount: string;
-                            /** @enum {string} */
-                            readonly status: "pending" | "sent" | "swept" | "failed";
-                            /** @description The transaction that moves it, or moved it. */
-                            readonly txHash: string | null;
-                            /** @description Why it failed; the money is still at the child. */
-                            readonly reason: string | null;
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["Sweep"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `sweep-not-found` */
             readonly 404: {
                 headers: {
@@ -8244,12 +9150,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.policy.get": {
@@ -8257,7 +9163,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8272,53 +9178,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @description null: none is set, and nothing is limited. */
-                        readonly policy: {
-                            readonly operations: {
-                                readonly [key: string]: {
-                                    readonly recipients: "any" | readonly string[];
-                                };
-                            };
-                            readonly tokens: {
-                                readonly [key: string]: {
-                                    readonly perTransaction?: string;
-                                    readonly perHour?: string;
-                                    readonly perDay?: string;
-                                    readonly perMonth?: string;
-                                    /** @description A person approves each movement of more than this amount, in whole tokens. */
-                                    readonly approvalAbove?: string;
-                                };
-                            };
-                        } | null;
-                        readonly updatedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["WalletPolicy"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.policy.set": {
@@ -8326,29 +9198,13 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly operations: {
-                        readonly [key: string]: {
-                            readonly recipients: "any" | readonly string[];
-                        };
-                    };
-                    readonly tokens: {
-                        readonly [key: string]: {
-                            readonly perTransaction?: string;
-                            readonly perHour?: string;
-                            readonly perDay?: string;
-                            readonly perMonth?: string;
-                            /** @description A person approves each movement of more than this amount, in whole tokens. */
-                            readonly approvalAbove?: string;
-                        };
-                    };
-                };
+                readonly "application/json": components["schemas"]["PolicyDocument"];
             };
         };
         readonly responses: {
@@ -8361,33 +9217,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly masterWalletId: string;
-                        /** @description null: none is set, and nothing is limited. */
-                        readonly policy: {
-                            readonly operations: {
-                                readonly [key: string]: {
-                                    readonly recipients: "any" | readonly string[];
-                                };
-                            };
-                            readonly tokens: {
-                                readonly [key: string]: {
-                                    readonly perTransaction?: string;
-                                    readonly perHour?: string;
-                                    readonly perDay?: string;
-                                    readonly perMonth?: string;
-                                    /** @description A person approves each movement of more than this amount, in whole tokens. */
-                                    readonly approvalAbove?: string;
-                                };
-                            };
-                        } | null;
-                        readonly updatedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["WalletPolicy"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
             /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-loosening-denied` */
             readonly 403: {
                 headers: {
@@ -8401,27 +9235,15 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.legacy.create": {
@@ -8429,21 +9251,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /**
-                     * @description USDC_E is on tempo, USDC and USDT are on ethereum.
-                     * @default USDC_E
-                     * @enum {string}
-                     */
-                    readonly coin?: "USDC_E" | "USDC" | "USDT";
-                };
+                readonly "application/json": components["schemas"]["NewLegacyWallet"];
             };
         };
         readonly responses: {
@@ -8457,17 +9272,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly coin: "USDC_E" | "USDC" | "USDT";
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
             /** @description Success. */
@@ -8480,27 +9285,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly coin: "USDC_E" | "USDC" | "USDT";
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `coin-not-available` */
             readonly 422: {
                 headers: {
@@ -8514,22 +9309,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "wallets.legacy.get": {
@@ -8550,41 +9333,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        /** @enum {string} */
-                        readonly coin: "USDC_E" | "USDC" | "USDT";
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.legacy.balance": {
@@ -8607,47 +9368,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example mwt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly address: string;
-                        readonly balances: readonly {
-                            /** @enum {string} */
-                            readonly coin: "USDC_E" | "USDC" | "USDT";
-                            readonly tokenSymbol: string;
-                            /**
-                             * @description Decimal amount.
-                             * @example 12.5
-                             */
-                            readonly formattedBalance: string;
-                            /**
-                             * @description Integer in the smallest unit.
-                             * @example 12500000
-                             */
-                            readonly rawBalance: string;
-                            /** @enum {string} */
-                            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["LegacyBalance"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
             /** @description `validation-error`, `coin-not-available` */
             readonly 422: {
                 headers: {
@@ -8661,29 +9389,19 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.legacy.history": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly direction?: "in" | "out";
                 readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                 readonly token?: string;
@@ -8704,92 +9422,35 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly walletId: string;
-                        /** @enum {string} */
-                        readonly direction: "in" | "out";
-                        /**
-                         * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
-                         * @enum {string}
-                         */
-                        readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
-                        /**
-                         * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
-                         * @enum {string}
-                         */
-                        readonly status: "pending" | "confirmed" | "withdrawn";
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly tokenSymbol: string;
-                        /** @description Decimal, in whole tokens. */
-                        readonly amount: string;
-                        /** @description In the token’s smallest unit. */
-                        readonly rawAmount: string;
-                        readonly from: string;
-                        readonly to: string;
-                        readonly txHash: string;
-                        readonly logIndex: number;
-                        readonly blockNumber: number;
-                        /** @description Screening status of the sender; null for outgoing transactions. */
-                        readonly amlStatus: ("pending" | "clear" | "flagged") | null;
-                        /** @description How much of the amount screening froze. */
-                        readonly frozenAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `validation-error`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.transactions": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly direction?: "in" | "out";
                 readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                 readonly token?: string;
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8805,92 +9466,35 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly walletId: string;
-                        /** @enum {string} */
-                        readonly direction: "in" | "out";
-                        /**
-                         * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
-                         * @enum {string}
-                         */
-                        readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
-                        /**
-                         * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
-                         * @enum {string}
-                         */
-                        readonly status: "pending" | "confirmed" | "withdrawn";
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly tokenSymbol: string;
-                        /** @description Decimal, in whole tokens. */
-                        readonly amount: string;
-                        /** @description In the token’s smallest unit. */
-                        readonly rawAmount: string;
-                        readonly from: string;
-                        readonly to: string;
-                        readonly txHash: string;
-                        readonly logIndex: number;
-                        readonly blockNumber: number;
-                        /** @description Screening status of the sender; null for outgoing transactions. */
-                        readonly amlStatus: ("pending" | "clear" | "flagged") | null;
-                        /** @description How much of the amount screening froze. */
-                        readonly frozenAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `validation-error`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.transactions": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly direction?: "in" | "out";
                 readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                 readonly token?: string;
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8906,93 +9510,36 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly walletId: string;
-                        /** @enum {string} */
-                        readonly direction: "in" | "out";
-                        /**
-                         * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
-                         * @enum {string}
-                         */
-                        readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
-                        /**
-                         * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
-                         * @enum {string}
-                         */
-                        readonly status: "pending" | "confirmed" | "withdrawn";
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly tokenSymbol: string;
-                        /** @description Decimal, in whole tokens. */
-                        readonly amount: string;
-                        /** @description In the token’s smallest unit. */
-                        readonly rawAmount: string;
-                        readonly from: string;
-                        readonly to: string;
-                        readonly txHash: string;
-                        readonly logIndex: number;
-                        readonly blockNumber: number;
-                        /** @description Screening status of the sender; null for outgoing transactions. */
-                        readonly amlStatus: ("pending" | "clear" | "flagged") | null;
-                        /** @description How much of the amount screening froze. */
-                        readonly frozenAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `validation-error`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.transactions": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly direction?: "in" | "out";
                 readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                 readonly token?: string;
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly cad: string;
+                readonly id: components["schemas"]["MasterWalletId"];
+                readonly cad: components["schemas"]["ChildAddressId"];
             };
             readonly cookie?: never;
         };
@@ -9008,78 +9555,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly walletId: string;
-                        /** @enum {string} */
-                        readonly direction: "in" | "out";
-                        /**
-                         * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
-                         * @enum {string}
-                         */
-                        readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
-                        /**
-                         * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
-                         * @enum {string}
-                         */
-                        readonly status: "pending" | "confirmed" | "withdrawn";
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly tokenSymbol: string;
-                        /** @description Decimal, in whole tokens. */
-                        readonly amount: string;
-                        /** @description In the token’s smallest unit. */
-                        readonly rawAmount: string;
-                        readonly from: string;
-                        readonly to: string;
-                        readonly txHash: string;
-                        readonly logIndex: number;
-                        readonly blockNumber: number;
-                        /** @description Screening status of the sender; null for outgoing transactions. */
-                        readonly amlStatus: ("pending" | "clear" | "flagged") | null;
-                        /** @description How much of the amount screening froze. */
-                        readonly frozenAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `validation-error`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.deposits.rescan": {
@@ -9087,19 +9575,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @enum {string} */
-                    readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    /** @example 0xabababababababababababababababababababababababababababababababab */
-                    readonly txHash: string;
-                };
+                readonly "application/json": components["schemas"]["RescanRequest"];
             };
         };
         readonly responses: {
@@ -9113,54 +9596,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly transactions: readonly {
-                            /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly walletId: string;
-                            /** @enum {string} */
-                            readonly direction: "in" | "out";
-                            /**
-                             * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
-                             * @enum {string}
-                             */
-                            readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
-                            /**
-                             * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
-                             * @enum {string}
-                             */
-                            readonly status: "pending" | "confirmed" | "withdrawn";
-                            /** @enum {string} */
-                            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                            readonly tokenSymbol: string;
-                            /** @description Decimal, in whole tokens. */
-                            readonly amount: string;
-                            /** @description In the token’s smallest unit. */
-                            readonly rawAmount: string;
-                            readonly from: string;
-                            readonly to: string;
-                            readonly txHash: string;
-                            readonly logIndex: number;
-                            readonly blockNumber: number;
-                            /** @description Screening status of the sender; null for outgoing transactions. */
-                            readonly amlStatus: ("pending" | "clear" | "flagged") | null;
-                            /** @description How much of the amount screening froze. */
-                            readonly frozenAmount: string;
-                            /** Format: date-time */
-                            readonly createdAt: string;
-                            readonly confirmedAt: string | null;
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["RescanResult"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `transaction-not-found`, `deposit-not-found`, `chain-not-available` */
             readonly 422: {
                 headers: {
@@ -9174,22 +9620,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "test.deposits.create": {
@@ -9197,19 +9631,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly walletId: string;
-                    readonly token: string;
-                    /** @description Decimal amount in whole tokens, at most 10000. */
-                    readonly amount: string;
-                };
+                readonly "application/json": components["schemas"]["NewTestDeposit"];
             };
         };
         readonly responses: {
@@ -9223,22 +9652,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly walletId: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly token: string;
-                        readonly amount: string;
-                        /** @description The faucet. */
-                        readonly from: string;
-                        readonly to: string;
-                        /** @constant */
-                        readonly status: "queued";
-                    };
+                    readonly "application/json": components["schemas"]["TestDeposit"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
             /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-deposits-off` */
             readonly 403: {
                 headers: {
@@ -9252,11 +9670,11 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported` */
             readonly 422: {
                 headers: {
@@ -9270,9 +9688,9 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
             /** @description `service-unavailable`, `faucet-empty`, `chain-unavailable`, `chain-not-configured` */
             readonly 503: {
                 headers: {
@@ -9293,21 +9711,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly walletId: string;
-                    /**
-                     * @description Decimal US dollars, at most 1.
-                     * @default 0.01
-                     */
-                    readonly price?: string;
-                };
+                readonly "application/json": components["schemas"]["NewTestPayment"];
             };
         };
         readonly responses: {
@@ -9321,58 +9732,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example pay_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-                        /** @enum {string} */
-                        readonly protocol: "x402" | "mpp";
-                        readonly amount: string;
-                        readonly rawAmount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly network: string;
-                        readonly payer: string | null;
-                        readonly payTo: string;
-                        readonly walletId: string | null;
-                        readonly resource: string | null;
-                        readonly route: string | null;
-                        readonly method: string | null;
-                        readonly description: string | null;
-                        /** @description The API key of the call; the account where a person made it in the dashboard. */
-                        readonly apiKeyId: string;
-                        readonly txHash: string | null;
-                        readonly settledAt: string | null;
-                        readonly failureReason: string | null;
-                        readonly vaultId: string | null;
-                        readonly sessionId: string | null;
-                        /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
-                        readonly deliveredAt: string | null;
-                        /** @description When the answer was handed out by a redemption. */
-                        readonly redeemedAt: string | null;
-                        /** @description What refunds have paid back, or are about to. */
-                        readonly refundedAmount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `payment-verification-failed` */
-            readonly 402: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 402: components["responses"]["402.payment-verification-failed"];
             /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-payments-off` */
             readonly 403: {
                 headers: {
@@ -9386,24 +9751,11 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported`, `wallet-not-found` */
             readonly 422: {
                 headers: {
@@ -9417,21 +9769,9 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
+            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
             /** @description `service-unavailable`, `custody-unavailable`, `chain-unavailable`, `chain-not-configured`, `faucet-empty` */
             readonly 503: {
                 headers: {
@@ -9452,51 +9792,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly fromWalletId: string;
-                    /** @enum {string} */
-                    readonly fromWalletType?: "master" | "child";
-                    /**
-                     * @description The wallet's own chain if omitted.
-                     * @enum {string}
-                     */
-                    readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    /** @example USDC */
-                    readonly fromToken: string;
-                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
-                    readonly toAddress: string;
-                    /** @enum {string} */
-                    readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    /** @example USDC */
-                    readonly toToken: string;
-                    /**
-                     * @description Decimal amount in whole tokens.
-                     * @example 12.5
-                     */
-                    readonly amount: string;
-                    /**
-                     * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
-                     * @example 12.4
-                     */
-                    readonly minToAmount?: string;
-                    /**
-                     * @description A quote for this transfer, valid for 60 seconds and for one transfer: at least its minToAmount arrives.
-                     * @example qte_01h455vb4pex5vsknk084sn02q
-                     */
-                    readonly quoteId?: string;
-                    /** @description Your own reference; it is returned and used for nothing else. */
-                    readonly reference?: string;
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["NewTransfer"];
             };
         };
         readonly responses: {
@@ -9510,59 +9813,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        readonly toAddress: string;
-                        /** @description Null until the transaction is signed. */
-                        readonly txHash: string | null;
-                        /** @enum {string} */
-                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @enum {string} */
-                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly fromToken: string;
-                        readonly toToken: string;
-                        readonly amount: string;
-                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
-                        readonly toAmount: string;
-                        /** @description Least amount that arrives, in whole tokens of toToken. */
-                        readonly minToAmount: string;
-                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
-                        readonly feeAmount: string;
-                        readonly feeToken: string;
-                        /** @enum {string} */
-                        readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Explanation of the chosen route. */
-                        readonly routeReason: string;
-                        /** @enum {string} */
-                        readonly status: "pending" | "confirmed" | "failed";
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
-                        readonly receivedToken: string | null;
-                        /** @description Where a bridge delivered, if its partner says. */
-                        readonly destinationTxHash: string | null;
-                        readonly refundTxHash: string | null;
-                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
-                        readonly refundedAt: string | null;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
             /** @description Success. */
@@ -9575,122 +9826,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        readonly toAddress: string;
-                        /** @description Null until the transaction is signed. */
-                        readonly txHash: string | null;
-                        /** @enum {string} */
-                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @enum {string} */
-                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly fromToken: string;
-                        readonly toToken: string;
-                        readonly amount: string;
-                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
-                        readonly toAmount: string;
-                        /** @description Least amount that arrives, in whole tokens of toToken. */
-                        readonly minToAmount: string;
-                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
-                        readonly feeAmount: string;
-                        readonly feeToken: string;
-                        /** @enum {string} */
-                        readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Explanation of the chosen route. */
-                        readonly routeReason: string;
-                        /** @enum {string} */
-                        readonly status: "pending" | "confirmed" | "failed";
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
-                        readonly receivedToken: string | null;
-                        /** @description Where a bridge delivered, if its partner says. */
-                        readonly destinationTxHash: string | null;
-                        readonly refundTxHash: string | null;
-                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
-                        readonly refundedAt: string | null;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid"];
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "transfers.quote": {
@@ -9698,41 +9849,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly fromWalletId: string;
-                    /** @enum {string} */
-                    readonly fromWalletType?: "master" | "child";
-                    /**
-                     * @description The wallet's own chain if omitted.
-                     * @enum {string}
-                     */
-                    readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    /** @example USDC */
-                    readonly fromToken: string;
-                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
-                    readonly toAddress: string;
-                    /** @enum {string} */
-                    readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    /** @example USDC */
-                    readonly toToken: string;
-                    /**
-                     * @description Decimal amount in whole tokens.
-                     * @example 12.5
-                     */
-                    readonly amount: string;
-                    /**
-                     * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
-                     * @example 12.4
-                     */
-                    readonly minToAmount?: string;
-                };
+                readonly "application/json": components["schemas"]["NewTransferQuote"];
             };
         };
         readonly responses: {
@@ -9746,85 +9870,32 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /**
-                         * @description For a transfer that must execute as quoted.
-                         * @example qte_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly quoteId: string;
-                        /**
-                         * Format: date-time
-                         * @description Expiry of the quote.
-                         */
-                        readonly expiresAt: string;
-                        /** @enum {string} */
-                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @enum {string} */
-                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly fromToken: string;
-                        readonly toToken: string;
-                        readonly amount: string;
-                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
-                        readonly toAmount: string;
-                        /** @description Least amount that arrives, in whole tokens of toToken. */
-                        readonly minToAmount: string;
-                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
-                        readonly feeAmount: string;
-                        readonly feeToken: string;
-                        /** @enum {string} */
-                        readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Explanation of the chosen route. */
-                        readonly routeReason: string;
-                        /** @description The rule of the wallet's spend policy that would refuse it now; null if none would. */
-                        readonly deniedBy: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["TransferQuote"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "transfers.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
-                readonly fromWalletId?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly fromWalletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -9842,71 +9913,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        readonly toAddress: string;
-                        /** @description Null until the transaction is signed. */
-                        readonly txHash: string | null;
-                        /** @enum {string} */
-                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @enum {string} */
-                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly fromToken: string;
-                        readonly toToken: string;
-                        readonly amount: string;
-                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
-                        readonly toAmount: string;
-                        /** @description Least amount that arrives, in whole tokens of toToken. */
-                        readonly minToAmount: string;
-                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
-                        readonly feeAmount: string;
-                        readonly feeToken: string;
-                        /** @enum {string} */
-                        readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Explanation of the chosen route. */
-                        readonly routeReason: string;
-                        /** @enum {string} */
-                        readonly status: "pending" | "confirmed" | "failed";
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
-                        readonly receivedToken: string | null;
-                        /** @description Where a bridge delivered, if its partner says. */
-                        readonly destinationTxHash: string | null;
-                        readonly refundTxHash: string | null;
-                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
-                        readonly refundedAt: string | null;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Transfer"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "transfers.get": {
@@ -9914,7 +9933,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["WalletTransactionId"];
             };
             readonly cookie?: never;
         };
@@ -9929,64 +9948,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        readonly toAddress: string;
-                        /** @description Null until the transaction is signed. */
-                        readonly txHash: string | null;
-                        /** @enum {string} */
-                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @enum {string} */
-                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly fromToken: string;
-                        readonly toToken: string;
-                        readonly amount: string;
-                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
-                        readonly toAmount: string;
-                        /** @description Least amount that arrives, in whole tokens of toToken. */
-                        readonly minToAmount: string;
-                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
-                        readonly feeAmount: string;
-                        readonly feeToken: string;
-                        /** @enum {string} */
-                        readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Explanation of the chosen route. */
-                        readonly routeReason: string;
-                        /** @enum {string} */
-                        readonly status: "pending" | "confirmed" | "failed";
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
-                        readonly receivedToken: string | null;
-                        /** @description Where a bridge delivered, if its partner says. */
-                        readonly destinationTxHash: string | null;
-                        readonly refundTxHash: string | null;
-                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
-                        readonly refundedAt: string | null;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `transfer-not-found` */
             readonly 404: {
                 headers: {
@@ -10000,12 +9967,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.pay": {
@@ -10013,70 +9980,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @description The master wallet or child address that pays. */
-                    readonly fromWalletId: string;
-                    /** @description The 402 as it was received; instead of `url`. */
-                    readonly challenge?: {
-                        /** @constant */
-                        readonly status: 402;
-                        /** @description The header fields of the 402, by name in any case. `PAYMENT-REQUIRED` and `WWW-Authenticate` are read, the others ignored. */
-                        readonly headers: {
-                            readonly [key: string]: string;
-                        };
-                        /** @description The body of the 402 as text; x402 version 1 has its offers there. */
-                        readonly body?: string;
-                    };
-                    /** @description The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed. */
-                    readonly url?: string;
-                    /**
-                     * @description With `url`. Default GET.
-                     * @enum {string}
-                     */
-                    readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-                    /** @description With `url`: the header fields to send. The service adds none of its own credentials. */
-                    readonly headers?: {
-                        readonly [key: string]: string;
-                    };
-                    /** @description With `url` and another method than GET: the body. */
-                    readonly body?: string;
-                    /**
-                     * @description How `body` is written: as text (default), which is sent as UTF-8, or in base64.
-                     * @enum {string}
-                     */
-                    readonly bodyEncoding?: "text" | "base64";
-                    /**
-                     * @description Most that is paid, in whole tokens. Offers above it are refused.
-                     * @example 0.05
-                     */
-                    readonly maxAmount: string;
-                    /** @description The chains that may be paid on. If omitted: all that the key and the deployment have. */
-                    readonly chains?: readonly ("base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato")[];
-                    /** @description Symbols of the tokens that may be paid. If omitted: all that pay by signature. */
-                    readonly tokens?: readonly string[];
-                    /**
-                     * @description The protocol to prefer. Otherwise the cheapest offer, then x402.
-                     * @enum {string}
-                     */
-                    readonly prefer?: "x402" | "mpp";
-                    /**
-                     * @description A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount.
-                     * @example wtx_01h455vb4pex5vsknk084sn02q
-                     */
-                    readonly approvedPaymentId?: string;
-                    /** @description Your own reference; it is returned and used for nothing else. */
-                    readonly reference?: string;
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["NewWalletPayment"];
             };
         };
         readonly responses: {
@@ -10090,30 +10001,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @description Null: nothing was paid. */
-                        readonly id: null;
-                        /** @description The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first answer was lost, or the body was over 64 KiB. */
-                        readonly response: {
-                            readonly status: number;
-                            readonly headers: {
-                                readonly [key: string]: string;
-                            } | null;
-                            readonly body: string | null;
-                            /** @enum {string} */
-                            readonly bodyEncoding: "text" | "base64";
-                            /** @description False if the body is longer than 1 MiB, or broke off. */
-                            readonly isWhole: boolean;
-                            /** @description What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
-                            readonly receipt: {
-                                /** @description The transaction as the seller states it. */
-                                readonly txHash: string | null;
-                                readonly details: {
-                                    readonly [key: string]: unknown;
-                                };
-                            } | null;
-                        };
-                    };
+                    readonly "application/json": components["schemas"]["FreeResponse"];
                 };
             };
             /** @description Success. */
@@ -10126,94 +10014,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        readonly toAddress: string;
-                        /** @description Null until the transaction is signed. */
-                        readonly txHash: string | null;
-                        /** @enum {string} */
-                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @enum {string} */
-                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly fromToken: string;
-                        readonly toToken: string;
-                        readonly amount: string;
-                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
-                        readonly toAmount: string;
-                        /** @description Least amount that arrives, in whole tokens of toToken. */
-                        readonly minToAmount: string;
-                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
-                        readonly feeAmount: string;
-                        readonly feeToken: string;
-                        /** @enum {string} */
-                        readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Explanation of the chosen route. */
-                        readonly routeReason: string;
-                        /** @enum {string} */
-                        readonly status: "pending" | "confirmed" | "failed";
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
-                        readonly receivedToken: string | null;
-                        /** @description Where a bridge delivered, if its partner says. */
-                        readonly destinationTxHash: string | null;
-                        readonly refundTxHash: string | null;
-                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
-                        readonly refundedAt: string | null;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                        /** @enum {string} */
-                        readonly method: "x402/v2" | "x402/v1" | "mpp/evm-charge";
-                        /** @description Null until an approval is granted and a fresh 402 is paid. */
-                        readonly credential: {
-                            /** @description Name of the header field to send. */
-                            readonly header: string;
-                            /** @description Its value. Whoever has it can get the goods: keep it out of logs. */
-                            readonly value: string;
-                            /**
-                             * Format: date-time
-                             * @description After this the payee can no longer take the money.
-                             */
-                            readonly validBefore: string;
-                        } | null;
-                        /** @description With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential. */
-                        readonly outcome: ("paid" | "refused" | "unknown") | null;
-                        readonly response: {
-                            readonly status: number;
-                            readonly headers: {
-                                readonly [key: string]: string;
-                            } | null;
-                            readonly body: string | null;
-                            /** @enum {string} */
-                            readonly bodyEncoding: "text" | "base64";
-                            /** @description False if the body is longer than 1 MiB, or broke off. */
-                            readonly isWhole: boolean;
-                            /** @description What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
-                            readonly receipt: {
-                                /** @description The transaction as the seller states it. */
-                                readonly txHash: string | null;
-                                readonly details: {
-                                    readonly [key: string]: unknown;
-                                };
-                            } | null;
-                        } | null;
-                    };
+                    readonly "application/json": components["schemas"]["WalletPayment"];
                 };
             };
             /** @description Success. */
@@ -10226,111 +10027,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wtx_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        readonly toAddress: string;
-                        /** @description Null until the transaction is signed. */
-                        readonly txHash: string | null;
-                        /** @enum {string} */
-                        readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @enum {string} */
-                        readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly fromToken: string;
-                        readonly toToken: string;
-                        readonly amount: string;
-                        /** @description Expected amount, then the received amount, in whole tokens of toToken. */
-                        readonly toAmount: string;
-                        /** @description Least amount that arrives, in whole tokens of toToken. */
-                        readonly minToAmount: string;
-                        /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
-                        readonly feeAmount: string;
-                        readonly feeToken: string;
-                        /** @enum {string} */
-                        readonly route: "direct" | "partner-swap" | "partner-bridge";
-                        /** @description Explanation of the chosen route. */
-                        readonly routeReason: string;
-                        /** @enum {string} */
-                        readonly status: "pending" | "confirmed" | "failed";
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
-                        readonly receivedToken: string | null;
-                        /** @description Where a bridge delivered, if its partner says. */
-                        readonly destinationTxHash: string | null;
-                        readonly refundTxHash: string | null;
-                        /** @description When a partner refunded the money; this may be after the transfer has failed. */
-                        readonly refundedAt: string | null;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly confirmedAt: string | null;
-                        /** @enum {string} */
-                        readonly method: "x402/v2" | "x402/v1" | "mpp/evm-charge";
-                        /** @description Null until an approval is granted and a fresh 402 is paid. */
-                        readonly credential: {
-                            /** @description Name of the header field to send. */
-                            readonly header: string;
-                            /** @description Its value. Whoever has it can get the goods: keep it out of logs. */
-                            readonly value: string;
-                            /**
-                             * Format: date-time
-                             * @description After this the payee can no longer take the money.
-                             */
-                            readonly validBefore: string;
-                        } | null;
-                        /** @description With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential. */
-                        readonly outcome: ("paid" | "refused" | "unknown") | null;
-                        readonly response: {
-                            readonly status: number;
-                            readonly headers: {
-                                readonly [key: string]: string;
-                            } | null;
-                            readonly body: string | null;
-                            /** @enum {string} */
-                            readonly bodyEncoding: "text" | "base64";
-                            /** @description False if the body is longer than 1 MiB, or broke off. */
-                            readonly isWhole: boolean;
-                            /** @description What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`. */
-                            readonly receipt: {
-                                /** @description The transaction as the seller states it. */
-                                readonly txHash: string | null;
-                                readonly details: {
-                                    readonly [key: string]: unknown;
-                                };
-                            } | null;
-                        } | null;
-                    };
+                    readonly "application/json": components["schemas"]["WalletPayment"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
             /** @description `organisation-not-found`, `transfer-not-found` */
             readonly 404: {
                 headers: {
@@ -10344,7 +10046,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `challenge-already-paid`, `approved-payment-not-open` */
             readonly 409: {
                 headers: {
@@ -10359,8 +10061,8 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `no-payable-offer`, `payment-url-not-allowed`, `wallet-not-found`, `wallet-retired`, `insufficient-balance`, `recipient-flagged` */
             readonly 422: {
                 headers: {
@@ -10374,21 +10076,9 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
             /** @description `payment-url-unreachable` */
             readonly 502: {
                 headers: {
@@ -10421,27 +10111,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
-                    readonly to: string;
-                    /**
-                     * @description Decimal amount in whole coins, more than zero.
-                     * @example 12.5
-                     */
-                    readonly amount: string;
-                    /**
-                     * @default USDC_E
-                     * @enum {string}
-                     */
-                    readonly coin?: "USDC_E" | "USDC" | "USDT";
-                };
+                readonly "application/json": components["schemas"]["NewLegacyWithdrawal"];
             };
         };
         readonly responses: {
@@ -10455,49 +10132,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /**
-                         * @description Hash of the transfer's transaction.
-                         * @example wtx_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly id: string;
-                        /** @constant */
-                        readonly status: "queued";
-                    };
+                    readonly "application/json": components["schemas"]["LegacyWithdrawal"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `organisation-not-found`, `wallet-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            readonly 404: components["responses"]["404.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `coin-not-available` */
             readonly 422: {
                 headers: {
@@ -10511,43 +10156,21 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "approvals.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly status?: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                readonly walletId?: string;
+                readonly walletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -10565,75 +10188,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example apr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
-                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
-                        readonly transferId: string | null;
-                        readonly withdrawalId: string | null;
-                        /** @description The payment that a refund pays back. */
-                        readonly paymentId: string | null;
-                        /**
-                         * @description The wallet whose policy requires the approval.
-                         * @example mwt_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly masterWalletId: string;
-                        readonly fromWalletId: string;
-                        /** @description The recipient: an address, or the id of a bank account. */
-                        readonly to: string;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly toToken: string;
-                        readonly toChain: string;
-                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
-                        readonly approvalAbove: string;
-                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
-                        readonly deniedBy: string | null;
-                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
-                        readonly remaining: {
-                            readonly perHour: string | null;
-                            readonly perDay: string | null;
-                            readonly perMonth: string | null;
-                        } | null;
-                        /** @description The requester's reference; for a refund its reason. */
-                        readonly note: string | null;
-                        readonly requestedBy: {
-                            readonly apiKeyId: string | null;
-                            readonly apiKeyName: string | null;
-                            /**
-                             * @description The person, or whoever created the API key.
-                             * @example acc_01h455vb4pex5vsknk084sn02q
-                             */
-                            readonly accountId: string;
-                            readonly email: string;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly decidedAt: string | null;
-                        /** @description The account, or the API key that canceled it. */
-                        readonly decidedBy: string | null;
-                        /** @description Why it was refused, in the words of the person who did. */
-                        readonly reason: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Approval"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "approvals.get": {
@@ -10641,7 +10208,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ApprovalId"];
             };
             readonly cookie?: never;
         };
@@ -10656,87 +10223,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example apr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
-                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
-                        readonly transferId: string | null;
-                        readonly withdrawalId: string | null;
-                        /** @description The payment that a refund pays back. */
-                        readonly paymentId: string | null;
-                        /**
-                         * @description The wallet whose policy requires the approval.
-                         * @example mwt_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly masterWalletId: string;
-                        readonly fromWalletId: string;
-                        /** @description The recipient: an address, or the id of a bank account. */
-                        readonly to: string;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly toToken: string;
-                        readonly toChain: string;
-                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
-                        readonly approvalAbove: string;
-                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
-                        readonly deniedBy: string | null;
-                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
-                        readonly remaining: {
-                            readonly perHour: string | null;
-                            readonly perDay: string | null;
-                            readonly perMonth: string | null;
-                        } | null;
-                        /** @description The requester's reference; for a refund its reason. */
-                        readonly note: string | null;
-                        readonly requestedBy: {
-                            readonly apiKeyId: string | null;
-                            readonly apiKeyName: string | null;
-                            /**
-                             * @description The person, or whoever created the API key.
-                             * @example acc_01h455vb4pex5vsknk084sn02q
-                             */
-                            readonly accountId: string;
-                            readonly email: string;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly decidedAt: string | null;
-                        /** @description The account, or the API key that canceled it. */
-                        readonly decidedBy: string | null;
-                        /** @description Why it was refused, in the words of the person who did. */
-                        readonly reason: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.approval-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "approvals.approve": {
@@ -10744,10 +10243,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ApprovalId"];
             };
             readonly cookie?: never;
         };
@@ -10763,67 +10262,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example apr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
-                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
-                        readonly transferId: string | null;
-                        readonly withdrawalId: string | null;
-                        /** @description The payment that a refund pays back. */
-                        readonly paymentId: string | null;
-                        /**
-                         * @description The wallet whose policy requires the approval.
-                         * @example mwt_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly masterWalletId: string;
-                        readonly fromWalletId: string;
-                        /** @description The recipient: an address, or the id of a bank account. */
-                        readonly to: string;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly toToken: string;
-                        readonly toChain: string;
-                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
-                        readonly approvalAbove: string;
-                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
-                        readonly deniedBy: string | null;
-                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
-                        readonly remaining: {
-                            readonly perHour: string | null;
-                            readonly perDay: string | null;
-                            readonly perMonth: string | null;
-                        } | null;
-                        /** @description The requester's reference; for a refund its reason. */
-                        readonly note: string | null;
-                        readonly requestedBy: {
-                            readonly apiKeyId: string | null;
-                            readonly apiKeyName: string | null;
-                            /**
-                             * @description The person, or whoever created the API key.
-                             * @example acc_01h455vb4pex5vsknk084sn02q
-                             */
-                            readonly accountId: string;
-                            readonly email: string;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly decidedAt: string | null;
-                        /** @description The account, or the API key that canceled it. */
-                        readonly decidedBy: string | null;
-                        /** @description Why it was refused, in the words of the person who did. */
-                        readonly reason: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
             /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied`, `approval-needs-person`, `approval-own-request` */
             readonly 403: {
                 headers: {
@@ -10837,41 +10280,16 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `approval-not-waiting` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 404: components["responses"]["404.not-found.approval-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "approvals.refuse": {
@@ -10879,19 +10297,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ApprovalId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @description Why; the requester sees it. */
-                    readonly reason?: string;
-                };
+                readonly "application/json": components["schemas"]["ApprovalRefusal"];
             };
         };
         readonly responses: {
@@ -10905,67 +10320,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example apr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
-                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
-                        readonly transferId: string | null;
-                        readonly withdrawalId: string | null;
-                        /** @description The payment that a refund pays back. */
-                        readonly paymentId: string | null;
-                        /**
-                         * @description The wallet whose policy requires the approval.
-                         * @example mwt_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly masterWalletId: string;
-                        readonly fromWalletId: string;
-                        /** @description The recipient: an address, or the id of a bank account. */
-                        readonly to: string;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly toToken: string;
-                        readonly toChain: string;
-                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
-                        readonly approvalAbove: string;
-                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
-                        readonly deniedBy: string | null;
-                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
-                        readonly remaining: {
-                            readonly perHour: string | null;
-                            readonly perDay: string | null;
-                            readonly perMonth: string | null;
-                        } | null;
-                        /** @description The requester's reference; for a refund its reason. */
-                        readonly note: string | null;
-                        readonly requestedBy: {
-                            readonly apiKeyId: string | null;
-                            readonly apiKeyName: string | null;
-                            /**
-                             * @description The person, or whoever created the API key.
-                             * @example acc_01h455vb4pex5vsknk084sn02q
-                             */
-                            readonly accountId: string;
-                            readonly email: string;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly decidedAt: string | null;
-                        /** @description The account, or the API key that canceled it. */
-                        readonly decidedBy: string | null;
-                        /** @description Why it was refused, in the words of the person who did. */
-                        readonly reason: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
             /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-needs-person` */
             readonly 403: {
                 headers: {
@@ -10979,41 +10338,16 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `approval-not-waiting` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 404: components["responses"]["404.not-found.approval-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "approvals.cancel": {
@@ -11021,10 +10355,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["ApprovalId"];
             };
             readonly cookie?: never;
         };
@@ -11040,67 +10374,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example apr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        /** @enum {string} */
-                        readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
-                        /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
-                        readonly transferId: string | null;
-                        readonly withdrawalId: string | null;
-                        /** @description The payment that a refund pays back. */
-                        readonly paymentId: string | null;
-                        /**
-                         * @description The wallet whose policy requires the approval.
-                         * @example mwt_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly masterWalletId: string;
-                        readonly fromWalletId: string;
-                        /** @description The recipient: an address, or the id of a bank account. */
-                        readonly to: string;
-                        readonly amount: string;
-                        readonly token: string;
-                        readonly chain: string;
-                        readonly toToken: string;
-                        readonly toChain: string;
-                        /** @description The policy's limit that the amount exceeds, in whole tokens. */
-                        readonly approvalAbove: string;
-                        /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
-                        readonly deniedBy: string | null;
-                        /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
-                        readonly remaining: {
-                            readonly perHour: string | null;
-                            readonly perDay: string | null;
-                            readonly perMonth: string | null;
-                        } | null;
-                        /** @description The requester's reference; for a refund its reason. */
-                        readonly note: string | null;
-                        readonly requestedBy: {
-                            readonly apiKeyId: string | null;
-                            readonly apiKeyName: string | null;
-                            /**
-                             * @description The person, or whoever created the API key.
-                             * @example acc_01h455vb4pex5vsknk084sn02q
-                             */
-                            readonly accountId: string;
-                            readonly email: string;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly decidedAt: string | null;
-                        /** @description The account, or the API key that canceled it. */
-                        readonly decidedBy: string | null;
-                        /** @description Why it was refused, in the words of the person who did. */
-                        readonly reason: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
             /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-not-yours` */
             readonly 403: {
                 headers: {
@@ -11114,48 +10392,25 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `approval-not-waiting` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 404: components["responses"]["404.not-found.approval-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.bankAccounts.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -11173,32 +10428,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example bac_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly accountName: string;
-                        readonly currency: string;
-                        readonly isActive: boolean;
-                        /**
-                         * @description The last four characters of the account.
-                         * @example ****8472
-                         */
-                        readonly maskedAccount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["BankAccount"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.bankAccounts.create": {
@@ -11206,31 +10448,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly accountName: string;
-                    /**
-                     * @description GBP, USD or EUR.
-                     * @example GBP
-                     */
-                    readonly currency: string;
-                    /** @example 20-29-59 */
-                    readonly sortCode?: string;
-                    /** @example 63748472 */
-                    readonly accountNumber?: string;
-                    /** @example 021000021 */
-                    readonly routingNumber?: string;
-                    /** @example GB33 BUKB 2020 1555 5555 55 */
-                    readonly iban?: string;
-                    /** @example BUKBGB22 */
-                    readonly swiftBic?: string;
-                };
+                readonly "application/json": components["schemas"]["NewBankAccount"];
             };
         };
         readonly responses: {
@@ -11244,30 +10469,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example bac_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly accountName: string;
-                        readonly currency: string;
-                        readonly isActive: boolean;
-                        /**
-                         * @description The last four characters of the account.
-                         * @example ****8472
-                         */
-                        readonly maskedAccount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["BankAccount"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `unsupported-currency` */
             readonly 422: {
                 headers: {
@@ -11281,10 +10493,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.bankAccounts.get": {
@@ -11292,7 +10504,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["BankAccountId"];
             };
             readonly cookie?: never;
         };
@@ -11307,44 +10519,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example bac_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly accountName: string;
-                        readonly currency: string;
-                        readonly isActive: boolean;
-                        /**
-                         * @description The last four characters of the account.
-                         * @example ****8472
-                         */
-                        readonly maskedAccount: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["BankAccount"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.bank-account-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.bankAccounts.delete": {
@@ -11352,7 +10539,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["BankAccountId"];
             };
             readonly cookie?: never;
         };
@@ -11368,30 +10555,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.bank-account-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.create": {
@@ -11399,34 +10574,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly fromWalletId: string;
-                    /** @enum {string} */
-                    readonly fromWalletType?: "master" | "child";
-                    /**
-                     * @description Decimal amount in whole tokens, 50 or more.
-                     * @example 125
-                     */
-                    readonly amount: string;
-                    /** @example USDC */
-                    readonly token: string;
-                    /** @enum {string} */
-                    readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                    /** @example bac_01h455vb4pex5vsknk084sn02q */
-                    readonly bankAccountId: string;
-                    /** @description Text on the receiver's bank statement. */
-                    readonly reference?: string;
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["NewWithdrawal"];
             };
         };
         readonly responses: {
@@ -11440,51 +10595,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wdr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        /** @enum {string} */
-                        readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
-                        /** @description The transaction that moved the tokens to the partner; null until it is signed. */
-                        readonly txHash: string | null;
-                        readonly amount: string;
-                        readonly token: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @example bac_01h455vb4pex5vsknk084sn02q */
-                        readonly bankAccountId: string;
-                        /** @description The currency of the bank account. */
-                        readonly currency: string;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** @description The partner's fee, in whole tokens; null until the partner reports it. */
-                        readonly feeAmount: string | null;
-                        readonly exchangeRate: string | null;
-                        /** @description The amount that the bank receives, in currency, as the partner reports it. */
-                        readonly payoutAmount: string | null;
-                        /** @description Usual number of bank days for this currency. */
-                        readonly estimatedDays: number;
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
-                        readonly refund: ("none" | "expected" | "done" | "held") | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                        readonly failedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
             /** @description Success. */
@@ -11497,73 +10608,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wdr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        /** @enum {string} */
-                        readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
-                        /** @description The transaction that moved the tokens to the partner; null until it is signed. */
-                        readonly txHash: string | null;
-                        readonly amount: string;
-                        readonly token: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @example bac_01h455vb4pex5vsknk084sn02q */
-                        readonly bankAccountId: string;
-                        /** @description The currency of the bank account. */
-                        readonly currency: string;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** @description The partner's fee, in whole tokens; null until the partner reports it. */
-                        readonly feeAmount: string | null;
-                        readonly exchangeRate: string | null;
-                        /** @description The amount that the bank receives, in currency, as the partner reports it. */
-                        readonly payoutAmount: string | null;
-                        /** @description Usual number of bank days for this currency. */
-                        readonly estimatedDays: number;
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
-                        readonly refund: ("none" | "expected" | "done" | "held") | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                        readonly failedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `payouts-not-enabled`, `below-minimum`, `withdrawal-refused` */
             readonly 422: {
                 headers: {
@@ -11577,41 +10632,19 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "withdrawals.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -11629,63 +10662,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example wdr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        /** @enum {string} */
-                        readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
-                        /** @description The transaction that moved the tokens to the partner; null until it is signed. */
-                        readonly txHash: string | null;
-                        readonly amount: string;
-                        readonly token: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @example bac_01h455vb4pex5vsknk084sn02q */
-                        readonly bankAccountId: string;
-                        /** @description The currency of the bank account. */
-                        readonly currency: string;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** @description The partner's fee, in whole tokens; null until the partner reports it. */
-                        readonly feeAmount: string | null;
-                        readonly exchangeRate: string | null;
-                        /** @description The amount that the bank receives, in currency, as the partner reports it. */
-                        readonly payoutAmount: string | null;
-                        /** @description Usual number of bank days for this currency. */
-                        readonly estimatedDays: number;
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
-                        readonly refund: ("none" | "expected" | "done" | "held") | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                        readonly failedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Withdrawal"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.get": {
@@ -11693,7 +10682,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["WithdrawalId"];
             };
             readonly cookie?: never;
         };
@@ -11708,56 +10697,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wdr_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly fromWalletId: string;
-                        /** @enum {string} */
-                        readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
-                        /** @description The transaction that moved the tokens to the partner; null until it is signed. */
-                        readonly txHash: string | null;
-                        readonly amount: string;
-                        readonly token: string;
-                        /** @enum {string} */
-                        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        /** @example bac_01h455vb4pex5vsknk084sn02q */
-                        readonly bankAccountId: string;
-                        /** @description The currency of the bank account. */
-                        readonly currency: string;
-                        readonly reference: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-                        readonly approval: {
-                            /** @example apr_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            /** @enum {string} */
-                            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-                            /** Format: date-time */
-                            readonly expiresAt: string;
-                        } | null;
-                        /** @description The partner's fee, in whole tokens; null until the partner reports it. */
-                        readonly feeAmount: string | null;
-                        readonly exchangeRate: string | null;
-                        /** @description The amount that the bank receives, in currency, as the partner reports it. */
-                        readonly payoutAmount: string | null;
-                        /** @description Usual number of bank days for this currency. */
-                        readonly estimatedDays: number;
-                        /** @description Why it failed. */
-                        readonly reason: string | null;
-                        /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
-                        readonly refund: ("none" | "expected" | "done" | "held") | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly completedAt: string | null;
-                        readonly failedAt: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `withdrawal-not-found` */
             readonly 404: {
                 headers: {
@@ -11771,19 +10716,21 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "chains.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -11801,45 +10748,28 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @enum {string} */
-                        readonly name: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                        readonly chainId: number;
-                        /**
-                         * @description CAIP-2 id.
-                         * @example eip155:84532
-                         */
-                        readonly network: string;
-                        readonly isTestnet: boolean;
-                        /** @description The coin that pays gas; null where gas is paid in stablecoins. */
-                        readonly nativeCoin: {
-                            readonly symbol: string;
-                            readonly decimals: number;
-                        } | null;
-                        /** @description Whether this deployment has a node for it. */
-                        readonly configured: boolean;
-                        /** @description Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node. */
-                        readonly status: ("unknown" | "up" | "down") | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["ChainRecord"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "chains.tokens": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
@@ -11859,24 +10789,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        readonly symbol: string;
-                        readonly name: string;
-                        readonly address: string;
-                        readonly decimals: number;
-                        /** @description Whether a signed authorization (EIP-3009) can move it. */
-                        readonly eip3009: boolean;
-                        /** @description The domain under which the token checks signatures; null where it checks none. */
-                        readonly eip712: {
-                            readonly name: string;
-                            readonly version: string;
-                        } | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Token"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `chain-not-found` */
             readonly 404: {
                 headers: {
@@ -11890,24 +10808,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `validation-error`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.create": {
@@ -11915,21 +10821,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly name: string;
-                    /**
-                     * @default personal
-                     * @enum {string}
-                     */
-                    readonly type?: "personal" | "team" | "enterprise";
-                };
+                readonly "application/json": components["schemas"]["NewOrganisation"];
             };
         };
         readonly responses: {
@@ -11943,39 +10842,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        /** @enum {string} */
-                        readonly type: "personal" | "team" | "enterprise";
-                        /** @enum {string} */
-                        readonly plan: "hobby" | "pro" | "enterprise";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly apiKeys: readonly {
-                            /** @example key_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            readonly key: string;
-                            /** @enum {string} */
-                            readonly environment: "test" | "live";
-                            /** @description What the key may be used for; null for everything. */
-                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                            readonly expiresAt: string | null;
-                            /** @description The key that made it; null for one made by a person or the operator. */
-                            readonly madeBy: string | null;
-                            /** Format: date-time */
-                            readonly createdAt: string;
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["CreatedOrganisation"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `organisation-limit-reached` */
             readonly 409: {
                 headers: {
@@ -11990,13 +10864,13 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.current": {
@@ -12017,29 +10891,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        /** @enum {string} */
-                        readonly type: "personal" | "team" | "enterprise";
-                        /** @enum {string} */
-                        readonly plan: "hobby" | "pro" | "enterprise";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Organisation"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.update": {
@@ -12051,9 +10915,7 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly name: string;
-                };
+                readonly "application/json": components["schemas"]["OrganisationChange"];
             };
         };
         readonly responses: {
@@ -12066,38 +10928,30 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        /** @enum {string} */
-                        readonly type: "personal" | "team" | "enterprise";
-                        /** @enum {string} */
-                        readonly plan: "hobby" | "pro" | "enterprise";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Organisation"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.auditLog": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -12115,47 +10969,28 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example aud_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly sequence: number;
-                        readonly environment: ("test" | "live") | null;
-                        readonly action: string;
-                        readonly actor: {
-                            /** @enum {string} */
-                            readonly kind: "api-key" | "person" | "guest" | "operator" | "system";
-                        } & {
-                            readonly [key: string]: unknown;
-                        };
-                        readonly requestId: string;
-                        readonly target: string | null;
-                        readonly details: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly previousHash: string;
-                        readonly hash: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["AuditLogRecord"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.members.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -12173,30 +11008,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example acc_01h455vb4pex5vsknk084sn02q */
-                        readonly accountId: string;
-                        /** @description null for an account that was invited by its id and has not accepted. */
-                        readonly email: string | null;
-                        /** @enum {string} */
-                        readonly role: "owner" | "admin" | "member" | "viewer";
-                        /** @enum {string} */
-                        readonly status: "active" | "invited";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Member"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.members.add": {
@@ -12204,24 +11028,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example acc_01h455vb4pex5vsknk084sn02q */
-                    readonly accountId?: string;
-                    /** Format: email */
-                    readonly email?: string;
-                    /**
-                     * @default member
-                     * @enum {string}
-                     */
-                    readonly role?: "owner" | "admin" | "member" | "viewer";
-                };
+                readonly "application/json": components["schemas"]["NewMember"];
             };
         };
         readonly responses: {
@@ -12235,25 +11049,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example acc_01h455vb4pex5vsknk084sn02q */
-                        readonly accountId: string;
-                        /** @description null for an account that was invited by its id and has not accepted. */
-                        readonly email: string | null;
-                        /** @enum {string} */
-                        readonly role: "owner" | "admin" | "member" | "viewer";
-                        /** @enum {string} */
-                        readonly status: "active" | "invited";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Member"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `already-a-member` */
             readonly 409: {
                 headers: {
@@ -12268,13 +11071,13 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.members.remove": {
@@ -12282,7 +11085,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly accountId: string;
+                readonly accountId: components["schemas"]["AccountId"];
             };
             readonly cookie?: never;
         };
@@ -12298,43 +11101,19 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `member-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `last-owner` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.member-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.last-owner"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.members.update": {
@@ -12342,16 +11121,13 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly accountId: string;
+                readonly accountId: components["schemas"]["AccountId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @enum {string} */
-                    readonly role: "owner" | "admin" | "member" | "viewer";
-                };
+                readonly "application/json": components["schemas"]["MemberChange"];
             };
         };
         readonly responses: {
@@ -12364,64 +11140,31 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example acc_01h455vb4pex5vsknk084sn02q */
-                        readonly accountId: string;
-                        /** @description null for an account that was invited by its id and has not accepted. */
-                        readonly email: string | null;
-                        /** @enum {string} */
-                        readonly role: "owner" | "admin" | "member" | "viewer";
-                        /** @enum {string} */
-                        readonly status: "active" | "invited";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Member"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `member-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `last-owner` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.member-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.last-owner"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -12439,35 +11182,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        /** @enum {string} */
-                        readonly environment: "test" | "live";
-                        readonly last4: string;
-                        /** @description What the key may be used for; null for everything. */
-                        readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                        readonly expiresAt: string | null;
-                        /** @description The key that made it; null for one made by a person or the operator. */
-                        readonly madeBy: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly lastUsedAt: string | null;
-                        readonly revokedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["ApiKey"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.create": {
@@ -12475,22 +11202,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly name: string;
-                    /** @description None named: all, or those of the calling key. */
-                    readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                    /** @description In the future; no end, or that of the calling key, by default. */
-                    readonly expiresAt?: string | null;
-                    /** @enum {string} */
-                    readonly environment: "test" | "live";
-                };
+                readonly "application/json": components["schemas"]["ApiKeyRequest"];
             };
         };
         readonly responses: {
@@ -12504,61 +11223,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        readonly key: string;
-                        /** @enum {string} */
-                        readonly environment: "test" | "live";
-                        /** @description What the key may be used for; null for everything. */
-                        readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                        readonly expiresAt: string | null;
-                        /** @description The key that made it; null for one made by a person or the operator. */
-                        readonly madeBy: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["NewApiKey"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed`, `key-not-narrower` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `api-key-limit-reached` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.environment-not-allowed.key-not-narrower"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.api-key-limit-reached"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.revoke": {
@@ -12568,7 +11248,7 @@ export interface operations {
             };
             readonly header?: never;
             readonly path: {
-                readonly keyId: string;
+                readonly keyId: components["schemas"]["ApiKeyId"];
             };
             readonly cookie?: never;
         };
@@ -12583,42 +11263,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly ended: readonly {
-                            /** @example key_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            /** @enum {string} */
-                            readonly environment: "test" | "live";
-                            readonly last4: string;
-                            /** @description What the key may be used for; null for everything. */
-                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                            readonly expiresAt: string | null;
-                            /** @description The key that made it; null for one made by a person or the operator. */
-                            readonly madeBy: string | null;
-                            /** Format: date-time */
-                            readonly createdAt: string;
-                            readonly lastUsedAt: string | null;
-                            readonly revokedAt: string | null;
-                        }[];
-                        readonly stillValid: readonly {
-                            /** @example key_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            /** @enum {string} */
-                            readonly environment: "test" | "live";
-                            readonly last4: string;
-                            /** @description What the key may be used for; null for everything. */
-                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                            readonly expiresAt: string | null;
-                            /** @description The key that made it; null for one made by a person or the operator. */
-                            readonly madeBy: string | null;
-                            /** Format: date-time */
-                            readonly createdAt: string;
-                            readonly lastUsedAt: string | null;
-                            readonly revokedAt: string | null;
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["RevokedKey"];
                 };
             };
             /** @description Done; no body. */
@@ -12631,41 +11276,31 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.api-key-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.listIn": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly orgId: string;
+                readonly orgId: components["schemas"]["OrganisationId"];
             };
             readonly cookie?: never;
         };
@@ -12681,35 +11316,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        /** @enum {string} */
-                        readonly environment: "test" | "live";
-                        readonly last4: string;
-                        /** @description What the key may be used for; null for everything. */
-                        readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                        readonly expiresAt: string | null;
-                        /** @description The key that made it; null for one made by a person or the operator. */
-                        readonly madeBy: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        readonly lastUsedAt: string | null;
-                        readonly revokedAt: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["ApiKey"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found-or-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.createIn": {
@@ -12717,22 +11336,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly orgId: string;
+                readonly orgId: components["schemas"]["OrganisationId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly name: string;
-                    /** @description None named: all, or those of the calling key. */
-                    readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                    /** @description In the future; no end, or that of the calling key, by default. */
-                    readonly expiresAt?: string | null;
-                };
+                readonly "application/json": components["schemas"]["ApiKeyRequestInPath"];
             };
         };
         readonly responses: {
@@ -12746,54 +11359,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example key_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        readonly key: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["NewApiKeyInPath"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed`, `key-not-narrower` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["organisation-not-found-or-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `api-key-limit-reached` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.environment-not-allowed.key-not-narrower"];
+            readonly 404: components["responses"]["404.not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.api-key-limit-reached"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.revokeIn": {
@@ -12803,8 +11384,8 @@ export interface operations {
             };
             readonly header?: never;
             readonly path: {
-                readonly orgId: string;
-                readonly keyId: string;
+                readonly orgId: components["schemas"]["OrganisationId"];
+                readonly keyId: components["schemas"]["ApiKeyId"];
             };
             readonly cookie?: never;
         };
@@ -12819,42 +11400,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly ended: readonly {
-                            /** @example key_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            /** @enum {string} */
-                            readonly environment: "test" | "live";
-                            readonly last4: string;
-                            /** @description What the key may be used for; null for everything. */
-                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                            readonly expiresAt: string | null;
-                            /** @description The key that made it; null for one made by a person or the operator. */
-                            readonly madeBy: string | null;
-                            /** Format: date-time */
-                            readonly createdAt: string;
-                            readonly lastUsedAt: string | null;
-                            readonly revokedAt: string | null;
-                        }[];
-                        readonly stillValid: readonly {
-                            /** @example key_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            /** @enum {string} */
-                            readonly environment: "test" | "live";
-                            readonly last4: string;
-                            /** @description What the key may be used for; null for everything. */
-                            readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-                            readonly expiresAt: string | null;
-                            /** @description The key that made it; null for one made by a person or the operator. */
-                            readonly madeBy: string | null;
-                            /** Format: date-time */
-                            readonly createdAt: string;
-                            readonly lastUsedAt: string | null;
-                            readonly revokedAt: string | null;
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["RevokedKey"];
                 };
             };
             /** @description Done; no body. */
@@ -12867,41 +11413,31 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.api-key-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "requests.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
                 readonly route?: string;
                 readonly status?: string;
-                readonly apiKeyId?: string;
+                readonly apiKeyId?: components["schemas"]["ApiKeyId"];
                 readonly from?: string;
                 readonly to?: string;
             };
@@ -12921,43 +11457,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /**
-                         * @description The `X-Request-Id` of the response.
-                         * @example req_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-                        /** @description The path as this document declares it, without its values. */
-                        readonly route: string;
-                        readonly status: number;
-                        /** @description From the arrival of the request to the beginning of its response, in milliseconds. */
-                        readonly durationMs: number;
-                        /** @description Null where a person who is signed in made the request. */
-                        readonly apiKeyId: string | null;
-                        /** @description That person. */
-                        readonly accountId: string | null;
-                        /** @description The code of the response's problem record; null without one. */
-                        readonly code: string | null;
-                        /**
-                         * Format: date-time
-                         * @description When the request arrived.
-                         */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["LoggedRequest"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "requests.get": {
@@ -12965,7 +11477,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly requestId: string;
+                readonly requestId: components["schemas"]["RequestId"];
             };
             readonly cookie?: never;
         };
@@ -12980,36 +11492,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /**
-                         * @description The `X-Request-Id` of the response.
-                         * @example req_01h455vb4pex5vsknk084sn02q
-                         */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-                        /** @description The path as this document declares it, without its values. */
-                        readonly route: string;
-                        readonly status: number;
-                        /** @description From the arrival of the request to the beginning of its response, in milliseconds. */
-                        readonly durationMs: number;
-                        /** @description Null where a person who is signed in made the request. */
-                        readonly apiKeyId: string | null;
-                        /** @description That person. */
-                        readonly accountId: string | null;
-                        /** @description The code of the response's problem record; null without one. */
-                        readonly code: string | null;
-                        /**
-                         * Format: date-time
-                         * @description When the request arrived.
-                         */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["LoggedRequest"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `request-not-found` */
             readonly 404: {
                 headers: {
@@ -13023,12 +11511,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.get": {
@@ -13049,45 +11537,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example acc_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly email: string;
-                        readonly name: string | null;
-                        readonly organisations: readonly {
-                            /** @example org_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            /** @enum {string} */
-                            readonly type: "personal" | "team" | "enterprise";
-                            /** @enum {string} */
-                            readonly role: "owner" | "admin" | "member" | "viewer";
-                        }[];
-                        /** @description Organisations that invited the account, which has not accepted; `id` names the invitation. */
-                        readonly invitations: readonly {
-                            /** @example org_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            /** @enum {string} */
-                            readonly type: "personal" | "team" | "enterprise";
-                            /** @enum {string} */
-                            readonly role: "owner" | "admin" | "member" | "viewer";
-                            /** Format: date-time */
-                            readonly invitedAt: string;
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["Account"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.usage": {
@@ -13108,63 +11570,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @enum {string} */
-                        readonly plan: "hobby" | "pro" | "enterprise";
-                        readonly period: {
-                            /** Format: date-time */
-                            readonly start: string;
-                            /** Format: date-time */
-                            readonly end: string;
-                        };
-                        readonly payments: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly byoWallets: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly managedWallets: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly activeVaults: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly persistedVaults: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly storageBytes: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly webhooks: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                    };
+                    readonly "application/json": components["schemas"]["Usage"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.invitations.accept": {
@@ -13172,10 +11590,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["OrganisationId"];
             };
             readonly cookie?: never;
         };
@@ -13192,31 +11610,19 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.invitation-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.invitations.decline": {
@@ -13224,10 +11630,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["OrganisationId"];
             };
             readonly cookie?: never;
         };
@@ -13244,31 +11650,19 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.invitation-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.sessions.list": {
@@ -13290,42 +11684,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example ssn_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        readonly ipAddress: string | null;
-                        readonly userAgent: string | null;
-                        /** @description Whether this session makes the request. */
-                        readonly isCurrent: boolean;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["SignInSession"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.person-required"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.sessions.end": {
@@ -13333,7 +11704,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["SignInSessionId"];
             };
             readonly cookie?: never;
         };
@@ -13349,21 +11720,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.person-required"];
             /** @description `organisation-not-found`, `not-found`, `session-not-found` */
             readonly 404: {
                 headers: {
@@ -13377,14 +11736,14 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "billing.usage": {
@@ -13405,63 +11764,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @enum {string} */
-                        readonly plan: "hobby" | "pro" | "enterprise";
-                        readonly period: {
-                            /** Format: date-time */
-                            readonly start: string;
-                            /** Format: date-time */
-                            readonly end: string;
-                        };
-                        readonly payments: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly byoWallets: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly managedWallets: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly activeVaults: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly persistedVaults: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly storageBytes: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly webhooks: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                    };
+                    readonly "application/json": components["schemas"]["Usage"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "billing.plan": {
@@ -13482,38 +11797,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @enum {string} */
-                        readonly plan: "hobby" | "pro" | "enterprise";
-                        readonly limits: {
-                            readonly paymentsPerMonth: number;
-                            readonly byoWallets: number;
-                            readonly managedWallets: number;
-                            readonly webhooks: number;
-                            readonly activeVaults: number;
-                            readonly persistedVaults: number;
-                            readonly storageBytes: number;
-                            readonly documentsPerVault: number;
-                            readonly filesPerVault: number;
-                            readonly fileBytes: number;
-                            readonly vaultTtlSecondsDefault: number;
-                            readonly vaultTtlSecondsMax: number;
-                        };
-                        /** Format: uri */
-                        readonly upgradeUrl: string;
-                    };
+                    readonly "application/json": components["schemas"]["PlanRecord"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "billing.rebuildCache": {
@@ -13521,7 +11817,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -13538,25 +11834,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @constant */
-                        readonly rebuilt: true;
-                    };
+                    readonly "application/json": components["schemas"]["Rebuilt"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "registry.snapshots.create": {
@@ -13564,51 +11857,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example api.example.com */
-                    readonly host: string;
-                    /** @example GET */
-                    readonly method: string;
-                    /**
-                     * @description A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out.
-                     * @example /users/:id
-                     */
-                    readonly routePattern: string;
-                    readonly headers?: readonly {
-                        readonly name: string;
-                        readonly type?: string | null;
-                        readonly required?: boolean | null;
-                        readonly example?: (string | number | boolean) | null;
-                        readonly value?: (string | number | boolean) | null;
-                    }[] | null;
-                    readonly queryParams?: readonly {
-                        readonly name: string;
-                        readonly type?: string | null;
-                        readonly required?: boolean | null;
-                        readonly example?: (string | number | boolean) | null;
-                        readonly value?: (string | number | boolean) | null;
-                    }[] | null;
-                    readonly bodyParams?: readonly {
-                        readonly name: string;
-                        readonly type?: string | null;
-                        readonly required?: boolean | null;
-                        readonly example?: (string | number | boolean) | null;
-                        readonly value?: (string | number | boolean) | null;
-                    }[] | null;
-                    readonly bodyContentType?: string | null;
-                    /** @example 0.01 */
-                    readonly amount: string;
-                    /** @enum {string} */
-                    readonly protocol: "x402" | "mpp";
-                    readonly paymentLogId?: string | null;
-                };
+                readonly "application/json": components["schemas"]["RouteSnapshot"];
             };
         };
         readonly responses: {
@@ -13622,20 +11878,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @constant */
-                        readonly accepted: true;
-                    };
+                    readonly "application/json": components["schemas"]["SnapshotAccepted"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `payment-log-not-found` */
             readonly 422: {
                 headers: {
@@ -13649,17 +11902,19 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "registry.routes.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly host?: string;
                 readonly protocol?: "x402" | "mpp";
                 readonly maxAmount?: string;
@@ -13681,64 +11936,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example reg_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly host: string;
-                        readonly method: string;
-                        readonly routePattern: string;
-                        readonly headers: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly queryParams: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly bodyParams: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly bodyContentType: string | null;
-                        /** @description US dollars, as last seen. */
-                        readonly amount: string;
-                        /**
-                         * @description As last seen.
-                         * @enum {string}
-                         */
-                        readonly protocol: "x402" | "mpp";
-                        /** @description Every one that was ever seen. */
-                        readonly protocols: readonly ("x402" | "mpp")[];
-                        readonly paymentLogId: string | null;
-                        /** @description Whether other organisations find it by the facilitator’s discovery. */
-                        readonly isPublic: boolean;
-                        readonly snapshotCount: number;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** Format: date-time */
-                        readonly lastSeenAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["RegistryRoute"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "registry.routes.get": {
@@ -13746,7 +11956,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["RegistryRouteId"];
             };
             readonly cookie?: never;
         };
@@ -13761,76 +11971,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example reg_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly host: string;
-                        readonly method: string;
-                        readonly routePattern: string;
-                        readonly headers: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly queryParams: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly bodyParams: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly bodyContentType: string | null;
-                        /** @description US dollars, as last seen. */
-                        readonly amount: string;
-                        /**
-                         * @description As last seen.
-                         * @enum {string}
-                         */
-                        readonly protocol: "x402" | "mpp";
-                        /** @description Every one that was ever seen. */
-                        readonly protocols: readonly ("x402" | "mpp")[];
-                        readonly paymentLogId: string | null;
-                        /** @description Whether other organisations find it by the facilitator’s discovery. */
-                        readonly isPublic: boolean;
-                        readonly snapshotCount: number;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** Format: date-time */
-                        readonly lastSeenAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["RegistryRoute"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.registry-route-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "registry.routes.update": {
@@ -13838,15 +11991,13 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["RegistryRouteId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly isPublic: boolean;
-                };
+                readonly "application/json": components["schemas"]["RouteChange"];
             };
         };
         readonly responses: {
@@ -13859,85 +12010,30 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example reg_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly host: string;
-                        readonly method: string;
-                        readonly routePattern: string;
-                        readonly headers: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly queryParams: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly bodyParams: readonly {
-                            readonly name: string;
-                            /** @example string */
-                            readonly type: string;
-                            readonly required: boolean;
-                            readonly example?: string | number | boolean;
-                        }[];
-                        readonly bodyContentType: string | null;
-                        /** @description US dollars, as last seen. */
-                        readonly amount: string;
-                        /**
-                         * @description As last seen.
-                         * @enum {string}
-                         */
-                        readonly protocol: "x402" | "mpp";
-                        /** @description Every one that was ever seen. */
-                        readonly protocols: readonly ("x402" | "mpp")[];
-                        readonly paymentLogId: string | null;
-                        /** @description Whether other organisations find it by the facilitator’s discovery. */
-                        readonly isPublic: boolean;
-                        readonly snapshotCount: number;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** Format: date-time */
-                        readonly lastSeenAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["RegistryRoute"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.registry-route-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "sessions.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -13955,27 +12051,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example sess_01h455vb4pex5vsknk084sn02q */
-                        readonly sessionId: string;
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly vaultId: string;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        readonly isExpired: boolean;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Session"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "sessions.create": {
@@ -13983,22 +12071,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example pay_01h455vb4pex5vsknk084sn02q */
-                    readonly paymentId: string;
-                    /**
-                     * @description Seconds. Without effect where the payment has a session already.
-                     * @default 86400
-                     */
-                    readonly expiresIn?: number;
-                };
+                readonly "application/json": components["schemas"]["NewSession"];
             };
         };
         readonly responses: {
@@ -14012,17 +12092,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example sess_01h455vb4pex5vsknk084sn02q */
-                        readonly sessionId: string;
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly vaultId: string;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        readonly isExpired: boolean;
-                        /** @description What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and gives another. */
-                        readonly sessionToken: string;
-                    };
+                    readonly "application/json": components["schemas"]["OpenedSession"];
                 };
             };
             /** @description Success. */
@@ -14035,40 +12105,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example sess_01h455vb4pex5vsknk084sn02q */
-                        readonly sessionId: string;
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly vaultId: string;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        readonly isExpired: boolean;
-                        /** @description What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and gives another. */
-                        readonly sessionToken: string;
-                    };
+                    readonly "application/json": components["schemas"]["OpenedSession"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.settlement-failed.payment-voided"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found` */
             readonly 422: {
                 headers: {
@@ -14095,9 +12142,9 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "sessions.get": {
@@ -14105,7 +12152,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly sessionId: string;
+                readonly sessionId: components["schemas"]["PaymentSessionId"];
             };
             readonly cookie?: never;
         };
@@ -14120,20 +12167,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example sess_01h455vb4pex5vsknk084sn02q */
-                        readonly sessionId: string;
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly vaultId: string;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        readonly isExpired: boolean;
-                    };
+                    readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `session-not-found` */
             readonly 404: {
                 headers: {
@@ -14147,12 +12186,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "sessions.verify": {
@@ -14160,31 +12199,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly sessionToken: string;
-                    /**
-                     * @description The host of the requested route.
-                     * @example api.example.com
-                     */
-                    readonly host: string;
-                    /**
-                     * @description The wallet that the route sells for.
-                     * @example byw_01h455vb4pex5vsknk084sn02q
-                     */
-                    readonly walletId: string;
-                    /**
-                     * @description Others that the route sells for as well.
-                     * @default []
-                     */
-                    readonly otherWalletIds?: readonly string[];
-                };
+                readonly "application/json": components["schemas"]["VerifySession"];
             };
         };
         readonly responses: {
@@ -14198,19 +12220,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example sess_01h455vb4pex5vsknk084sn02q */
-                        readonly sessionId: string;
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly vaultId: string;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        readonly isExpired: boolean;
-                    };
+                    readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
             /** @description `session-not-found` */
             readonly 402: {
                 headers: {
@@ -14224,24 +12238,26 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly status?: "active" | "sealed" | "persisted";
             };
             readonly header?: never;
@@ -14260,41 +12276,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly organisationId: string;
-                        /** @enum {string} */
-                        readonly status: "active" | "sealed" | "persisted";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description Null when none was given. */
-                        readonly description: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The session that it came with; null when it was made by itself. */
-                        readonly sessionId: string | null;
-                        readonly ttl: string | null;
-                        readonly summary: string | null;
-                        readonly sealedAt: string | null;
-                        readonly persistedAt: string | null;
-                        /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
-                        readonly manifestHash: string | null;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Vault"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.create": {
@@ -14302,21 +12296,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly description?: string;
-                    /** @example 24h */
-                    readonly ttl?: string;
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["NewVault"];
             };
         };
         readonly responses: {
@@ -14330,39 +12317,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly organisationId: string;
-                        /** @enum {string} */
-                        readonly status: "active" | "sealed" | "persisted";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description Null when none was given. */
-                        readonly description: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The session that it came with; null when it was made by itself. */
-                        readonly sessionId: string | null;
-                        readonly ttl: string | null;
-                        readonly summary: string | null;
-                        readonly sealedAt: string | null;
-                        readonly persistedAt: string | null;
-                        /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
-                        readonly manifestHash: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan` */
             readonly 422: {
                 headers: {
@@ -14389,9 +12354,9 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.quota": {
@@ -14412,35 +12377,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly active: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly persisted: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                        readonly storageBytes: {
-                            readonly used: number;
-                            /** @description -1 means unlimited. */
-                            readonly limit: number;
-                        };
-                    };
+                    readonly "application/json": components["schemas"]["VaultQuota"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.get": {
@@ -14448,7 +12397,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -14463,134 +12412,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly organisationId: string;
-                        /** @enum {string} */
-                        readonly status: "active" | "sealed" | "persisted";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description Null when none was given. */
-                        readonly description: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The session that it came with; null when it was made by itself. */
-                        readonly sessionId: string | null;
-                        readonly ttl: string | null;
-                        readonly summary: string | null;
-                        readonly sealedAt: string | null;
-                        readonly persistedAt: string | null;
-                        /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
-                        readonly manifestHash: string | null;
-                        readonly documents: readonly {
-                            /** @example doc_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            /** @description Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it. */
-                            readonly data?: {
-                                readonly [key: string]: unknown;
-                            };
-                            readonly size: number;
-                            readonly sha256: string;
-                            /** Format: date-time */
-                            readonly createdAt: string;
-                        }[];
-                        readonly files: readonly {
-                            /** @example fil_01h455vb4pex5vsknk084sn02q */
-                            readonly id: string;
-                            readonly name: string;
-                            readonly mimeType: string;
-                            readonly size: number;
-                            readonly sha256: string;
-                            /**
-                             * Format: uri
-                             * @description A link that needs no header, good for a quarter of an hour.
-                             */
-                            readonly url: string;
-                            /** Format: date-time */
-                            readonly createdAt: string;
-                        }[];
-                        readonly eventCount: number;
-                        /** @description What the seal froze; before it, what a seal would freeze now, with `sealedAt` null. */
-                        readonly manifest: {
-                            /** @constant */
-                            readonly version: 1;
-                            /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                            readonly vaultId: string;
-                            /** @example org_01h455vb4pex5vsknk084sn02q */
-                            readonly organisationId: string;
-                            readonly summary: string | null;
-                            readonly sealedAt: string;
-                            readonly items: readonly {
-                                /** @enum {string} */
-                                readonly kind: "document" | "file";
-                                readonly id: string;
-                                readonly name: string;
-                                readonly mimeType?: string;
-                                readonly size: number;
-                                readonly sha256: string;
-                            }[];
-                            readonly eventsHead: {
-                                readonly count: number;
-                                readonly hash: string;
-                            };
-                            readonly payment: {
-                                readonly [key: string]: unknown;
-                            } | null;
-                        } | {
-                            /** @constant */
-                            readonly version: 1;
-                            /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                            readonly vaultId: string;
-                            /** @example org_01h455vb4pex5vsknk084sn02q */
-                            readonly organisationId: string;
-                            readonly summary: string | null;
-                            readonly sealedAt: null;
-                            readonly items: readonly {
-                                /** @enum {string} */
-                                readonly kind: "document" | "file";
-                                readonly id: string;
-                                readonly name: string;
-                                readonly mimeType?: string;
-                                readonly size: number;
-                                readonly sha256: string;
-                            }[];
-                            readonly eventsHead: {
-                                readonly count: number;
-                                readonly hash: string;
-                            };
-                            readonly payment: {
-                                readonly [key: string]: unknown;
-                            } | null;
-                        };
-                    };
+                    readonly "application/json": components["schemas"]["VaultState"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.delete": {
@@ -14598,7 +12432,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -14614,30 +12448,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.update": {
@@ -14645,20 +12467,13 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @description null takes it away. */
-                    readonly description?: string | null;
-                    /** @description Takes the place of all that was there. */
-                    readonly metadata?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["VaultChange"];
             };
         };
         readonly responses: {
@@ -14671,68 +12486,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly organisationId: string;
-                        /** @enum {string} */
-                        readonly status: "active" | "sealed" | "persisted";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description Null when none was given. */
-                        readonly description: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The session that it came with; null when it was made by itself. */
-                        readonly sessionId: string | null;
-                        readonly ttl: string | null;
-                        readonly summary: string | null;
-                        readonly sealedAt: string | null;
-                        readonly persistedAt: string | null;
-                        /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
-                        readonly manifestHash: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `vault-sealed` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.documents.add": {
@@ -14740,21 +12509,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly name: string;
-                    readonly data: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["NewDocument"];
             };
         };
         readonly responses: {
@@ -14768,54 +12532,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example doc_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        /** @description Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it. */
-                        readonly data?: {
-                            readonly [key: string]: unknown;
-                        };
-                        readonly size: number;
-                        readonly sha256: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["VaultDocument"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `vault-sealed` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded`, `documents-per-vault-exceeded` */
             readonly 422: {
                 headers: {
@@ -14829,22 +12556,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `storage-quota-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429.storage-quota-exceeded"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.documents.get": {
@@ -14852,8 +12567,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly docId: string;
+                readonly id: components["schemas"]["VaultId"];
+                readonly docId: components["schemas"]["VaultDocumentId"];
             };
             readonly cookie?: never;
         };
@@ -14868,24 +12583,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example doc_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        /** @description Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it. */
-                        readonly data?: {
-                            readonly [key: string]: unknown;
-                        };
-                        readonly size: number;
-                        readonly sha256: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["VaultDocument"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `document-not-found` */
             readonly 404: {
                 headers: {
@@ -14899,12 +12602,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.emit": {
@@ -14912,21 +12615,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly event: string;
-                    readonly payload?: {
-                        readonly [key: string]: unknown;
-                    };
-                };
+                readonly "application/json": components["schemas"]["NewVaultEvent"];
             };
         };
         readonly responses: {
@@ -14940,53 +12638,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example evt_01h455vb4pex5vsknk084sn02q */
-                        readonly eventId: string;
-                        readonly type: string;
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly vaultId: string;
-                        /** Format: date-time */
-                        readonly timestamp: string;
-                        readonly payload: {
-                            readonly [key: string]: unknown;
-                        };
-                    };
+                    readonly "application/json": components["schemas"]["VaultEvent"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `vault-sealed` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded` */
             readonly 422: {
                 headers: {
@@ -15000,22 +12662,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `storage-quota-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429.storage-quota-exceeded"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.extend": {
@@ -15023,19 +12673,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example 24h */
-                    readonly ttl: string;
-                };
+                readonly "application/json": components["schemas"]["ExtendRequest"];
             };
         };
         readonly responses: {
@@ -15049,48 +12696,14 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly organisationId: string;
-                        /** @enum {string} */
-                        readonly status: "active" | "sealed" | "persisted";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description Null when none was given. */
-                        readonly description: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The session that it came with; null when it was made by itself. */
-                        readonly sessionId: string | null;
-                        readonly ttl: string | null;
-                        readonly summary: string | null;
-                        readonly sealedAt: string | null;
-                        readonly persistedAt: string | null;
-                        /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
-                        readonly manifestHash: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
             /** @description `idempotency-in-progress`, `vault-persisted` */
             readonly 409: {
                 headers: {
@@ -15105,8 +12718,8 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan`, `events-per-vault-exceeded` */
             readonly 422: {
                 headers: {
@@ -15120,10 +12733,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.persist": {
@@ -15131,10 +12744,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -15150,52 +12763,18 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly organisationId: string;
-                        /** @enum {string} */
-                        readonly status: "active" | "sealed" | "persisted";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description Null when none was given. */
-                        readonly description: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The session that it came with; null when it was made by itself. */
-                        readonly sessionId: string | null;
-                        readonly ttl: string | null;
-                        readonly summary: string | null;
-                        readonly sealedAt: string | null;
-                        readonly persistedAt: string | null;
-                        /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
-                        readonly manifestHash: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
             /** @description `rate-limit-exceeded`, `persisted-vault-quota-exceeded` */
             readonly 429: {
                 headers: {
@@ -15209,9 +12788,9 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.seal": {
@@ -15219,18 +12798,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    readonly summary?: string;
-                };
+                readonly "application/json": components["schemas"]["SealRequest"];
             };
         };
         readonly responses: {
@@ -15244,91 +12821,32 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example org_01h455vb4pex5vsknk084sn02q */
-                        readonly organisationId: string;
-                        /** @enum {string} */
-                        readonly status: "active" | "sealed" | "persisted";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description Null when none was given. */
-                        readonly description: string | null;
-                        readonly metadata: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** @description The session that it came with; null when it was made by itself. */
-                        readonly sessionId: string | null;
-                        readonly ttl: string | null;
-                        readonly summary: string | null;
-                        readonly sealedAt: string | null;
-                        readonly persistedAt: string | null;
-                        /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
-                        readonly manifestHash: string | null;
-                    };
+                    readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `vault-sealed` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.custody-unavailable"];
         };
     };
     readonly "vaults.proof": {
         readonly parameters: {
             readonly query?: {
-                readonly item?: string;
+                readonly item?: components["schemas"]["VaultDocumentId"] | components["schemas"]["VaultFileId"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -15343,58 +12861,12 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly manifest: {
-                            /** @constant */
-                            readonly version: 1;
-                            /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                            readonly vaultId: string;
-                            /** @example org_01h455vb4pex5vsknk084sn02q */
-                            readonly organisationId: string;
-                            readonly summary: string | null;
-                            readonly sealedAt: string;
-                            readonly items: readonly {
-                                /** @enum {string} */
-                                readonly kind: "document" | "file";
-                                readonly id: string;
-                                readonly name: string;
-                                readonly mimeType?: string;
-                                readonly size: number;
-                                readonly sha256: string;
-                            }[];
-                            readonly eventsHead: {
-                                readonly count: number;
-                                readonly hash: string;
-                            };
-                            readonly payment: {
-                                readonly [key: string]: unknown;
-                            } | null;
-                        };
-                        readonly statement: string;
-                        readonly keys: readonly {
-                            readonly kid: string;
-                            readonly x: string;
-                        }[];
-                    } | {
-                        readonly item: {
-                            /** @enum {string} */
-                            readonly kind: "document" | "file";
-                            readonly id: string;
-                            readonly name: string;
-                            readonly mimeType?: string;
-                            readonly size: number;
-                            readonly sha256: string;
-                        };
-                        readonly index: number;
-                        readonly path: readonly string[];
-                        readonly treeSize: number;
-                        readonly statement: string;
-                    };
+                    readonly "application/json": components["schemas"]["InclusionProof"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `item-not-found` */
             readonly 404: {
                 headers: {
@@ -15408,7 +12880,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 408: components["responses"]["408"];
             /** @description `vault-not-sealed` */
             readonly 409: {
                 headers: {
@@ -15422,23 +12894,11 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.custody-unavailable"];
         };
     };
     readonly "vaults.files.add": {
@@ -15446,10 +12906,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -15472,21 +12932,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example fil_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly name: string;
-                        readonly mimeType: string;
-                        readonly size: number;
-                        readonly sha256: string;
-                        /**
-                         * Format: uri
-                         * @description A link that needs no header, good for a quarter of an hour.
-                         */
-                        readonly url: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["VaultFile"];
                 };
             };
             /** @description `bad-request`, `malformed-multipart` */
@@ -15502,36 +12948,11 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `vault-sealed` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
             /** @description `payload-too-large`, `file-too-large` */
             readonly 413: {
                 headers: {
@@ -15545,7 +12966,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `digest-mismatch`, `files-per-vault-exceeded`, `events-per-vault-exceeded` */
             readonly 422: {
                 headers: {
@@ -15559,34 +12980,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limit-exceeded`, `storage-quota-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `file-storage-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 429: components["responses"]["429.storage-quota-exceeded"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.file-storage-unavailable"];
         };
     };
     readonly "vaults.files.get": {
@@ -15598,8 +12995,8 @@ export interface operations {
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly fileId: string;
+                readonly id: components["schemas"]["VaultId"];
+                readonly fileId: components["schemas"]["VaultFileId"];
             };
             readonly cookie?: never;
         };
@@ -15676,23 +13073,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found.file-not-found"];
+            readonly 408: components["responses"]["408"];
             /** @description `range-not-satisfiable` */
             readonly 416: {
                 headers: {
@@ -15707,23 +13092,11 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            /** @description `service-unavailable`, `file-storage-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.file-storage-unavailable"];
         };
     };
     readonly "vaults.files.delete": {
@@ -15731,8 +13104,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly fileId: string;
+                readonly id: components["schemas"]["VaultId"];
+                readonly fileId: components["schemas"]["VaultFileId"];
             };
             readonly cookie?: never;
         };
@@ -15748,54 +13121,32 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `vault-sealed` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found.file-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.tokens.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -15811,42 +13162,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example vat_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @enum {string} */
-                        readonly kind: "token" | "ticket";
-                        /** @description The API key or the account that made it. */
-                        readonly madeBy: string | null;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["VaultTokenRecord"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.tokens.create": {
@@ -15854,28 +13182,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /**
-                     * @description A ticket opens one stream of events, in an address, within 60 seconds: for browsers, which send no header.
-                     * @default token
-                     * @enum {string}
-                     */
-                    readonly kind?: "token" | "ticket";
-                    /**
-                     * @description Seconds or a duration such as `1h`; an hour by default. A ticket has its own.
-                     * @example 1h
-                     */
-                    readonly expiresIn?: number | string;
-                };
+                readonly "application/json": components["schemas"]["NewVaultToken"];
             };
         };
         readonly responses: {
@@ -15889,43 +13205,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example vat_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @description Shown this once. */
-                        readonly token: string;
-                        /** @example vlt_01h455vb4pex5vsknk084sn02q */
-                        readonly vaultId: string;
-                        /** Format: date-time */
-                        readonly expiresAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["VaultToken"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.tokens.revokeAll": {
@@ -15933,7 +13228,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -15949,30 +13244,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.tokens.revoke": {
@@ -15980,8 +13263,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: string;
-                readonly tokenId: string;
+                readonly id: components["schemas"]["VaultId"];
+                readonly tokenId: components["schemas"]["VaultTokenId"];
             };
             readonly cookie?: never;
         };
@@ -15997,9 +13280,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
             /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `vault-token-not-found` */
             readonly 404: {
                 headers: {
@@ -16013,14 +13296,14 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.events": {
@@ -16032,7 +13315,7 @@ export interface operations {
             };
             readonly header?: never;
             readonly path: {
-                readonly id: string;
+                readonly id: components["schemas"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -16060,23 +13343,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
             /** @description `validation-error`, `event-not-found` */
             readonly 422: {
                 headers: {
@@ -16090,17 +13361,19 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -16118,27 +13391,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example wh_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly url: string;
-                        readonly events: readonly string[];
-                        readonly isActive: boolean;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Webhook"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.create": {
@@ -16146,18 +13411,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example https://example.com/webhooks */
-                    readonly url: string;
-                    readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
-                };
+                readonly "application/json": components["schemas"]["NewWebhook"];
             };
         };
         readonly responses: {
@@ -16171,27 +13432,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wh_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly url: string;
-                        readonly events: readonly string[];
-                        readonly isActive: boolean;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description whsec_… Shown this once. */
-                        readonly secret: string;
-                    };
+                    readonly "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `webhook-url-not-allowed` */
             readonly 422: {
                 headers: {
@@ -16218,9 +13469,9 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.get": {
@@ -16228,7 +13479,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly webhookId: string;
+                readonly webhookId: components["schemas"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -16243,39 +13494,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wh_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly url: string;
-                        readonly events: readonly string[];
-                        readonly isActive: boolean;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Webhook"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.delete": {
@@ -16283,7 +13514,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly webhookId: string;
+                readonly webhookId: components["schemas"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -16299,30 +13530,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.update": {
@@ -16330,18 +13549,13 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly webhookId: string;
+                readonly webhookId: components["schemas"]["WebhookId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example https://example.com/webhooks */
-                    readonly url?: string;
-                    readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
-                    readonly isActive?: boolean;
-                };
+                readonly "application/json": components["schemas"]["WebhookChange"];
             };
         };
         readonly responses: {
@@ -16354,36 +13568,16 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wh_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly url: string;
-                        readonly events: readonly string[];
-                        readonly isActive: boolean;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Webhook"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `webhook-url-not-allowed` */
             readonly 422: {
                 headers: {
@@ -16397,21 +13591,23 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.attempts.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly webhookId: string;
+                readonly webhookId: components["schemas"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -16427,50 +13623,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example att_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example del_01h455vb4pex5vsknk084sn02q */
-                        readonly deliveryId: string;
-                        /** @example evt_01h455vb4pex5vsknk084sn02q */
-                        readonly eventId: string;
-                        readonly type: string;
-                        readonly attempt: number;
-                        /** @enum {string} */
-                        readonly status: "succeeded" | "failed";
-                        readonly responseStatus: number | null;
-                        /** @description The first kilobyte. */
-                        readonly responseBody: string | null;
-                        readonly durationMs: number;
-                        readonly error: string | null;
-                        readonly nextAttemptAt: string | null;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Attempt"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.replay": {
@@ -16478,24 +13643,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly webhookId: string;
+                readonly webhookId: components["schemas"]["WebhookId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @example del_01h455vb4pex5vsknk084sn02q */
-                    readonly deliveryId?: string;
-                    /**
-                     * Format: date-time
-                     * @example 2026-11-22T09:30:00Z
-                     */
-                    readonly since?: string;
-                };
+                readonly "application/json": components["schemas"]["ReplayRequest"];
             };
         };
         readonly responses: {
@@ -16509,54 +13666,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example del_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example evt_01h455vb4pex5vsknk084sn02q */
-                        readonly eventId: string;
-                        readonly type: string;
-                        /** @enum {string} */
-                        readonly status: "pending" | "succeeded" | "dead";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    } | {
-                        readonly replayed: number;
-                    };
+                    readonly "application/json": components["schemas"]["Delivery"] | components["schemas"]["Replay"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `webhook-disabled` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `delivery-not-found` */
             readonly 422: {
                 headers: {
@@ -16570,10 +13690,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.test": {
@@ -16581,10 +13701,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly webhookId: string;
+                readonly webhookId: components["schemas"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -16600,57 +13720,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example del_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        /** @example evt_01h455vb4pex5vsknk084sn02q */
-                        readonly eventId: string;
-                        readonly type: string;
-                        /** @enum {string} */
-                        readonly status: "pending" | "succeeded" | "dead";
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Delivery"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `webhook-disabled` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.rotateSecret": {
@@ -16658,10 +13743,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly webhookId: string;
+                readonly webhookId: components["schemas"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -16677,51 +13762,31 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example wh_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly url: string;
-                        readonly events: readonly string[];
-                        readonly isActive: boolean;
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                        /** @description whsec_… Shown this once. */
-                        readonly secret: string;
-                    };
+                    readonly "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.list": {
         readonly parameters: {
             readonly query?: {
-                readonly limit?: number;
-                readonly cursor?: string;
+                /** @description Most items of a page. */
+                readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
+                readonly cursor?: components["parameters"]["cursor"];
                 readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;
@@ -16740,28 +13805,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": readonly {
-                        /** @example evt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly type: string;
-                        readonly payload: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    }[];
+                    readonly "application/json": readonly components["schemas"]["Event"][];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.get": {
@@ -16769,7 +13825,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly eventId: string;
+                readonly eventId: components["schemas"]["EventId"];
             };
             readonly cookie?: never;
         };
@@ -16784,40 +13840,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example evt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly type: string;
-                        readonly payload: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Event"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `event-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.event-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.types": {
@@ -16838,26 +13873,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        readonly types: readonly {
-                            readonly type: string;
-                            readonly payload: {
-                                readonly [key: string]: unknown;
-                            };
-                        }[];
-                    };
+                    readonly "application/json": components["schemas"]["EventSamples"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 422: components["responses"]["validation-error"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.trigger": {
@@ -16865,17 +13893,14 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /** @enum {string} */
-                    readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
-                };
+                readonly "application/json": components["schemas"]["TriggerRequest"];
             };
         };
         readonly responses: {
@@ -16889,20 +13914,11 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example evt_01h455vb4pex5vsknk084sn02q */
-                        readonly id: string;
-                        readonly type: string;
-                        readonly payload: {
-                            readonly [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        readonly createdAt: string;
-                    };
+                    readonly "application/json": components["schemas"]["Event"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
             /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-environment-only` */
             readonly 403: {
                 headers: {
@@ -16916,16 +13932,16 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.resend": {
@@ -16933,22 +13949,16 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly eventId: string;
+                readonly eventId: components["schemas"]["EventId"];
             };
             readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": {
-                    /**
-                     * @description Sends to this webhook alone, whatever it subscribes to.
-                     * @example wh_01h455vb4pex5vsknk084sn02q
-                     */
-                    readonly webhookId?: string;
-                };
+                readonly "application/json": components["schemas"]["ResendRequest"];
             };
         };
         readonly responses: {
@@ -16962,46 +13972,17 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @example evt_01h455vb4pex5vsknk084sn02q */
-                        readonly eventId: string;
-                        readonly deliveries: number;
-                    };
+                    readonly "application/json": components["schemas"]["Resend"];
                 };
             };
-            readonly 400: components["responses"]["bad-request-or-malformed-json"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            /** @description `organisation-not-found`, `not-found`, `event-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["request-timeout"];
-            /** @description `idempotency-in-progress`, `webhook-disabled` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.event-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
             /** @description `validation-error`, `idempotency-key-reused`, `webhook-not-found` */
             readonly 422: {
                 headers: {
@@ -17015,10 +13996,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.listener": {
@@ -17026,7 +14007,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: {
                 /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
-                readonly "Idempotency-Key"?: string;
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -17043,25 +14024,22 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": {
-                        /** @description whsec_… */
-                        readonly secret: string;
-                    };
+                    readonly "application/json": components["schemas"]["ListenerSecret"];
                 };
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
-            readonly 409: components["responses"]["idempotency-in-progress"];
-            readonly 413: components["responses"]["payload-too-large"];
-            readonly 415: components["responses"]["unsupported-media-type"];
-            readonly 422: components["responses"]["validation-error-or-idempotency-key-reused"];
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.stream": {
@@ -17099,11 +14077,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["bad-request"];
-            readonly 401: components["responses"]["unauthorized"];
-            readonly 403: components["responses"]["role-not-allowed-or-scope-not-allowed-or-fresh-authentication-required-or-origin-not-allowed-or-environment-not-served"];
-            readonly 404: components["responses"]["organisation-not-found"];
-            readonly 408: components["responses"]["request-timeout"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
             /** @description `validation-error`, `event-not-found` */
             readonly 422: {
                 headers: {
@@ -17117,10 +14095,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            readonly 429: components["responses"]["rate-limit-exceeded"];
-            readonly 431: components["responses"]["request-header-fields-too-large"];
-            readonly 500: components["responses"]["internal-error"];
-            readonly 503: components["responses"]["service-unavailable"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
 }

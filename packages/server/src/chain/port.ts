@@ -32,7 +32,6 @@ export type {
   FeeSponsor,
   Head,
   Log,
-  Permit2Use,
   Receipt,
   SignedTransaction,
   Signer,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { roles } from '../../platform/roles.ts'
 import { Instant } from '../../platform/wire.ts'
 
@@ -23,3 +24,5 @@ export const Account = z.strictObject({
 export type Account = z.input<typeof Account>
 
 export const InvitationParams = z.strictObject({ id: id('org') })
+
+named({ Membership: Belonging, Account })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant, PageQuery, text } from '../../platform/wire.ts'
 
 export const approvalStatuses = ['waiting', 'granted', 'refused', 'canceled', 'expired'] as const
@@ -74,3 +75,5 @@ export const Refusal = z
   .strictObject({ reason: text(200, 1).optional().meta({ description: 'Why; the requester sees it.' }) })
   .meta({ example: { reason: 'Unknown recipient.' } })
 export type Refusal = z.output<typeof Refusal>
+
+named({ ApprovalState, Approval, ApprovalRefusal: Refusal })

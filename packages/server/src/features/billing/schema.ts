@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { named } from '../../platform/named.ts'
 import { Instant } from '../../platform/wire.ts'
 import { PlanName } from '../plans/index.ts'
 
@@ -44,3 +45,5 @@ export const PlanRecord = z.strictObject({
 export type PlanRecord = z.input<typeof PlanRecord>
 
 export const Rebuilt = z.strictObject({ rebuilt: z.literal(true) })
+
+named({ UsageFigure: Figure, Usage, PlanRecord, Rebuilt })

@@ -1,5 +1,6 @@
 import { chains } from '@purser/protocol'
 import { z } from 'zod'
+import { named } from '../../platform/named.ts'
 
 /** The document's chain enumeration. */
 export const ChainName = z.enum(chains)
@@ -39,3 +40,5 @@ export const Token = z.strictObject({
 export type Token = z.input<typeof Token>
 
 export const ChainParams = z.strictObject({ chain: ChainName })
+
+named({ ChainRecord, Token })

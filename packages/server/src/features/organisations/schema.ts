@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { scopes } from '../../platform/roles.ts'
 import { Instant, InstantInput, text } from '../../platform/wire.ts'
 import { PlanName } from '../plans/index.ts'
@@ -141,3 +142,20 @@ export const MemberParams = z.strictObject({ accountId: id('acc') })
 export const ApiKeyParams = z.strictObject({ keyId: id('key') })
 export const OrganisationParams = z.strictObject({ orgId: id('org') })
 export const ApiKeyInPathParams = z.strictObject({ orgId: id('org'), keyId: id('key') })
+
+named({
+  NewOrganisation,
+  OrganisationChange,
+  Organisation,
+  NewApiKey,
+  NewApiKeyInPath,
+  CreatedOrganisation,
+  ApiKeyRequestInPath,
+  ApiKeyRequest,
+  ApiKey,
+  RevokedKey,
+  Member,
+  NewMember,
+  MemberChange,
+  AuditLogRecord,
+})

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Id, id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
 
 const WalletId = z
@@ -272,3 +273,17 @@ export const RouteSummary = z.strictObject({
 
 export const PaymentParams = z.strictObject({ id: id('pay') })
 export const PaymentLogParams = z.strictObject({ paymentLogId: id('plog') })
+
+named({
+  ChallengeRequest,
+  Challenge,
+  CompactChallenges,
+  VerifyRequest,
+  VerifiedPayment,
+  SettleRequest,
+  Settlement,
+  Settling,
+  Payment,
+  PaymentLog,
+  RouteSummary,
+})

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant } from '../../platform/wire.ts'
 
 /** A session of a person: a browser in which they are signed in. Its token is shown nowhere. */
@@ -14,3 +15,5 @@ export const SignInSession = z.strictObject({
 export type SignInSession = z.input<typeof SignInSession>
 
 export const SessionParams = z.strictObject({ id: id('ssn') })
+
+named({ SignInSession })

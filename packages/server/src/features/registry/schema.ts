@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant, PageQuery, text } from '../../platform/wire.ts'
 
 /** Most parameters of one kind that a route keeps. */
@@ -120,3 +121,5 @@ export type RouteQuery = z.output<typeof RouteQuery>
 export type RouteFilters = Omit<RouteQuery, 'limit' | 'cursor'>
 
 export const RouteParamsInPath = z.strictObject({ id: id('reg') })
+
+named({ RouteParam, ObservedParam, RouteSnapshot: Snapshot, SnapshotAccepted, RegistryRoute, RouteChange })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
 
 const Method = z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
@@ -34,3 +35,5 @@ export const RequestQuery = PageQuery.extend({
   to: InstantInput.optional(),
 })
 export type RequestQuery = z.output<typeof RequestQuery>
+
+named({ LoggedRequest })

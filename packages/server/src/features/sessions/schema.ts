@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Id, id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant, text } from '../../platform/wire.ts'
 
 export type SessionId = Id<'sess'>
@@ -57,3 +58,5 @@ export const VerifySession = z.strictObject({
     .meta({ description: 'Others that the route sells for as well.' }),
 })
 export type VerifySession = z.output<typeof VerifySession>
+
+named({ NewSession, Session, OpenedSession, VerifySession })

@@ -1,6 +1,7 @@
 import { parseUsd, usdDecimals } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { ChainName } from '../chains/index.ts'
 
 const WalletId = z.union([id('byw'), id('mwt'), id('cad')])
@@ -43,3 +44,5 @@ export const NewTestPayment = z
   })
   .meta({ example: { walletId: 'byw_01h455vb4pex5vsknk084sn02q', price: '0.01' } })
 export type NewTestPayment = z.output<typeof NewTestPayment>
+
+named({ NewTestDeposit, TestDeposit, NewTestPayment })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
 import { approvalOf } from '../approvals/index.ts'
 import { ChainName } from '../chains/index.ts'
@@ -91,3 +92,5 @@ export type TransferQuote = z.input<typeof TransferQuote>
 export const TransferParams = z.strictObject({ id: id('wtx') })
 
 export const TransferListQuery = PageQuery.extend({ fromWalletId: z.union([id('mwt'), id('cad')]).optional() })
+
+named({ NewTransfer, NewTransferQuote, Transfer, TransferQuote })

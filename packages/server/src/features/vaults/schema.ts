@@ -2,6 +2,7 @@ import { durationSecondsMax, parseDuration, sealLimits } from '@purser/protocol'
 import { z } from 'zod'
 import type { Id } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { AnyJsonObject, Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
 
 export type VaultId = Id<'vlt'>
@@ -198,3 +199,24 @@ export const Proof = z.union([
   }),
 ])
 export type Proof = z.input<typeof Proof>
+
+named({
+  NewVault,
+  VaultChange,
+  Vault,
+  VaultDocument,
+  VaultFile,
+  SealedItem,
+  Manifest,
+  RunningManifest,
+  VaultState,
+  NewDocument,
+  NewVaultEvent,
+  VaultEvent,
+  ExtendRequest,
+  SealRequest,
+  VaultFigure: Figure,
+  VaultQuota,
+  PublishedKey: Key,
+  InclusionProof: Proof,
+})

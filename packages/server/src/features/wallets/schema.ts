@@ -1,6 +1,7 @@
 import { parseAddress, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant, Metadata, text } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
 
@@ -63,3 +64,5 @@ export const WalletChange = z.strictObject({
 export type WalletChange = z.output<typeof WalletChange>
 
 export const ByoWalletParams = z.strictObject({ id: id('byw') })
+
+named({ NewByoWallet, ByoWallet, WalletChange })

@@ -1,6 +1,7 @@
 import { eventTypes } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
 import { allEvents } from './event-types.ts'
 
@@ -92,3 +93,5 @@ export type Event = z.input<typeof Event>
 
 export const EventParams = z.strictObject({ eventId: id('evt') })
 export const EventQuery = PageQuery.extend({ type: z.enum(eventTypes).optional() })
+
+named({ NewWebhook, WebhookChange, Webhook, WebhookWithSecret, Delivery, Attempt, ReplayRequest, Replay, Event })

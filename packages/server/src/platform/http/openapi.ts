@@ -1,5 +1,6 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Operation } from '../operation.ts'
+import { type ComponentSchemas, componentSchemas } from './component-schemas.ts'
 import { ProblemRecord } from './problem.ts'
 import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refusals } from './refusals.ts'
 
@@ -21,11 +22,12 @@ export function openApiDocument(
   eventPayloads: EventPayloads = {},
 ): Json {
   const paths: Record<string, Record<string, unknown>> = {}
-  const refusals = createRefusals()
+  const schemas = componentSchemas(schemasUsed(operations, eventPayloads))
+  const refusals = createRefusals(operations)
   for (const operation of operations) {
     paths[operation.path] = {
       ...paths[operation.path],
-      [operation.method.toLowerCase()]: describe(operation, refusals),
+      [operation.method.toLowerCase()]: describe(operation, schemas, refusals),
     }
   }
   return {
@@ -36,27 +38,40 @@ export function openApiDocument(
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name })),
     paths,
     webhooks: Object.fromEntries(
-      Object.entries(eventPayloads).map(([type, payload]) => [type, eventOf(type, payload)]),
+      Object.entries(eventPayloads).map(([type, payload]) => [type, eventOf(type, schemas.of(payload, 'output'))]),
     ),
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
       },
-      schemas: { Problem: schemaOf(ProblemRecord, 'output') },
+      schemas: schemas.components,
+      parameters: sharedParameters,
       headers: headerComponents,
       ...refusals.components(),
     },
   }
 }
 
+function schemasUsed(operations: readonly Operation[], eventPayloads: EventPayloads) {
+  const given = (schema: z.ZodType | undefined): readonly z.ZodType[] => (schema === undefined ? [] : [schema])
+  return {
+    input: operations.flatMap(({ params, query, input }) => [params, query, input].flatMap(given)),
+    output: [
+      ProblemRecord,
+      ...Object.values(eventPayloads),
+      ...operations.flatMap(({ output, otherOutputs = {} }) => [...given(output), ...Object.values(otherOutputs)]),
+    ],
+  }
+}
+
 /** A webhook delivery. Only its receiver reads the body, so the schema is a promise. */
-function eventOf(type: string, payload: z.ZodType): Json {
+function eventOf(type: string, payload: Json): Json {
   const schema = {
     type: 'object',
     properties: {
       eventId: { type: 'string', description: 'Equal on every delivery of the event.' },
       type: { type: 'string', const: type },
-      payload: schemaOf(payload, 'output'),
+      payload,
     },
     required: ['eventId', 'type', 'payload'],
   }
@@ -64,9 +79,7 @@ function eventOf(type: string, payload: z.ZodType): Json {
     post: {
       summary: `The event ${type}.`,
       security: [],
-      parameters: deliveryHeaders.map(([name, description]) => {
-        return { name, in: 'header', required: true, schema: { type: 'string' }, description }
-      }),
+      parameters: deliveryHeaders.map(([name]) => parameterRef(name)),
       requestBody: { required: true, content: { 'application/json': { schema } } },
       responses: {
         '2XX': { description: 'Received. Any other status, or none within ten seconds, and it is delivered again.' },
@@ -91,15 +104,15 @@ function tagOf(operation: Operation): string {
   return operation.id.split('.')[0] ?? operation.id
 }
 
-function describe(operation: Operation, refusals: Refusals): Json {
+function describe(operation: Operation, schemas: ComponentSchemas, refusals: Refusals): Json {
   const parameters = [
-    ...parametersOf(operation.params, 'path'),
-    ...parametersOf(operation.query, 'query'),
-    ...(operation.method === 'POST' ? [idempotencyParameter] : []),
+    ...parametersOf(operation.params, 'path', schemas),
+    ...parametersOf(operation.query, 'query', schemas),
+    ...(operation.method === 'POST' ? [parameterRef('Idempotency-Key')] : []),
   ]
   const content =
     operation.streamsInput === undefined
-      ? operation.input && { 'application/json': { schema: schemaOf(operation.input, 'input') } }
+      ? operation.input && { 'application/json': { schema: schemas.of(operation.input, 'input') } }
       : { [operation.streamsInput.mediaType]: { schema: operation.streamsInput.schema } }
   return {
     operationId: operation.id,
@@ -109,57 +122,86 @@ function describe(operation: Operation, refusals: Refusals): Json {
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content } }),
-    responses: { ...answersOf(operation), ...refusals.of(operation) },
+    responses: { ...answersOf(operation, schemas), ...refusals.of(operation) },
   }
 }
 
-const idempotencyParameter: Json = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  required: false,
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
-  description: 'Send the same key again to repeat a request safely; its response is stored for 24 hours.',
+/** Parameters of many operations and of all deliveries, each defined once. */
+const sharedParameters: Readonly<Record<string, Json>> = {
+  'Idempotency-Key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    description: 'Send the same key again to repeat a request safely; its response is stored for 24 hours.',
+  },
+  limit: {
+    name: 'limit',
+    in: 'query',
+    required: false,
+    schema: { default: 50, type: 'integer', minimum: 1, maximum: 500 },
+    description: 'Most items of a page.',
+  },
+  cursor: {
+    name: 'cursor',
+    in: 'query',
+    required: false,
+    schema: { type: 'string', maxLength: 512 },
+    description: 'Where the page starts: the cursor in the `Link` header of the page before.',
+  },
+  ...Object.fromEntries(
+    deliveryHeaders.map(([name, description]) => [
+      name,
+      { name, in: 'header', required: true, schema: { type: 'string' }, description },
+    ]),
+  ),
 }
 
-function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query'): Json[] {
+function parameterRef(name: string): Json {
+  return { $ref: `#/components/parameters/${name}` }
+}
+
+function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query', schemas: ComponentSchemas): Json[] {
   if (schema === undefined) return []
-  const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
+  const { properties = {}, required = [] } = schemas.of(schema, 'input') as {
     properties?: Record<string, Json>
     required?: string[]
   }
-  return Object.entries(properties).map(([name, property]) => ({
-    name,
-    in: place,
-    required: place === 'path' || required.includes(name),
-    schema: property,
-  }))
+  return Object.entries(properties).map(([name, property]) => {
+    const isRequired = place === 'path' || required.includes(name)
+    const shared = sharedParameters[name]
+    const isShared = JSON.stringify([shared?.schema, shared?.required]) === JSON.stringify([property, isRequired])
+    return isShared ? parameterRef(name) : { name, in: place, required: isRequired, schema: property }
+  })
 }
 
-function answersOf(operation: Operation): Json {
+function answersOf(operation: Operation, schemas: ComponentSchemas): Json {
   const isJson = operation.streamsOutput === undefined
   const status = operation.status ?? (operation.output === undefined && isJson ? 204 : 200)
-  const usual = isJson ? success(operation, operation.output) : streamed(operation, operation.streamsOutput ?? '*/*')
+  const usual = isJson
+    ? success(operation, schemas, operation.output)
+    : streamed(operation, operation.streamsOutput ?? '*/*')
   const others = Object.entries(operation.otherOutputs ?? {}).map(
-    ([other, schema]) => [other, otherAnswer(operation, Number(other), schema)] as const,
+    ([other, schema]) => [other, otherAnswer(operation, schemas, Number(other), schema)] as const,
   )
   return { [status]: usual, ...Object.fromEntries(others) }
 }
 
 /** A response besides the usual one; that of a stream is bytes too, unless its status has no body. */
-function otherAnswer(operation: Operation, status: number, schema: z.ZodType): Json {
-  if (status === 304) return { ...success(operation, undefined), description: 'Not modified; no body.' }
-  if (status === 204) return success(operation, undefined)
-  if (operation.streamsOutput === undefined) return success(operation, schema)
+function otherAnswer(operation: Operation, schemas: ComponentSchemas, status: number, schema: z.ZodType): Json {
+  if (status === 304) return { ...success(operation, schemas, undefined), description: 'Not modified; no body.' }
+  if (status === 204) return success(operation, schemas, undefined)
+  if (operation.streamsOutput === undefined) return success(operation, schemas, schema)
   const answer = streamed(operation, operation.streamsOutput)
   if (status !== 206) return answer
   const headers = { ...Object(answer.headers), ...headerRefs(['Content-Range']) }
   return { ...answer, description: 'The requested part.', headers }
 }
 
-function success(operation: Operation, output: z.ZodType | undefined): Json {
+function success(operation: Operation, schemas: ComponentSchemas, output: z.ZodType | undefined): Json {
   const headers = successHeaders(operation)
   if (output === undefined) return { description: 'Done; no body.', headers }
-  const schema = schemaOf(output, 'output')
+  const schema = schemas.of(output, 'output')
   return {
     description: 'Success.',
     headers,
@@ -182,27 +224,4 @@ function successHeaders({ method, list, answerHeaders: own = {} }: Operation): J
       Object.entries(own).map(([name, description]) => [name, { schema: { type: 'string' }, description }]),
     ),
   }
-}
-
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const made = z.toJSONSchema(schema, { target: 'draft-2020-12', io, unrepresentable: 'any' }) as Record<
-    string,
-    unknown
-  >
-  const { $schema: _, ...rest } = tidy(made, io) as Record<string, unknown>
-  return rest
-}
-
-/**
- * Removes details of the library's schemas that a reader should not rely on: bounds that are only those of a JavaScript integer, and, in
- * responses, that no member may be added, which would make every new field a breaking change.
- */
-function tidy(value: unknown, io: 'input' | 'output'): unknown {
-  if (Array.isArray(value)) return value.map((inner) => tidy(inner, io))
-  if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(([name, inner]) => {
-    if (name === 'minimum' || name === 'maximum') return Math.abs(Number(inner)) !== Number.MAX_SAFE_INTEGER
-    return !(io === 'output' && name === 'additionalProperties' && inner === false)
-  })
-  return Object.fromEntries(kept.map(([name, inner]) => [name, tidy(inner, io)]))
 }

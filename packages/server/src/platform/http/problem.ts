@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Problem } from '../errors.ts'
 import { failPlatform } from '../errors.ts'
+import { named } from '../named.ts'
 
 /** RFC 9457 problem record. Modules add members of their own. */
 export const ProblemRecord = z.looseObject({
@@ -80,3 +81,5 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
 function pointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).slice(0, 128).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
+
+named({ Problem: ProblemRecord })

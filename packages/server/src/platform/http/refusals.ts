@@ -53,35 +53,49 @@ export interface Refusals {
   components(): { readonly responses: Json; readonly examples: Json }
 }
 
-/** Collects the errors of operations while they are described. */
-export function createRefusals(): Refusals {
+/** Collects the errors of these operations while they are described. */
+export function createRefusals(operations: readonly Operation[]): Refusals {
+  const uses = Map.groupBy(operations.flatMap(answersOf), signatureOf)
   const responses: Record<string, Json> = {}
   const examples = new Map<string, ErrorEntry>()
-  const referred = ([code, entry]: [string, ErrorEntry]): readonly [string, Json] => {
+  const referred = ([code, entry]: CodedError): readonly [string, Json] => {
     const name = nameOf(examples, code, entry)
     examples.set(name, entry)
     return [code, { $ref: `#/components/examples/${name}` }]
   }
-  const answered = (entries: [string, ErrorEntry][]): Json => {
+  const answered = (entries: readonly CodedError[]): Json => {
     const made = refusal(entries, Object.fromEntries(entries.map(referred)))
-    if (!entries.every(([code, entry]) => Reflect.get(failPlatform.table, code) === entry)) return made
-    const name = entries.map(([code]) => code).join('-or-')
+    if ((uses.get(signatureOf(entries)) ?? []).length < 2) return made
+    const name = responseNameOf(entries)
+    if (responses[name] !== undefined && JSON.stringify(responses[name]) !== JSON.stringify(made)) return made
     responses[name] = made
     return { $ref: `#/components/responses/${name}` }
   }
   return {
     of: (operation) =>
-      Object.fromEntries(
-        [...Map.groupBy(Object.entries(errorsOf(operation)), ([, { status }]) => status)].map(([status, entries]) => [
-          status,
-          answered(entries),
-        ]),
-      ),
+      Object.fromEntries(answersOf(operation).map((entries) => [entries[0]?.[1].status, answered(entries)])),
     components: () => ({
       responses,
       examples: Object.fromEntries([...examples].map(([name, entry]) => [name, exampleOf(name, entry)])),
     }),
   }
+}
+
+type CodedError = readonly [code: string, entry: ErrorEntry]
+
+/** The errors of an operation, by status. */
+function answersOf(operation: Operation): CodedError[][] {
+  return [...Map.groupBy(Object.entries(errorsOf(operation)), ([, { status }]) => status).values()]
+}
+
+function signatureOf(entries: readonly CodedError[]): string {
+  return entries.map(([code, { status, detail }]) => `${code} ${status} ${detail}`).join('\n')
+}
+
+/** The status, and the codes that not every address has. */
+function responseNameOf(entries: readonly CodedError[]): string {
+  const isAnywhere = (code: string): boolean => anywhere.some((other) => other === code)
+  return [entries[0]?.[1].status, ...entries.map(([code]) => code).filter((code) => !isAnywhere(code))].join('.')
 }
 
 /** The code; with its status too if modules use it for different errors. */
@@ -96,12 +110,19 @@ function nameOf(known: ReadonlyMap<string, ErrorEntry>, code: string, entry: Err
   return name
 }
 
-function exampleOf(name: string, { status, title, detail }: ErrorEntry): Json {
-  const type = `https://pay.example.com/problems/${name.split('.')[0]}`
-  return { summary: title, value: { type, title, status, detail, requestId: 'req_01m7yt7rkmennbfhq2tbv5qtak' } }
+/** `x-of-platform` marks the errors that are the same in all operations, such as a wrong key. */
+function exampleOf(name: string, entry: ErrorEntry): Json {
+  const { status, title, detail } = entry
+  const code = name.split('.')[0] ?? name
+  const type = `https://pay.example.com/problems/${code}`
+  const isOfPlatform = Reflect.get(failPlatform.table, code) === entry
+  return {
+    ...(isOfPlatform ? { 'x-of-platform': true } : {}),
+    value: { type, title, status, detail, requestId: 'req_01m7yt7rkmennbfhq2tbv5qtak' },
+  }
 }
 
-function refusal(entries: readonly [string, ErrorEntry][], examples: Json): Json {
+function refusal(entries: readonly CodedError[], examples: Json): Json {
   const schema = { $ref: '#/components/schemas/Problem' }
   return {
     description: entries.map(([code]) => `\`${code}\``).join(', '),
@@ -110,7 +131,7 @@ function refusal(entries: readonly [string, ErrorEntry][], examples: Json): Json
   }
 }
 
-function headersOf(entries: readonly [string, ErrorEntry][]): Json {
+function headersOf(entries: readonly CodedError[]): Json {
   const status = entries[0]?.[1].status ?? 0
   const isWaitedFor = status === 429 || status === 503 || entries.some(([code]) => code === 'idempotency-in-progress')
   return {

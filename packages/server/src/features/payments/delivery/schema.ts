@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { InstantInput } from '../../../platform/wire.ts'
 import { VerifiedPayment, VerifyRequest } from '../schema.ts'
 
@@ -68,3 +69,5 @@ export const RedeemedRequest = z.strictObject({
     .regex(/^[\w-]{1,64}$/, 'must be the token that payments.redeem answered')
     .meta({ example: 'c2VydmUgaXQgb25jZQ' }),
 })
+
+named({ DeliveredRequest, Delivered, RedeemRequest, Redemption, RedeemedRequest })

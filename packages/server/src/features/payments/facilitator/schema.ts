@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { named } from '../../../platform/named.ts'
 import { AnyJsonObject, text } from '../../../platform/wire.ts'
 
 /**
@@ -75,3 +76,5 @@ export const DiscoveredResources = z.strictObject({
   ),
   pagination: z.strictObject({ limit: z.int(), offset: z.int(), total: z.int() }),
 })
+
+named({ FacilitatorBody, VerifyAnswer, SettleAnswer, Supported, DiscoveredResources })

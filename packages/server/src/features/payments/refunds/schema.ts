@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant, PageQuery, text } from '../../../platform/wire.ts'
 import { approvalOf } from '../../approvals/index.ts'
 
@@ -44,3 +45,5 @@ export const Refund = z.strictObject({
   createdAt: Instant,
   completedAt: Instant.nullable(),
 })
+
+named({ RefundRequest, Refund })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { named } from '../../../platform/named.ts'
 import { Instant, InstantInput } from '../../../platform/wire.ts'
 import { paymentStatuses } from '../schema.ts'
 
@@ -44,3 +45,5 @@ export const Statistics = z.strictObject({
     .meta({ description: 'Reasons of failed settlements, the most frequent first.' }),
 })
 export type Statistics = z.input<typeof Statistics>
+
+named({ PaymentStatistics: Statistics })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { EvmAddress, LegacyCoin } from '../../wallets/index.ts'
 
 export const NewLegacyWithdrawal = z.strictObject({
@@ -18,3 +19,5 @@ export const LegacyWithdrawal = z.strictObject({
   status: z.literal('queued'),
 })
 export type LegacyWithdrawal = z.input<typeof LegacyWithdrawal>
+
+named({ NewLegacyWithdrawal, LegacyWithdrawal })

@@ -2,6 +2,7 @@ import { carriesCredential, parseUsd } from '@purser/protocol'
 import { z } from 'zod'
 import { isSendable } from '../../../platform/guarded-fetch.ts'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant, Metadata, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { Transfer } from '../schema.ts'
@@ -165,3 +166,4 @@ export const FreeResponse = z.strictObject({
   response: SellerResponse,
 })
 export type FreeResponse = z.input<typeof FreeResponse>
+named({ ReceivedChallenge: Challenge, NewWalletPayment, WalletPayment, SellerResponse, FreeResponse })

@@ -1,6 +1,7 @@
 import { parseDuration } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant } from '../../../platform/wire.ts'
 
 const hour = 3_600
@@ -56,3 +57,5 @@ export const VaultTokenRecord = z.strictObject({
 })
 
 export const VaultTokenParams = z.strictObject({ id: id('vlt'), tokenId: id('vat') })
+
+named({ NewVaultToken, VaultToken, VaultTokenRecord })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { named } from '../../../platform/named.ts'
 import { ChainName } from '../../chains/index.ts'
 
 /** Balance of one token, or of the native coin. */
@@ -9,3 +10,5 @@ export const Balance = z.strictObject({
   chain: ChainName,
 })
 export type Balance = z.input<typeof Balance>
+
+named({ Balance })

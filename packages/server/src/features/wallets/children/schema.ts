@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant, Metadata, text } from '../../../platform/wire.ts'
 
 /** Children that one request derives at most. */
@@ -40,3 +41,5 @@ export const ChildAddress = z.strictObject({
 export type ChildAddress = z.input<typeof ChildAddress>
 
 export const ChildAddressParams = z.strictObject({ id: id('mwt'), cad: id('cad') })
+
+named({ NewChildAddresses, ChildAddress })

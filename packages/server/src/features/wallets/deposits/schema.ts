@@ -1,6 +1,7 @@
 import { chains } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant, PageQuery } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { AmlStatus } from '../schema.ts'
@@ -56,3 +57,5 @@ export type RescanRequest = z.output<typeof RescanRequest>
 
 export const RescanResult = z.strictObject({ transactions: z.array(WalletTransaction) })
 export type RescanResult = z.input<typeof RescanResult>
+
+named({ WalletTransaction, RescanRequest, RescanResult })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { Balance } from '../balances/schema.ts'
@@ -32,3 +33,5 @@ export const LegacyBalance = z.strictObject({
   balances: z.array(z.strictObject({ coin: LegacyCoin, ...Balance.shape })),
 })
 export type LegacyBalance = z.input<typeof LegacyBalance>
+
+named({ NewLegacyWallet, LegacyWallet, LegacyBalance })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { named } from '../../../platform/named.ts'
 
 /** A decimal amount of a token. How many digits it takes is checked against the token. */
 export const MinAmount = z
@@ -15,3 +16,5 @@ export const AutoSweep = z.strictObject({
   everyMinutes: z.int().min(1).max(1_440).default(10),
 })
 export type AutoSweep = z.output<typeof AutoSweep>
+
+named({ AutoSweep })

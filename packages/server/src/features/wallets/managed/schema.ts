@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant, Metadata, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { TokenSymbols } from '../schema.ts'
@@ -40,3 +41,5 @@ export const MasterWalletChange = z.strictObject({
 export type MasterWalletChange = z.output<typeof MasterWalletChange>
 
 export const MasterWalletParams = z.strictObject({ id: id('mwt') })
+
+named({ NewMasterWallet, MasterWallet, MasterWalletChange })

@@ -1,6 +1,7 @@
 import { parseAddress, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
 import { isId } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 
 /** Operations by which money can leave a managed wallet and its children. */
 export const policyOperations = ['transfer', 'pay', 'withdraw', 'legacyWithdraw', 'sweep'] as const
@@ -67,3 +68,5 @@ export function attoOf(rawAmount: bigint, decimals: number): bigint {
   if (decimals > capDecimals) throw new RangeError('a token with more decimals than policies support')
   return rawAmount * 10n ** BigInt(capDecimals - decimals)
 }
+
+named({ PolicyCaps: Caps, PolicyDocument })

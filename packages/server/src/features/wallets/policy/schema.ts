@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant } from '../../../platform/wire.ts'
 import { Caps, policyOperations } from './document.ts'
 
@@ -17,3 +18,5 @@ export const WalletPolicy = z.strictObject({
   updatedAt: Instant.nullable(),
 })
 export type WalletPolicy = z.input<typeof WalletPolicy>
+
+named({ PolicyRule: ShownRule, EffectivePolicy: ShownDocument, WalletPolicy })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { MinAmount, TokenSymbol } from '../managed/auto-sweep.ts'
@@ -56,3 +57,5 @@ export const Sweep = z.strictObject({ ...summaryFields, children: z.array(SweepC
 export type Sweep = z.input<typeof Sweep>
 
 export const SweepParams = z.strictObject({ id: id('mwt'), sweepId: id('swp') })
+
+named({ SweepRequest, SweepSummary, SweepChild, Sweep })

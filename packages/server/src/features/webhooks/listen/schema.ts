@@ -1,6 +1,7 @@
 import { eventTypes } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { InstantInput, text } from '../../../platform/wire.ts'
 
 /** Event types separated by commas; each must exist, since a mistyped one would never match. */
@@ -41,3 +42,5 @@ export type ResendRequest = z.output<typeof ResendRequest>
 /** The number of webhooks to which the event is sent again. */
 export const Resend = z.strictObject({ eventId: id('evt'), deliveries: z.int() })
 export type Resend = z.input<typeof Resend>
+
+named({ ListenerSecret, TriggerRequest, EventSamples, ResendRequest, Resend })

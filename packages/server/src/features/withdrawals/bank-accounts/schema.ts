@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant, text } from '../../../platform/wire.ts'
 import { isCurrency } from './details.ts'
 import { type DetailFault, faultsOfDetails, type WrittenDetails } from './rules.ts'
@@ -52,3 +53,5 @@ export const BankAccount = z.strictObject({
 export type BankAccount = z.input<typeof BankAccount>
 
 export const BankAccountParams = z.strictObject({ id: id('bac') })
+
+named({ NewBankAccount, BankAccount })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { Instant, Metadata, text } from '../../../platform/wire.ts'
 import { approvalOf } from '../../approvals/index.ts'
 import { ChainName } from '../../chains/index.ts'
@@ -64,3 +65,5 @@ export const Withdrawal = z.strictObject({
 export type Withdrawal = z.input<typeof Withdrawal>
 
 export const WithdrawalParams = z.strictObject({ id: id('wdr') })
+
+named({ NewWithdrawal, Withdrawal })

@@ -1,3 +1,4 @@
+import { withoutReferences } from '@purser/protocol'
 import { z } from 'zod'
 
 const Value = z.unknown()
@@ -65,6 +66,7 @@ const Described = z.object({
 })
 
 const Example = z.object({
+  'x-of-platform': z.boolean().default(false),
   value: z.object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string() }),
 })
 export type Example = z.output<typeof Example>
@@ -76,7 +78,7 @@ const Event = z.object({
 })
 
 /** The parts of our OpenAPI document that are shown to a reader. */
-export const ApiDocument = z.object({
+const ApiDocument = z.object({
   info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
   paths: z.record(z.string(), z.record(z.string(), Described)),
   webhooks: z.record(z.string(), Event),
@@ -87,6 +89,12 @@ export const ApiDocument = z.object({
   }),
 })
 export type ApiDocument = z.output<typeof ApiDocument>
+
+/** Reads an OpenAPI document, with its named schemas and parameters written out where they are used. */
+export function apiDocument(openApi: unknown): ApiDocument {
+  const isMeant = (reference: string): boolean => /^#\/components\/(schemas|parameters)\//.test(reference)
+  return ApiDocument.parse(withoutReferences(openApi, openApi, isMeant))
+}
 
 /** One operation, with its method and path. */
 export type Described = z.output<typeof Described> & { readonly method: string; readonly path: string }

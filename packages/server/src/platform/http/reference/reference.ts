@@ -1,11 +1,19 @@
-import { ApiDocument, type Described, type Example, operationsOf, type Parameter, referred } from './document.ts'
+import {
+  type ApiDocument,
+  apiDocument,
+  type Described,
+  type Example,
+  operationsOf,
+  type Parameter,
+  referred,
+} from './document.ts'
 import { exampleRequest } from './example.ts'
 import { fieldsTable, notesOf, typeOf } from './fields.ts'
 import { code, escapeHtml, page, prose, table } from './html.ts'
 
 /** The human-readable API page, generated from the OpenAPI document only. Generation takes some milliseconds, so it runs once. */
 export function referencePage(openApi: unknown, baseUrl: string): string {
-  const document = ApiDocument.parse(openApi)
+  const document = apiDocument(openApi)
   const groups = [...Map.groupBy(operationsOf(document), ({ tags }) => tags[0])]
   const parts = groups.map(([tag, members]) =>
     group(
@@ -96,12 +104,11 @@ function errorsOf({ operationId, responses }: Described, document: ApiDocument):
   return `<h4>Errors</h4>${table(`Errors of ${operationId}`, ['Code', 'Status', 'Title', 'Detail'], own)}<p>As everywhere: ${others.join(', ')}.</p>`
 }
 
-/** The errors that several operations share. */
+/** The errors that are the same in all operations, by code. */
 function sharedOf({ components }: ApiDocument): [string, string][] {
-  const references = Object.values(components.responses).flatMap(({ content }) =>
-    Object.entries(content['application/problem+json'].examples),
-  )
-  return [...new Map(references.map(([name, reference]) => [name, referred(reference)]))]
+  return Object.entries(components.examples)
+    .filter(([, example]) => example['x-of-platform'])
+    .map(([name]) => [name, name])
 }
 
 function errorRow(example: Example | undefined): string[] {

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+
+type Json = Readonly<Record<string, unknown>>
+export type Direction = 'input' | 'output'
+
+/** The JSON Schemas of an API document. */
+export interface ComponentSchemas {
+  /** The schema as it stands in the document: a reference if it has a name (`platform/named.ts`). */
+  of(schema: z.ZodType, direction: Direction): Json
+  /** Every named schema. One that differs between requests and responses is named `…Input` in requests. */
+  readonly components: Json
+}
+
+/** Makes the JSON Schemas of all requests and responses at once, so that each named schema is written once. Throws if two have one name. */
+export function componentSchemas(used: Readonly<Record<Direction, readonly z.ZodType[]>>): ComponentSchemas {
+  const made = { input: madeOf(used.input, 'input'), output: madeOf(used.output, 'output') }
+  const differing = namesThatDiffer(made.input.named, made.output.named)
+  const nameOf = (name: string, direction: Direction): string =>
+    direction === 'input' && differing.has(name) ? `${name}Input` : name
+  const placed = (value: unknown, direction: Direction): Json =>
+    Object(withReferences(value, (name) => `#/components/schemas/${nameOf(name, direction)}`))
+  const components = (['output', 'input'] as const).flatMap((direction) =>
+    Object.entries(made[direction].named).map(
+      ([name, schema]) => [nameOf(name, direction), placed(schema, direction)] as const,
+    ),
+  )
+  return {
+    of: (schema, direction) => {
+      const found = made[direction].each.get(schema)
+      if (found === undefined) throw new Error('this schema was not among those used')
+      return placed(found, direction)
+    },
+    components: Object.fromEntries(components.sort(([left], [right]) => (left < right ? -1 : 1))),
+  }
+}
+
+interface Made {
+  readonly each: ReadonlyMap<z.ZodType, unknown>
+  readonly named: Json
+}
+
+/** One conversion of an object that holds them all: only so does the library share names between them. */
+function madeOf(schemas: readonly z.ZodType[], io: Direction): Made {
+  const distinct = [...new Set(schemas)]
+  const all = z.object(Object.fromEntries(distinct.map((schema, at) => [`at${at}`, schema])))
+  const { properties, $defs = {} } = z.toJSONSchema(all, { target: 'draft-2020-12', io, unrepresentable: 'any' })
+  const each = distinct.map((schema, at) => [schema, tidy(properties?.[`at${at}`], io)] as const)
+  return { each: new Map(each), named: Object(tidy($defs, io)) }
+}
+
+/** Names whose schema, or one that it refers to, is not the same in both. */
+function namesThatDiffer(input: Json, output: Json): ReadonlySet<string> {
+  const both = Object.keys(input).filter((name) => Object.hasOwn(output, name))
+  const differing = new Set(both.filter((name) => JSON.stringify(input[name]) !== JSON.stringify(output[name])))
+  const refersToOne = (name: string): boolean => {
+    const references: string[] = []
+    withReferences(input[name], (inner) => {
+      references.push(inner)
+      return inner
+    })
+    return references.some((inner) => differing.has(inner))
+  }
+  for (let count = -1; count < differing.size; ) {
+    count = differing.size
+    for (const name of both.filter(refersToOne)) differing.add(name)
+  }
+  return differing
+}
+
+function withReferences(value: unknown, target: (name: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((inner) => withReferences(inner, target))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) =>
+      name === '$ref' && typeof inner === 'string'
+        ? [name, target(inner.slice('#/$defs/'.length))]
+        : [name, withReferences(inner, target)],
+    ),
+  )
+}
+
+/**
+ * Removes details of the library's schemas that a reader should not rely on: bounds that are only those of a JavaScript integer, patterns
+ * that only repeat a `format`, and, in responses, that no member may be added, which would make every new field a breaking change.
+ */
+function tidy(value: unknown, io: Direction): unknown {
+  if (Array.isArray(value)) return value.map((inner) => tidy(inner, io))
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([name, inner]) => {
+    if (name === 'minimum' || name === 'maximum') return Math.abs(Number(inner)) !== Number.MAX_SAFE_INTEGER
+    if (name === 'pattern') return !('format' in value)
+    return !(io === 'output' && name === 'additionalProperties' && inner === false)
+  })
+  return Object.fromEntries(kept.map(([name, inner]) => [name, tidy(inner, io)]))
+}
