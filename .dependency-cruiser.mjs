@@ -77,13 +77,13 @@ export default {
       to: { pathNot: ['^packages/(cli|sdk|protocol)/src/'], dependencyTypesNot: ['core'] },
     },
     {
-      name: 'the-mcp-server-needs-the-sdk-the-login-and-the-official-sdk-alone',
+      name: 'the-mcp-server-needs-the-sdk-the-protocol-the-login-and-the-official-sdk-alone',
       severity: 'error',
       comment: 'Of packages/cli only its index, which finds the key that purser login keeps.',
       from: { path: '^packages/mcp/src/', pathNot: '\\.test\\.ts$' },
       to: {
         pathNot: [
-          '^packages/(mcp|sdk)/src/',
+          '^packages/(mcp|sdk|protocol)/src/',
           '^packages/cli/src/index\\.ts$',
           'node_modules/@modelcontextprotocol/sdk/',
         ],
