@@ -8,6 +8,7 @@ import type { AnsweredRequest } from '../../platform/http/http-options.ts'
 import { newId, type OrganisationId } from '../../platform/ids.ts'
 import { sweepRequests } from './jobs.ts'
 import { type RequestLogLimits, startRequestLog } from './recorder.ts'
+import { deleteBeyond } from './store.ts'
 
 let database: TestDatabase
 let deps: Deps
@@ -98,6 +99,22 @@ test('one process stores at most a tenth more than the limit', async () => {
   await log.stop()
   expect((await idsOf(busy)).length).toBeGreaterThanOrEqual(50)
   expect((await idsOf(busy)).length).toBeLessThan(50 + 5 + 3)
+})
+
+test('deleting the oldest requests reads each row of the tenant a few times at most', async () => {
+  const organisationId = anOrganisation()
+  const Rows = z.object({ rows: z.bigint() })
+  const read = sql`select seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables where relname = 'request_log'`
+  await database.db.run(sql`
+    insert into request_log (organisation_id, environment, id, method, route, status, duration_ms, created_at)
+    select ${organisationId}, 'test', 'req_' || lpad(n::text, 6, '0'), 'GET', '/vaults', 200, 1, now() from generate_series(1, 1500) as n`)
+  const rows = await database.db.tx(async (tx) => {
+    const before = await tx.one(Rows, read)
+    await deleteBeyond(tx, [{ organisationId, environment: 'test' }], 1_000)
+    return (await tx.one(Rows, read)).rows - before.rows
+  })
+  expect(await idsOf(organisationId)).toHaveLength(1_000)
+  expect(rows).toBeLessThan(10_000n)
 })
 
 test('an organization with a flood of requests leaves waiting places to the others, and what it loses is counted', async () => {

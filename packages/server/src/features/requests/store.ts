@@ -80,21 +80,23 @@ export async function insertRequests(db: Queryable, requests: readonly NewReques
     on conflict do nothing`)
 }
 
-/** Deletes all but the newest requests of each tenant. */
+/** Deletes all but the newest requests of each tenant. Each tenant's bound is read once: a join evaluated it for each row. */
 export async function deleteBeyond(
   db: Queryable,
   tenants: readonly Pick<Tenant, 'organisationId' | 'environment'>[],
   rowsMax: number,
 ): Promise<void> {
   await db.run(sql`
-    delete from request_log using
-      unnest(${tenants.map((one) => one.organisationId)}::text[], ${tenants.map((one) => one.environment)}::text[]) as tenant (organisation_id, environment)
-      cross join lateral (
-        select id from request_log as newer
-        where newer.organisation_id = tenant.organisation_id and newer.environment = tenant.environment
-        order by id desc offset ${rowsMax} limit 1) as newest_beyond
-    where request_log.organisation_id = tenant.organisation_id and request_log.environment = tenant.environment
-      and request_log.id <= newest_beyond.id`)
+    with beyond as materialized (
+      select organisation_id, environment, (
+        select id from request_log as own
+        where own.organisation_id = tenant.organisation_id and own.environment = tenant.environment
+        order by id desc offset ${rowsMax} limit 1) as newest
+      from unnest(${tenants.map((one) => one.organisationId)}::text[], ${tenants.map((one) => one.environment)}::text[])
+        as tenant (organisation_id, environment))
+    delete from request_log using beyond
+    where request_log.organisation_id = beyond.organisation_id and request_log.environment = beyond.environment
+      and request_log.id <= beyond.newest`)
 }
 
 /** Deletes at most `rowsMax` requests that arrived before a time; returns how many. */
