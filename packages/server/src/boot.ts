@@ -22,6 +22,7 @@ import { metricsPage, publicPages } from './platform/http/pages.ts'
 import { createHttpServer, type HttpServer, type ServerLimits } from './platform/http/server.ts'
 import type { Log } from './platform/log.ts'
 import { startRunner, systemCtx } from './platform/work/runner.ts'
+import { showQueues } from './queues/show.ts'
 
 export interface BootOptions extends Overrides {
   /** Serve `/metrics` on the main port, as `npm start` does; otherwise on `config.metricsPort`. */
@@ -121,7 +122,7 @@ async function startHttp(
   stops: (() => Promise<void>)[],
 ): Promise<Ports> {
   const { deps } = built
-  const metrics = metricsPage(deps)
+  const metrics = metricsPage(deps, () => showQueues(deps))
   const common = {
     deps,
     authenticate: createAuthenticate(built.keys.findKey, config.environments),
@@ -129,6 +130,7 @@ async function startHttp(
     addressLimit: config.addressLimit,
     organisationLimit: config.organisationLimit,
     trustProxy: config.trustProxy,
+    accessLog: config.accessLog === true ? deps.log : undefined,
     limits: serverLimits(config),
   }
   const serve = async (server: HttpServer, port: number): Promise<number> => {

@@ -63,6 +63,8 @@ export interface Config {
   readonly facilitatorWaitMs: number
   /** How long another process waits before it takes over the work of a process that stopped. */
   readonly leaseMs?: number
+  /** Whether a line is logged for each response. */
+  readonly accessLog?: boolean
   /** How long a stopping process serves on while `/readyz` is 503, so that proxies stop sending to it first. */
   readonly stopDelayMs?: number
   /** Smallest payment that is settled on chain, in millionths of a US dollar. */
@@ -168,6 +170,7 @@ export function readConfig(
     transferWaitMs: read.integer('TRANSFER_WAIT_MS', 30_000, 0, 50_000),
     facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 1_000, 80_000),
     leaseMs: read.integer('LEASE_MS', 6_000, 1_000, 10_000),
+    accessLog: read.oneOf('ACCESS_LOG', ['true', 'false'], 'false') === 'true',
     stopDelayMs: read.integer('STOP_DELAY_MS', 5_000, 0, 60_000),
     settleMicroUsdMin: BigInt(read.integer('SETTLE_MICRO_USD_MIN', 1_000, 0, 1_000_000_000)),
     settleNanoUsdPerDayMax:

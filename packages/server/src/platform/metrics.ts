@@ -5,6 +5,10 @@ export interface Metrics {
   readonly requests: Counter<'operation' | 'status'>
   readonly requestSeconds: Histogram<'operation'>
   readonly jobs: Counter<'job' | 'outcome'>
+  /** How payments ended: `settled`, `settlement_failed` or `voided`. */
+  readonly payments: Counter<'network' | 'outcome'>
+  readonly settleSeconds: Histogram<'network'>
+  readonly counter: (name: string, help: string, labelNames?: readonly string[]) => Counter
   readonly gauge: (name: string, help: string, labelNames?: readonly string[]) => Gauge
 }
 
@@ -34,6 +38,23 @@ export function createMetrics(): Metrics {
       labelNames: ['job', 'outcome'],
       registers,
     }),
+    payments: new Counter({
+      name: 'purser_payments_ended_total',
+      help: 'Payments that this process saw end.',
+      labelNames: ['network', 'outcome'],
+      registers,
+    }),
+    settleSeconds: new Histogram({
+      name: 'purser_payment_settle_seconds',
+      help: 'Time from the verification of a payment to its settlement.',
+      labelNames: ['network'],
+      buckets: [0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900],
+      registers,
+    }),
+    counter: (name, help, labelNames = []) => {
+      const known = registry.getSingleMetric(name)
+      return known instanceof Counter ? known : new Counter({ name, help, labelNames: [...labelNames], registers })
+    },
     gauge: (name, help, labelNames = []) => {
       const known = registry.getSingleMetric(name)
       return known instanceof Gauge ? known : new Gauge({ name, help, labelNames: [...labelNames], registers })

@@ -192,8 +192,12 @@ async function handleAnswers(
 
 function reportRefusal({ deps }: LaneParts, transaction: TransactionRow, why: string): void {
   deps.metrics
-    .gauge('purser_lane_refusals', 'How often a node refused a transaction; most often its account has no gas.')
-    .inc()
+    .counter(
+      'purser_lane_refusals_total',
+      'How often a node refused a transaction; most often its account has no gas.',
+      ['network'],
+    )
+    .inc({ network: transaction.network })
   const details = { network: transaction.network, sender: transaction.sender, nonce: transaction.nonce.toString(), why }
   deps.log.error(details, 'the node refuses a transaction; it is kept and will be retried')
 }

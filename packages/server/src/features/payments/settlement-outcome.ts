@@ -33,6 +33,12 @@ export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settl
     const details = { payments: own.map(({ id }) => id) }
     appendAudit(acting, tx, { action: 'payments.settled', target, details })
   }
+  tx.afterCommit(() => {
+    for (const { network, createdAt } of rows) {
+      ctx.metrics.payments.inc({ network, outcome: 'settled' })
+      ctx.metrics.settleSeconds.observe({ network }, Math.max(0, settledAt.getTime() - createdAt.getTime()) / 1_000)
+    }
+  })
   changeGasLast(
     tx,
     rows.map((row) => gasChange(row, (used.get(row.id) ?? 0n) - row.gasReservedNanoUsd)),
@@ -63,6 +69,9 @@ export async function recordFailed(
   for (const [tenant, own] of byTenant(rows))
     for (const { id: target, status, failureReason: reason } of own)
       appendAudit(forTenant(ctx, tenant), tx, { action: `payments.${status}`, target, details: { reason } })
+  tx.afterCommit(() => {
+    for (const { network, status } of rows) ctx.metrics.payments.inc({ network, outcome: status })
+  })
   changeGasLast(
     tx,
     rows.map((row) => gasChange(row, -row.gasReservedNanoUsd)),

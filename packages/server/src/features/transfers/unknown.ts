@@ -16,7 +16,9 @@ export async function leaveUnknown(ctx: Omit<Ctx, 'tenant'>, tx: Tx, { id, fromN
   await markUnknown(tx, id, ctx.clock.now())
   const facts = { transferId: id, network: fromNetwork }
   ctx.log.error(facts, 'it is unknown whether the money of a transfer moved; see purser admin unknown-transfers')
-  ctx.metrics.gauge('purser_transfers_unknown', 'Transfers that became unknown since the start.').inc()
+  ctx.metrics
+    .counter('purser_transfers_unknown_total', 'Transfers that became unknown since the start.', ['network'])
+    .inc({ network: fromNetwork })
 }
 
 /** The operator's finding: the transaction that moved its money, or that nothing moved and nothing will. */

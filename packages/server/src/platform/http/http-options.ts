@@ -1,5 +1,6 @@
 import type { Caller } from '../ctx.ts'
 import type { RequestId } from '../ids.ts'
+import type { Log } from '../log.ts'
 import type { Operation } from '../operation.ts'
 import type { AdmissionLimits } from './admission.ts'
 import type { IdentifyOptions } from './identify.ts'
@@ -48,6 +49,8 @@ export interface HttpOptions extends IdentifyOptions, AdmissionLimits {
   readonly limits?: Partial<ServerLimits>
   /** Called for each request of an identified caller, also a refused one. Must not throw. */
   readonly onAnswer?: (answered: AnsweredRequest) => void
+  /** Where a line is written for each response that was sent, also to callers who are not identified; default none. */
+  readonly accessLog?: Log | undefined
   /** Milliseconds for a complete body to arrive, and between two pieces of a streamed one; default one minute. */
   readonly bodyMsMax?: number
 }

@@ -36,15 +36,18 @@ export function publicPages(
   return pages.map((page) => ({ ...page, crossOrigin: true }))
 }
 
-/** Prometheus text; on its own port in production, on the main one under `npm start`. */
-export function metricsPage(deps: Deps): PublicPage {
+/** Prometheus text; on its own port in production, on the main one under `npm start`. `refresh` sets what is read when it is requested. */
+export function metricsPage(deps: Deps, refresh: () => Promise<void>): PublicPage {
   return {
     path: '/metrics',
-    answer: async () => ({
-      status: 200,
-      headers: { 'content-type': deps.metrics.registry.contentType },
-      body: await deps.metrics.registry.metrics(),
-    }),
+    answer: async () => {
+      await refresh()
+      return {
+        status: 200,
+        headers: { 'content-type': deps.metrics.registry.contentType },
+        body: await deps.metrics.registry.metrics(),
+      }
+    },
   }
 }
 

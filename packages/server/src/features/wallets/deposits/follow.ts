@@ -266,8 +266,7 @@ async function knownAround({ deps, network }: Following, { from, to }: Range): P
 }
 
 function lagGauge({ metrics }: Deps, { name }: Network) {
-  return metrics.gauge(
-    `purser_deposit_lag_blocks_${name.replaceAll('-', '_')}`,
-    `Blocks of ${name} that were not read for deposits yet.`,
-  )
+  return metrics
+    .gauge('purser_deposit_lag_blocks', 'Blocks that were not read for deposits yet.', ['network'])
+    .labels({ network: name })
 }

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { type Queryable, type Sql, sql } from '../platform/db/db.ts'
+
+const Depth = z.object({
+  queue: z.string(),
+  network: z.string(),
+  depth: z.bigint().transform(Number),
+  ageSeconds: z.number(),
+})
+export type Depth = z.output<typeof Depth>
+
+/** Longest queue that is counted to its end, so that a read takes the same time whatever waits. */
+export const depthMax = 10_000
+
+/** Counts the rows of a queue and returns the age of the oldest; `since` is null where its age is not known. */
+function depthOf(queue: string, rows: Sql, network: Sql = sql`''`): Sql {
+  return sql`
+    select ${queue}::text as queue, ${network} as network, count(*) as depth,
+      greatest(coalesce(extract(epoch from clock_timestamp() - min(since)), 0), 0)::float8 as age_seconds
+    from (${rows} limit ${depthMax}) as waiting group by 2`
+}
+
+/**
+ * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, events without deliveries,
+ * deliveries that are due, and files to delete. An empty queue of a network has no row.
+ */
+export function listDepths(db: Queryable): Promise<Depth[]> {
+  return db.many(
+    Depth,
+    sql`
+    ${depthOf('payments', sql`select network, created_at as since from payments where status in ('verified', 'settling')`, sql`network`)} union all
+    ${depthOf('relays', sql`select network, created_at as since from relays where state = 'waiting'`, sql`network`)} union all
+    ${depthOf('events', sql`select events.created_at as since from events_due join events on events.id = event_id`)} union all
+    ${depthOf('webhooks', sql`select look_at as since from webhook_queues where look_at <= clock_timestamp()`)} union all
+    ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)}`,
+  )
+}
