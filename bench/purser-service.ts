@@ -46,6 +46,7 @@ function config(): Config {
     facilitatorWaitMs: 45_000,
     sponsorTempoFees: false,
     sandboxScreening: true,
+    testClock: false,
     settleMicroUsdMin: 1_000n,
     settleNanoUsdPerDayMax: 1_000_000_000_000_000n,
     verifiedSecondsMax: 3_600,

@@ -42,6 +42,7 @@ export function devConfig(settings: DevSettings): Config {
       SPONSOR_TEMPO_FEES: 'true',
       SANDBOX_SCREENING: 'true',
       TEST_FAUCET_KEY: faucetKey,
+      TEST_CLOCK: 'true',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       // No proxy routes requests to it, so Ctrl-C need not wait for one to stop.
       STOP_DELAY_MS: '0',

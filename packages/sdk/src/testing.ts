@@ -5,6 +5,8 @@ import type { CallOptions, Send } from './transport.ts'
 
 export type NewTestDeposit = Body<operations['test.deposits.create']>
 export type TestDeposit = Json<operations['test.deposits.create']['responses'][202]>
+export type NewClockChange = Body<operations['test.clock.advance']>
+export type ClockChange = Answer<operations['test.clock.advance']>
 export type NewTestPayment = Body<operations['test.payments.create']>
 type Payment = Answer<operations['test.payments.create']>
 
@@ -15,6 +17,11 @@ export function testingOf(send: Send) {
       /** Pays a wallet from the faucet: a real payment, verified and settled on the test network. */
       create: (body: NewTestPayment, options?: CallOptions): Promise<Payment> =>
         call(send, 'POST', '/test/payments', { ...options, body }),
+    },
+    clock: {
+      /** Brings the ends of vaults, sessions and approvals, policy periods and webhook retries nearer, in the test environment. */
+      advance: (body: NewClockChange, options?: CallOptions): Promise<ClockChange> =>
+        call(send, 'POST', '/test/clock', { ...options, body }),
     },
     deposits: {
       /** Sends test money from the faucet to a wallet. `deposit.success` reports it. */

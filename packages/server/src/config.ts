@@ -83,6 +83,8 @@ export interface Config {
   readonly webhooksAllowPrivate: boolean
   /** Key of the account that gives away test money, 32 bytes in hex; undefined without a faucet. */
   readonly testFaucetKey?: string | undefined
+  /** Whether organisations may advance their test environment in time. */
+  readonly testClock: boolean
   /** The partners that this deployment has an account with. */
   readonly partners?: PartnerSettings
   /** URL of the sanctions list, fetched daily; undefined if the operator loads the list by hand. */
@@ -186,6 +188,7 @@ export function readConfig(
       'a private key, 0x and 64 hexadecimal digits, of an account with test money only',
       isPrivateKey,
     ),
+    testClock: read.oneOf('TEST_CLOCK', ['true', 'false'], 'false') === 'true',
     sandboxScreening: read.oneOf('SANDBOX_SCREENING', ['true', 'false'], 'false') === 'true',
     sanctionsListUrl: read.optional('SANCTIONS_LIST_URL', 'the http(s) address of a sanctions list', isWebUrl),
     files: readFiles(env, read),

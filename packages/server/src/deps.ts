@@ -213,6 +213,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         leaseMs: config.leaseMs,
       }),
       faucet,
+      hasTestClock: config.testClock,
       transferWaitMs: config.transferWaitMs,
       signatures,
       eip6492Factories: new Set(config.eip6492Factories.map((factory) => factory.toLowerCase())),

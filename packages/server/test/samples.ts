@@ -94,6 +94,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     // Refused, since these worlds have no faucet; one that sends is in test/stories/test-deposits.
     'test.deposits.create': () => ({ body: { walletId: ids.byw, token: 'USDC', amount: '1' } }),
     'test.payments.create': () => ({ body: { walletId: ids.byw } }),
+    'test.clock.advance': () => ({ body: { advance: 1 } }),
     'wallets.byo.balances': () => ({ params: { id: ids.byw } }),
     'transfers.create': () => ({ body: transferOf(ids) }),
     'wallets.pay': () => ({ body: walletPaymentOf(ids) }),

@@ -42,6 +42,7 @@ export function testConfig(
     verifiedSecondsMax: 3_600,
     sponsorTempoFees: false,
     sandboxScreening: true,
+    testClock: true,
     challengesPerCallerMax: 20,
     webhooksAllowPrivate: true,
     files: { directory: options.filesDirectory },

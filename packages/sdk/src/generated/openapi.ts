@@ -835,6 +835,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/test/clock": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Advance the test environment in time.
+         * @description Everything of the organisation’s test environment that waits for a time comes nearer by this span, at once: the ends of sessions, of vaults and their tokens, and of approvals; uses in the periods of policies; retries of webhooks. Calendar months, chains and the expiry of signatures stay. Times that were answered before are earlier when they are read again. For live keys, and where the operator has not set `TEST_CLOCK`, it is 403.
+         */
+        readonly post: operations["test.clock.advance"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallet-infra/transfer": {
         readonly parameters: {
             readonly query?: never;
@@ -4573,6 +4593,18 @@ export interface components {
          * @example cad_01h455vb4pex5vsknk084sn02q
          */
         readonly ChildAddressId: string;
+        readonly ClockChange: {
+            readonly advancedSeconds: number;
+            /** @description How many of each are nearer to their time. */
+            readonly moved: {
+                readonly sessions: number;
+                readonly vaults: number;
+                readonly vaultTokens: number;
+                readonly approvals: number;
+                readonly policyUses: number;
+                readonly webhookDeliveries: number;
+            };
+        };
         readonly CompactChallenges: {
             readonly x402: string | null;
             readonly x402V1: {
@@ -4929,6 +4961,18 @@ export interface components {
             };
             /** @description Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and metadata. */
             readonly count?: number;
+        };
+        /**
+         * @example {
+         *       "advance": "25h"
+         *     }
+         */
+        readonly NewClockChange: {
+            /**
+             * @description Seconds or a duration such as `25h`, at most 366 days.
+             * @example 25h
+             */
+            readonly advance: number | string;
         };
         readonly NewDocument: {
             readonly name: string;
@@ -9785,6 +9829,62 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+        };
+    };
+    readonly "test.clock.advance": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["NewClockChange"];
+            };
+        };
+        readonly responses: {
+            /** @description Success. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ClockChange"];
+                };
+            };
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-clock-off` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "transfers.create": {

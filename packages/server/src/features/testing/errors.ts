@@ -11,6 +11,11 @@ export const fail = defineErrors({
     title: 'Test Payments Off',
     detail: 'Test payments are for the test environment, in a deployment whose operator has set TEST_FAUCET_KEY.',
   },
+  'test-clock-off': {
+    status: 403,
+    title: 'Test Clock Off',
+    detail: 'The test clock is for the test environment, in a deployment whose operator has set TEST_CLOCK=true.',
+  },
   'wallet-not-found': { status: 422, title: 'Wallet Not Found', detail: 'No such wallet.' },
   'token-not-supported': {
     status: 422,

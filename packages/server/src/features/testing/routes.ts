@@ -2,13 +2,15 @@ import { chainErrors } from '../../chain/errors.ts'
 import { custodyErrors } from '../../custody/errors.ts'
 import { type Operation, operation } from '../../platform/operation.ts'
 import { Payment, verifyingErrors } from '../payments/index.ts'
+import { advanceTestClock } from './clock.ts'
 import { createTestDeposit, repeatedDeposit } from './deposits.ts'
 import { fail } from './errors.ts'
 import { createTestPayment, settledTestPayment } from './payments.ts'
-import { NewTestDeposit, NewTestPayment, TestDeposit } from './schema.ts'
+import { ClockChange, NewClockChange, NewTestDeposit, NewTestPayment, TestDeposit } from './schema.ts'
 
-const { 'test-payments-off': _payments, ...depositErrors } = fail.table
-const { 'test-deposits-off': _deposits, 'token-not-supported': _token, ...paymentErrors } = fail.table
+const { 'test-clock-off': clockOff, ...faucetErrors } = fail.table
+const { 'test-payments-off': _payments, ...depositErrors } = faucetErrors
+const { 'test-deposits-off': _deposits, 'token-not-supported': _token, ...paymentErrors } = faucetErrors
 
 export const testOperations: readonly Operation[] = [
   operation({
@@ -48,5 +50,22 @@ export const testOperations: readonly Operation[] = [
     idempotency: 'intent',
     resume: settledTestPayment,
     run: (ctx, { body }) => createTestPayment(ctx, body),
+  }),
+  operation({
+    id: 'test.clock.advance',
+    needs: { role: 'admin', scope: 'organisation' },
+    method: 'POST',
+    path: '/test/clock',
+    summary: 'Advance the test environment in time.',
+    description: [
+      'Everything of the organisation’s test environment that waits for a time comes nearer by this span, at once: the ends of sessions, of',
+      'vaults and their tokens, and of approvals; uses in the periods of policies; retries of webhooks. Calendar months, chains and the expiry',
+      'of signatures stay. Times that were answered before are earlier when they are read again. For live keys, and where the operator has not',
+      'set `TEST_CLOCK`, it is 403.',
+    ].join(' '),
+    input: NewClockChange,
+    output: ClockChange,
+    errors: { 'test-clock-off': clockOff },
+    run: (ctx, { body }) => advanceTestClock(ctx, body),
   }),
 ]

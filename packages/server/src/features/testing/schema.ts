@@ -1,4 +1,4 @@
-import { parseUsd, usdDecimals } from '@purser/protocol'
+import { parseDuration, parseUsd, usdDecimals } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
@@ -45,4 +45,36 @@ export const NewTestPayment = z
   .meta({ example: { walletId: 'byw_01h455vb4pex5vsknk084sn02q', price: '0.01' } })
 export type NewTestPayment = z.output<typeof NewTestPayment>
 
-named({ NewTestDeposit, TestDeposit, NewTestPayment })
+/** Most seconds of one advance: a year. */
+const advanceMax = 366 * 86_400
+
+export const NewClockChange = z
+  .strictObject({
+    advance: z
+      .union([z.int(), z.string().max(16)])
+      .transform((written, ctx) => {
+        const seconds = typeof written === 'number' ? written : parseDuration(written)
+        if (typeof seconds === 'number' && seconds >= 1 && seconds <= advanceMax) return seconds
+        ctx.addIssue({ code: 'custom', message: `must be 1 to ${advanceMax} seconds, or a duration from 1s to 366d` })
+        return z.NEVER
+      })
+      .meta({ description: 'Seconds or a duration such as `25h`, at most 366 days.', example: '25h' }),
+  })
+  .meta({ example: { advance: '25h' } })
+export type NewClockChange = z.output<typeof NewClockChange>
+
+export const ClockChange = z.strictObject({
+  advancedSeconds: z.int(),
+  moved: z
+    .strictObject({
+      sessions: z.int(),
+      vaults: z.int(),
+      vaultTokens: z.int(),
+      approvals: z.int(),
+      policyUses: z.int(),
+      webhookDeliveries: z.int(),
+    })
+    .meta({ description: 'How many of each are nearer to their time.' }),
+})
+
+named({ NewTestDeposit, TestDeposit, NewTestPayment, NewClockChange, ClockChange })
