@@ -31,6 +31,7 @@ export const walletFaults: readonly Fault[] = [
     find: 'return { status: screened.result, isOnHold: isOnHold(screened), isScreened: true }',
     replace: "return { status: 'clear', isOnHold: false && isOnHold(screened), isScreened: true }",
     within: 300,
+    testedBy: 'src/features/wallets/screening/holds.test.ts',
   },
   {
     name: 'a-frozen-amount-may-leave',

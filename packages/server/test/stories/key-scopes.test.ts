@@ -38,7 +38,7 @@ function scopeOf({ id, method, path }: Operation): Scope {
   if (path.startsWith('/vaults')) return 'vaults'
   if (/^\/(wallets|wallet-infra|test\/deposits)\b/.test(path)) return 'wallets'
   if (/^\/(payments|facilitator|sessions|registry|test\/payments)\b/.test(path)) return 'payments'
-  if (/^\/(organisations|account|billing)\b/.test(path)) return 'organisation'
+  if (/^\/(organisations|account|billing|test\/clock)\b/.test(path)) return 'organisation'
   throw new Error(`no scope for ${id}`)
 }
 
