@@ -86,6 +86,7 @@ export default {
           '^packages/(mcp|sdk|protocol)/src/',
           '^packages/cli/src/index\\.ts$',
           'node_modules/@modelcontextprotocol/sdk/',
+          'node_modules/zod/',
         ],
         dependencyTypesNot: ['core'],
       },

@@ -79,5 +79,7 @@ async function answerOf(
   }
   const answer = await purser.request(method, path, { query, body, idempotencyKey, signal })
   if (answers === 'list') return { items: answer }
-  return { ...Object(answer), ...(idempotencyKey === undefined ? {} : { idempotencyKey }) }
+  // An operation that makes several at once answers an array. A credential is of no use to a model.
+  const { credential: _, ...members } = Array.isArray(answer) ? { items: answer } : Object(answer)
+  return { ...members, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) }
 }

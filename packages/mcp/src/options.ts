@@ -18,13 +18,16 @@ export function readOptions(args: readonly string[]): ParsedOptions {
       options: {
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
-        'read-only': { type: 'boolean' },
+        'allow-changes': { type: 'boolean' },
+        'allow-money': { type: 'boolean' },
         only: { type: 'string' },
       },
     })
     if (values.help === true) return { kind: 'help' }
     if (values.version === true) return { kind: 'version' }
-    return offered(values.only?.split(','), values['read-only'] === true ? isReading : () => true)
+    const isAllowed = (tool: Tool): boolean =>
+      isReading(tool) || values[tool.effect === 'moves-money' ? 'allow-money' : 'allow-changes'] === true
+    return offered(values.only?.split(','), isAllowed)
   } catch (error) {
     return { kind: 'not-understood', why: error instanceof Error ? error.message : String(error) }
   }
@@ -37,11 +40,13 @@ function offered(only: readonly string[] = groups, isWanted: (tool: Tool) => boo
   return { kind: 'serve', tools: tools.filter((tool) => only.includes(groupOf(tool)) && isWanted(tool)) }
 }
 
-export const usage: string = `usage: purser-mcp [--read-only] [--only <groups>]
+export const usage: string = `usage: purser-mcp [--allow-changes] [--allow-money] [--only <groups>]
 
-Serves Purser's tools to an agent over the Model Context Protocol, on stdin and stdout.
+Serves Purser's tools to an agent over the Model Context Protocol, on stdin and stdout. Without options it
+offers only tools that change nothing.
 
-  --read-only      only tools that change nothing
+  --allow-changes  also tools that add something, or end it
+  --allow-money    also tools that move money: pay_and_fetch, transfers, withdrawals
   --only <groups>  only tools of these groups, separated by commas: ${groups.join(',')}
   --version, -v
   --help, -h

@@ -1,4 +1,5 @@
 import { withoutReferences } from '@purser/protocol'
+import { argumentDescriptions } from './argument-descriptions.ts'
 import type { Effect, ObjectSchema, Tool } from './tool.ts'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -27,6 +28,37 @@ export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
 }
 
+/** Operations that agents know by another name, with a part of their arguments. */
+const shapes: Readonly<Record<string, Shape | undefined>> = {
+  'wallets.pay': {
+    name: 'pay_and_fetch',
+    title: 'Pay and fetch',
+    said: {
+      summary: 'Fetch a URL and pay it from a managed wallet if it costs something.',
+      description:
+        "Sends the request; if the answer is a 402 of x402 or MPP, pays at most maxAmount under the wallet's policy and sends it once more. Returns the seller's response and the outcome (paid, refused, unknown); id is null if it cost nothing. If approval is waiting, a person must approve it: then call again with approvedPaymentId.",
+    },
+    leavesOut: ['challenge'],
+    requires: ['url'],
+  },
+  'facilitator.resources': {
+    name: 'discover',
+    title: 'Discover paid resources',
+    said: {
+      summary: 'Find URLs and tools that can be paid for: the bazaar and the public routes of the registry.',
+      description: 'Pay one with pay_and_fetch.',
+    },
+  },
+}
+
+interface Shape {
+  readonly name: string
+  readonly title: string
+  readonly said: Pick<ApiOperation, 'summary'> & { readonly description: string }
+  readonly leavesOut?: readonly string[]
+  readonly requires?: readonly string[]
+}
+
 /** The default page size. It is small because a model reads every item. */
 const pageItemsDefault = 20
 
@@ -48,14 +80,14 @@ function toolOf(path: string, verb: string, operation: ApiOperation): Tool {
   const { operationId, 'x-purser-tool': effect = 'reads' } = operation
   const method = verb.toUpperCase() as Tool['method']
   const answers = answersOf(operation)
-  const inputs = inputsOf(operation, method === 'POST' && effect !== 'reads' && effect !== 'searches')
-  const keyed = inputs.some(({ place }) => place === 'key')
-  const output = outputSchemaOf(operation, answers, keyed)
+  const shape = shapes[operationId]
+  const all = inputsOf(operation, method === 'POST' && effect !== 'reads' && effect !== 'searches')
+  const inputs = all.filter(({ name }) => shape?.leavesOut?.includes(name) !== true)
   return {
-    name: operationId.replaceAll('.', '_'),
+    name: shape?.name ?? operationId.replaceAll('.', '_'),
     operationId,
-    title: titleOf(operationId),
-    description: descriptionOf(operation, answers, effect),
+    title: shape?.title ?? titleOf(operationId),
+    description: descriptionOf({ ...operation, ...shape?.said }, answers, effect),
     method,
     path,
     effect,
@@ -63,11 +95,12 @@ function toolOf(path: string, verb: string, operation: ApiOperation): Tool {
     answers,
     inputSchema: {
       type: 'object',
-      properties: Object.fromEntries(inputs.map(({ name, schema }) => [name, schema])),
-      required: inputs.filter(({ required }) => required).map(({ name }) => name),
+      properties: Object.fromEntries(inputs.map((input) => [input.name, described(input)])),
+      required: inputs
+        .filter(({ name, required }) => required || shape?.requires?.includes(name) === true)
+        .map(({ name }) => name),
       additionalProperties: false,
     },
-    ...(output === undefined ? {} : { outputSchema: output }),
   }
 }
 
@@ -155,52 +188,30 @@ function answersOf(operation: ApiOperation): Tool['answers'] {
   return (operation.parameters ?? []).some(({ name }) => name === 'cursor') ? 'pages' : 'list'
 }
 
-function outputSchemaOf(operation: ApiOperation, answers: Tool['answers'], keyed: boolean): ObjectSchema | undefined {
-  const schema = successOf(operation)
-  if (schema === undefined) return undefined
-  const slim = slimmed(schema) as ObjectSchema
-  if (answers !== 'object') {
-    const next = { type: 'string', description: 'Pass it as `cursor` to get the next page. Absent on the last page.' }
-    const properties = { items: slim, ...(answers === 'pages' ? { nextCursor: next } : {}) }
-    return { type: 'object', properties, required: ['items'] }
-  }
-  if (slim.type !== 'object') return undefined
-  const key = keyed ? { idempotencyKey: { type: 'string' } } : {}
-  return { ...slim, properties: { ...slim.properties, ...key } }
-}
-
-/**
- * Relaxes a result schema: enums and constants become descriptions. Clients discard results that their schema does
- * not allow, and a newer service may return states that are not listed here. A transfer that was sent must not look
- * like a failure.
- */
+/** What the service checks anyway, and a model reads in every conversation. */
 const noise = [
   'pattern',
   'format',
   'example',
   'examples',
   'minimum',
-  'maximum',
   'minLength',
   'maxLength',
-  'minItems',
   'maxItems',
+  'propertyNames',
 ]
 
 function slimmed(value: unknown, isProperties = false): unknown {
   if (Array.isArray(value)) return value.map((inner) => slimmed(inner))
   if (typeof value !== 'object' || value === null) return value
-  if (isProperties) return mapped(value, (_name, inner) => slimmed(inner))
-  const { enum: values, const: only, description, ...rest } = value as Schema
-  const known = Array.isArray(values) ? `Such as ${values.join(', ')}.` : only === undefined ? undefined : `${only}.`
-  const said = [description, known].filter((sentence) => sentence !== undefined).join(' ')
-  const kept = Object.fromEntries(Object.entries(rest).filter(([name]) => !noise.includes(name)))
-  return {
-    ...(said === '' ? {} : { description: said }),
-    ...mapped(kept, (name, inner) => slimmed(inner, name === 'properties')),
-  }
+  const kept = Object.entries(value).filter(([name]) => isProperties || !noise.includes(name))
+  return Object.fromEntries(kept.map(([name, inner]) => [name, slimmed(inner, !isProperties && name === 'properties')]))
 }
 
-function mapped(value: object, change: (name: string, inner: unknown) => unknown): Schema {
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, change(name, inner)]))
+/** Every argument is described: by the document, or by what it is in every operation. */
+function described({ name, place, schema }: Input): Schema {
+  const slim = slimmed(schema) as Schema
+  const description = schema.description ?? argumentDescriptions[name]
+  if (description === undefined) throw new Error(`the argument ${name} (${place}) has no description`)
+  return { ...slim, description }
 }

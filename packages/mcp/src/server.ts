@@ -8,7 +8,7 @@ import {
   McpError,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { refused } from './answer.ts'
+import { z } from 'zod'
 import { callTool, type Means } from './call.ts'
 import { operationTemplate, readResource, resources } from './documents.ts'
 import { annotationsOf, type Tool } from './tool.ts'
@@ -27,9 +27,12 @@ export function mcpServer(served: Served): Server {
     { capabilities: { tools: {}, resources: {} }, instructions: instructionsOf(served) },
   )
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: served.tools.map(listed) }))
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) => {
+  server.setRequestHandler(AnyToolCall, (request, { signal }) => {
+    const call = CallToolRequestSchema.safeParse(request)
+    if (!call.success) throw new McpError(ErrorCode.InvalidParams, 'The name or the arguments are malformed.')
+    const { params } = call.data
     const tool = served.tools.find(({ name }) => name === params.name)
-    if (tool === undefined) return refused(unknownTool)
+    if (tool === undefined) throw new McpError(ErrorCode.InvalidParams, 'Nothing was sent. There is no such tool.')
     return callTool(served, tool, params.arguments ?? {}, signal)
   })
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...resources] }))
@@ -42,15 +45,12 @@ export function mcpServer(served: Served): Server {
   return server
 }
 
-const unknownTool = {
-  type: 'unknown-tool',
-  title: 'Unknown Tool',
-  detail: 'Nothing was sent. There is no such tool.',
-}
+/** A malformed call is the caller's fault, and no internal error. */
+const AnyToolCall = z.looseObject({ method: z.literal('tools/call'), params: z.looseObject({}).optional() })
 
 function listed(tool: Tool) {
-  const { name, title, description, inputSchema, outputSchema } = tool
-  return { name, title, description, inputSchema, outputSchema, annotations: annotationsOf(tool) }
+  const { name, title, description, inputSchema } = tool
+  return { name, title, description, inputSchema, annotations: annotationsOf(tool) }
 }
 
 function instructionsOf({ environment }: Served): string {

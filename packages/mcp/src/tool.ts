@@ -24,7 +24,6 @@ export interface Tool {
   /** `object`, `list` (an array without pages) or `pages`. */
   readonly answers: 'object' | 'list' | 'pages'
   readonly inputSchema: ObjectSchema
-  readonly outputSchema?: ObjectSchema
 }
 
 /** Whether a call changes nothing, so that it is safe to repeat. */
@@ -45,10 +44,16 @@ export function groupOf({ operationId }: Pick<Tool, 'operationId'>): string {
 /** Hints for clients that ask for human confirmation (MCP 2025-11-25, ToolAnnotations). They enforce nothing. */
 export function annotationsOf(tool: Tool) {
   return {
-    title: tool.title,
     readOnlyHint: isReading(tool),
     destructiveHint: tool.effect === 'ends' || tool.effect === 'moves-money',
     idempotentHint: isReading(tool) || tool.method !== 'POST',
     openWorldHint: tool.effect === 'searches' || tool.effect === 'moves-money',
   }
+}
+
+const foreign = ['wallets.pay', 'vaults.documents.get', 'events.list', 'events.get', 'webhooks.attempts.list']
+
+/** Whether the result has text that somebody else wrote. */
+export function answersForeignText({ effect, operationId }: Pick<Tool, 'effect' | 'operationId'>): boolean {
+  return effect === 'searches' || foreign.includes(operationId)
 }

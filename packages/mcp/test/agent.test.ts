@@ -173,7 +173,7 @@ test('invalid arguments are refused before anything is sent, each with its posit
     read: { errors: [{ path: '/id', message: 'is missing' }] },
   })
   expect(await call('vaults_get', { id: '../billing/usage' })).toMatchObject({ isError: true, read: { status: 404 } })
-  expect(await call('organisations_apiKeys_list')).toMatchObject({ isError: true, read: { type: 'unknown-tool' } })
+  await expect(call('organisations_apiKeys_list')).rejects.toMatchObject({ code: -32_602 })
 })
 
 test('a document that is too long to read is refused with what to do, and the adding of it is not', async () => {

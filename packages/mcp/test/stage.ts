@@ -60,8 +60,11 @@ export interface Agent {
   readonly log: () => string
 }
 
-/** The official client over stdio, which checks every answer against the schema that its tool was listed with. */
-export async function anAgent(env: Env, args: readonly string[] = []): Promise<Agent> {
+/** Options with which every tool is offered. */
+export const everything = ['--allow-changes', '--allow-money']
+
+/** The official client over stdio. */
+export async function anAgent(env: Env, args: readonly string[] = everything): Promise<Agent> {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [program, ...args],

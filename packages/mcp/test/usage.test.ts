@@ -2,6 +2,7 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { composeApiKey } from '@purser/protocol'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { anAgent, program, purserMcp } from './stage.ts'
 
 const manifest: { readonly version: string; readonly bin: Readonly<Record<string, string>> } = JSON.parse(
@@ -20,7 +21,15 @@ test('help and version are answered without a key', async () => {
   expect(await purserMcp(['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
   const { code, stdout } = await purserMcp(['--help'])
   expect(code).toBe(0)
-  for (const word of ['--read-only', '--only', 'wallets,', 'PURSER_API_KEY', 'PURSER_BASE_URL', 'purser login'])
+  for (const word of [
+    '--allow-changes',
+    '--allow-money',
+    '--only',
+    'wallets,',
+    'PURSER_API_KEY',
+    'PURSER_BASE_URL',
+    'purser login',
+  ])
     expect(stdout).toContain(word)
 })
 
@@ -39,14 +48,29 @@ test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>
   expect(stderr).not.toContain(env.PURSER_API_KEY)
 })
 
-test('with --read-only nothing that changes anything is offered or done, and --only leaves the other rooms out', async () => {
-  const { client, call } = await anAgent(env, ['--read-only', '--only', 'transfers,vaults'])
+const namesOf = async (args: readonly string[]) => {
+  const { client } = await anAgent(env, args)
   const { tools } = await client.listTools()
-  expect(tools.length).toBeGreaterThan(5)
-  expect(
-    tools.filter(({ name, annotations }) => !annotations?.readOnlyHint || !/^(transfers|vaults)_/.test(name)),
-  ).toEqual([])
-  expect(await call('vaults_create')).toMatchObject({ isError: true, read: { type: 'unknown-tool' } })
+  return { client, tools, names: tools.map(({ name }) => name) }
+}
+
+test('only what changes nothing is offered unless an option allows more, and --only leaves other groups out', async () => {
+  const { client, tools, names } = await namesOf([])
+  expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)).toEqual([])
+  expect(names).toContain('discover')
+  // A token of English and JSON has about four characters.
+  expect(JSON.stringify(tools).length / 4, 'tokens of a model').toBeLessThan(8_000)
+  const code = (params: Record<string, unknown>) =>
+    client.request({ method: 'tools/call', params }, z.unknown()).catch((error: unknown) => Object(error).code)
+  expect(await code({ name: 'transfers_create', arguments: {} })).toBe(-32_602)
+  expect(await code({ name: 'vaults_get', arguments: null })).toBe(-32_602)
+  const changing = (await namesOf(['--allow-changes', '--only', 'transfers,vaults,wallets'])).names
+  expect(changing.filter((name) => !/^(transfers|vaults|wallets)_/.test(name))).toEqual([])
+  expect(changing).toContain('vaults_create')
+  expect(changing).not.toContain('transfers_create')
+  const paying = (await namesOf(['--allow-money', '--only', 'transfers,vaults,wallets'])).names
+  expect(paying).toEqual(expect.arrayContaining(['pay_and_fetch', 'transfers_create']))
+  expect(paying).not.toContain('vaults_create')
 })
 
 test('the program ends when its client goes away', async () => {

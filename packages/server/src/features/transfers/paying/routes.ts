@@ -21,6 +21,7 @@ export const payingOperations: readonly Operation[] = [
   operation({
     id: 'wallets.pay',
     needs: { role: 'member', scope: 'money', fresh: true },
+    agent: 'moves-money',
     method: 'POST',
     path: '/wallet-infra/pay',
     summary: 'Pay a 402 from a managed wallet or child address.',
