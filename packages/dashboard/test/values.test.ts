@@ -6,6 +6,7 @@ import { mergeFirstPage, withStatuses } from '../src/pages/payments/queries.ts'
 import { limitWords, quotasOf, quotaWords } from '../src/pages/usage/quotas.tsx'
 import { draftOf, policyOf } from '../src/pages/wallets/policy-draft.ts'
 import { policyLines } from '../src/pages/wallets/policy-words.ts'
+import { explorerUrl } from '../src/ui/explorer.ts'
 import { addDecimals, count, duration, groupDecimal, middleTruncate } from '../src/ui/format.ts'
 
 test('an amount keeps every digit that says something, and gets no digit of its own', () => {
@@ -149,9 +150,24 @@ test('a policy is read back in sentences that leave out nothing it allows', () =
     'person: A person approves each movement of more than 20 USDC.',
     'allows: Any amount of ETH may leave.',
     'person: A person approves each movement of ETH.',
+    'refuses: Payments for a 402 are refused.',
     'refuses: Withdrawals are refused.',
     'refuses: No token but USDC, ETH may leave.',
   ])
+  const paying: PolicyDocument = { operations: { pay: { recipients: [supplier] } }, tokens: { USDC: {} } }
+  expect(words(paying)[0]).toBe('allows: Payments for a 402 may go only to 0x9b1d…ef01.')
+  const anySeller = { ...draftOf(paying, []), pay: { mode: 'any' as const, lines: '' } }
+  expect(policyOf(anySeller, paying).operations).toEqual({ pay: { recipients: 'any' } })
   // A form that is saved unchanged changes nothing, nor what the form does not show.
   expect(policyOf(draftOf(policy, ['USDC', 'EURC']), policy)).toEqual(policy)
+})
+
+test('a transaction of a chain on the reader’s own machine leads to no public explorer', () => {
+  const at = (host: string, network = 'base-sepolia') => explorerUrl(network, { kind: 'tx', value: '0xab', host })
+  expect(at('pay.example.com')).toBe('https://sepolia.basescan.org/tx/0xab')
+  expect(['localhost', 'purser.localhost', '127.0.0.1', '[::1]'].map((host) => at(host))).toEqual(
+    Array(4).fill(undefined),
+  )
+  expect(at('localhost.example.com')).toBe('https://sepolia.basescan.org/tx/0xab')
+  expect(at('pay.example.com', 'a-network-without-one')).toBeUndefined()
 })

@@ -45,7 +45,7 @@ export async function sendLink(email: string): Promise<void> {
 export async function signInWithPasskey(): Promise<void> {
   const options = await purser.request('GET', '/auth/passkey/generate-authenticate-options')
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON)
-  const credential = await navigator.credentials.get({ publicKey })
+  const credential = await navigator.credentials.get({ publicKey: { ...publicKey, userVerification: 'required' } })
   if (!(credential instanceof PublicKeyCredential)) throw new Error('No passkey was chosen.')
   await purser.request('POST', '/auth/passkey/verify-authentication', { body: { response: credential.toJSON() } })
 }

@@ -30,8 +30,17 @@ export function actualNetwork(chain: string, environment: Environment): string {
   return environment === 'test' ? (testNetworks[chain] ?? chain) : chain
 }
 
-/** Where the explorer of the network shows an address or a transaction; undefined where there is none. */
-export function explorerUrl(network: string, kind: 'address' | 'tx', value: string): string | undefined {
+const ownMachine = /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/
+
+/**
+ * Where the explorer of the network shows an address or a transaction; undefined where there is none. A service on the reader's own machine
+ * has its own chain under a test network's name, as `npm start` has: no public explorer knows it.
+ */
+export function explorerUrl(
+  network: string,
+  { kind, value, host }: { kind: 'address' | 'tx'; value: string; host: string },
+): string | undefined {
+  if (ownMachine.test(host)) return undefined
   const base = explorers[network]
   return base === undefined ? undefined : `${base}/${kind}/${encodeURIComponent(value)}`
 }

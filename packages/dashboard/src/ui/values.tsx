@@ -43,7 +43,7 @@ export function Id({ value, whole = false }: { value: string; whole?: boolean })
 /** An address or a transaction of a chain, linked to the explorer of the network that the chain's name means here. */
 export function OnChain({ value, network: chain, kind }: { value: string; network: string; kind: 'address' | 'tx' }) {
   const network = actualNetwork(chain, useWorkspace().environment)
-  const url = explorerUrl(network, kind, value)
+  const url = explorerUrl(network, { kind, value, host: location.hostname })
   const where = `${networkName(network)} explorer`
   return (
     <span className="inline-flex min-w-0 items-center gap-1">

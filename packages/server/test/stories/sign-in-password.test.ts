@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
-import { aBrowser, browserOf, ownerOf, sessionCookie } from '../people.ts'
-import { aWorld, type Org, type World } from '../world.ts'
+import { aBrowser, ageSessions, browserOf, ownerOf, sessionCookie } from '../people.ts'
+import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
 let world: World
 let org: Org
@@ -65,6 +65,21 @@ test('a password is chosen through a link by e-mail and signs in; a wrong one do
   expect((await browserOf(world, { cookie, organisationId: org.id }).call('GET', '/account')).status).toBe(200)
   const wrong = await post('/auth/sign-in/email', { email, password: 'another one entirely' })
   expect([wrong.status, sessionCookie(world, wrong)]).toEqual([401, undefined])
+})
+
+test('a password is changed, a passkey deleted and an issuer linked or unlinked only after a fresh sign-in', async () => {
+  const browser = await aBrowser(world, { email, organisationId: org.id })
+  const acts: readonly (readonly [string, object])[] = [
+    ['/auth/change-password', { currentPassword: 'wrong horse battery', newPassword: 'another horse battery' }],
+    ['/auth/passkey/delete-passkey', { id: 'unknown' }],
+    ['/auth/link-social', { provider: 'unknown' }],
+    ['/auth/unlink-account', { providerId: 'unknown' }],
+  ]
+  const codes = async () =>
+    Promise.all(acts.map(async ([path, body]) => codeOf(await browser.call('POST', path, body))))
+  expect(await codes()).not.toContain('fresh-authentication-required')
+  await ageSessions(world, 10)
+  expect(await codes()).toEqual(acts.map(() => 'fresh-authentication-required'))
 })
 
 test('a reset that leads elsewhere than to the dashboard is refused', async () => {

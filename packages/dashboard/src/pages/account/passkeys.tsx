@@ -170,7 +170,7 @@ function RemoveDialog({ passkey, isLast, onClose }: { passkey: Passkey; isLast: 
           it from the device too, where it is only clutter.
           {isLast && ' It is your last one: make sure that you can sign in by a link or a password.'}
         </p>
-        {remove.error !== null && <ErrorBlock error={remove.error} />}
+        {remove.error !== null && <ErrorBlock error={remove.error} onRetry={() => remove.mutate()} />}
       </div>
     </Dialog>
   )

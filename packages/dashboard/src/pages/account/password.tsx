@@ -81,7 +81,7 @@ function ChangeForm({ email }: { email: string }) {
         </Field>
         <NewPasswordField label="New password" value={next} onChange={setNext} />
       </div>
-      {change.error !== null && <ErrorBlock error={change.error} />}
+      {change.error !== null && <ErrorBlock error={change.error} onRetry={() => change.mutate()} />}
       <div className="flex flex-wrap items-center justify-between gap-3">
         <p className="text-sm text-ink-3">All other sessions end with it.</p>
         <Button type="submit" busy={change.isPending} disabled={current === '' || next.length < passwordLength.min}>

@@ -17,7 +17,7 @@ import { bankAccountsKey } from './queries.ts'
 /** The bank accounts of the organization. Their numbers are never shown again. */
 export function BankAccountsPage() {
   const purser = usePurser()
-  const mayChange = useMay('admin')
+  const mayChange = useMay('member')
   const [isAdding, setAdding] = useState(false)
   const [deleting, setDeleting] = useState<BankAccount>()
   const listing = useListing([...bankAccountsKey, 'list'], (query, options) =>

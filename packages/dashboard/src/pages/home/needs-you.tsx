@@ -1,19 +1,23 @@
 import { useQuery } from '@tanstack/react-query'
-import { CircleCheck, Gauge, ServerOff, WebhookOff } from 'lucide-react'
+import { Link } from '@tanstack/react-router'
+import { CircleCheck, Gauge, ServerOff, UserCheck, WebhookOff } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { networkName } from '../../ui/format.ts'
+import { count, networkName } from '../../ui/format.ts'
 import { Card, Skeleton } from '../../ui/page.tsx'
+import { shownWaitingMax, waitingQuery } from '../approvals/queries.ts'
 import { isNearlyUsed, Quotas, quotasOf, quotaWords, usageQuery } from '../usage/quotas.tsx'
 
 interface Need {
   readonly key: string
   readonly icon: ReactNode
   readonly text: string
+  /** The page where it is done. */
+  readonly to?: string
 }
 
-/** What waits for the reader: networks without a node, endpoints that are off, quotas that run out; and how full the plan is. */
+/** What waits for the reader: approvals, networks without a node, endpoints that are off, quotas that run out; and how full the plan is. */
 export function NeedsYou() {
   const purser = usePurser()
   const usage = useQuery(usageQuery(purser))
@@ -25,9 +29,14 @@ export function NeedsYou() {
     queryKey: ['webhooks', 'needs'],
     queryFn: ({ signal }) => purser.webhooks.list({ limit: 100 }, { signal }).toArray({ limit: 100 }),
   })
-  const error = usage.error ?? chains.error ?? webhooks.error
+  const waiting = useQuery(waitingQuery(purser))
+  const error = waiting.error ?? usage.error ?? chains.error ?? webhooks.error
   const quotas = quotasOf(usage.data)
+  const approvals = waiting.data?.items.length ?? 0
   const needs: readonly Need[] = [
+    ...(approvals === 0
+      ? []
+      : [{ key: 'approvals', icon: <UserCheck />, text: waitingWords(approvals), to: '/approvals' }]),
     ...(chains.data ?? [])
       .filter(({ configured, status }) => configured && status === 'down')
       .map(({ name }) => ({ key: name, icon: <ServerOff />, text: `No node of ${networkName(name)} answers.` })),
@@ -42,7 +51,8 @@ export function NeedsYou() {
       .filter(isNearlyUsed)
       .map((quota) => ({ key: quota.name, icon: <Gauge />, text: `${quota.label}: ${quotaWords(quota)} used.` })),
   ]
-  const isReady = usage.data !== undefined && chains.data !== undefined && webhooks.data !== undefined
+  const isReady =
+    waiting.data !== undefined && usage.data !== undefined && chains.data !== undefined && webhooks.data !== undefined
   return (
     <div className="flex min-w-0 flex-col gap-5">
       <Card title="Needs you">
@@ -56,9 +66,18 @@ export function NeedsYou() {
           </p>
         ) : (
           <ul className="flex flex-col gap-2.5">
-            {needs.map(({ key, icon, text }) => (
+            {needs.map(({ key, icon, text, to }) => (
               <li key={key} className="flex gap-2 [&_svg]:mt-0.5 [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-held">
-                {icon} <span className="min-w-0 break-words">{text}</span>
+                {icon}{' '}
+                <span className="min-w-0 break-words">
+                  {to === undefined ? (
+                    text
+                  ) : (
+                    <Link to={to} className="underline">
+                      {text}
+                    </Link>
+                  )}
+                </span>
               </li>
             ))}
           </ul>
@@ -69,4 +88,9 @@ export function NeedsYou() {
       </Card>
     </div>
   )
+}
+
+function waitingWords(waiting: number): string {
+  if (waiting > shownWaitingMax) return `More than ${count(shownWaitingMax, 'movement')} of money wait for approval.`
+  return `${count(waiting, 'movement')} of money ${waiting === 1 ? 'waits' : 'wait'} for approval.`
 }

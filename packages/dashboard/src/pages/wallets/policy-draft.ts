@@ -17,6 +17,8 @@ export interface TokenDraft {
 
 export interface PolicyDraft {
   readonly transfer: RecipientsDraft
+  /** Prices of the web: who may be paid for a 402. */
+  readonly pay: RecipientsDraft
   readonly withdraw: RecipientsDraft
   readonly tokens: readonly TokenDraft[]
 }
@@ -28,6 +30,7 @@ export function draftOf(policy: PolicyDocument | null, walletTokens: readonly st
   const symbols = [...new Set([...walletTokens, ...Object.keys(policy?.tokens ?? {})])]
   return {
     transfer: recipientsOf(policy, policy?.operations.transfer),
+    pay: recipientsOf(policy, policy?.operations.pay),
     withdraw: recipientsOf(policy, policy?.operations.withdraw),
     tokens: symbols.map((symbol) => {
       const caps = policy?.tokens[symbol]
@@ -44,10 +47,10 @@ function recipientsOf(policy: PolicyDocument | null, rule: Rule): RecipientsDraf
 }
 
 /** The document that a form describes. Operations that the form does not show stay as they are. */
-export function policyOf({ transfer, withdraw, tokens }: PolicyDraft, old: PolicyDocument | null): PolicyDocument {
-  const { transfer: _, withdraw: __, ...kept } = old?.operations ?? {}
+export function policyOf({ transfer, pay, withdraw, tokens }: PolicyDraft, old: PolicyDocument | null): PolicyDocument {
+  const { transfer: _, pay: __, withdraw: ___, ...kept } = old?.operations ?? {}
   return {
-    operations: { ...kept, ...rule('transfer', transfer), ...rule('withdraw', withdraw) },
+    operations: { ...kept, ...rule('transfer', transfer), ...rule('pay', pay), ...rule('withdraw', withdraw) },
     tokens: Object.fromEntries(
       tokens
         .filter(({ isAllowed }) => isAllowed)
@@ -59,7 +62,7 @@ export function policyOf({ transfer, withdraw, tokens }: PolicyDraft, old: Polic
   }
 }
 
-function rule(name: 'transfer' | 'withdraw', { mode, lines }: RecipientsDraft): PolicyDocument['operations'] {
+function rule(name: 'transfer' | 'pay' | 'withdraw', { mode, lines }: RecipientsDraft): PolicyDocument['operations'] {
   if (mode === 'nobody') return {}
   return { [name]: { recipients: mode === 'any' ? 'any' : linesOf(lines) } }
 }

@@ -35,7 +35,9 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
   const next = policyOf(draft, policy)
   const isReadable =
     draft.tokens.every(({ caps }) => Object.values(caps).every(isCap)) &&
-    [draft.transfer, draft.withdraw].every(({ mode, lines }) => mode !== 'listed' || linesOf(lines).every(isRecipient))
+    [draft.transfer, draft.pay, draft.withdraw].every(
+      ({ mode, lines }) => mode !== 'listed' || linesOf(lines).every(isRecipient),
+    )
   const save = useMutation({
     mutationFn: () => purser.wallets.master.policy.set(walletId, next),
     onSuccess: (saved) => {
@@ -67,6 +69,13 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
           hint="One address a line."
           draft={draft.transfer}
           onChange={(transfer) => setDraft({ ...draft, transfer })}
+        />
+        <Recipients
+          label="Payments for a 402 may go to"
+          listed="Only these sellers"
+          hint="One address that a seller is paid at a line."
+          draft={draft.pay}
+          onChange={(pay) => setDraft({ ...draft, pay })}
         />
         <Recipients
           label="Withdrawals may go to"

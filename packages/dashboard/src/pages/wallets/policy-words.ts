@@ -7,15 +7,16 @@ export interface PolicyLine {
   readonly text: string
 }
 
-type Operation = 'transfer' | 'withdraw' | 'legacyWithdraw' | 'sweep'
+type Operation = 'transfer' | 'pay' | 'withdraw' | 'legacyWithdraw' | 'sweep'
 
 const operations: Readonly<Record<Operation, { readonly what: string; readonly any: string }>> = {
   transfer: { what: 'Transfers', any: 'any address' },
+  pay: { what: 'Payments for a 402', any: 'any seller' },
   withdraw: { what: 'Withdrawals', any: 'any bank account of the organization' },
   legacyWithdraw: { what: 'Withdrawals of the legacy wallet', any: 'any address' },
   sweep: { what: 'Sweeps to other addresses', any: 'any address' },
 }
-const operationNames = ['transfer', 'withdraw', 'legacyWithdraw', 'sweep'] as const
+const operationNames = ['transfer', 'pay', 'withdraw', 'legacyWithdraw', 'sweep'] as const
 
 /** What a spend policy allows, sentence by sentence; null is a wallet without one. */
 export function policyLines(policy: PolicyDocument | null): readonly PolicyLine[] {
@@ -25,7 +26,9 @@ export function policyLines(policy: PolicyDocument | null): readonly PolicyLine[
   const tokens = Object.entries(policy.tokens)
   const isOpen = named.some((name) => recipientsIn(policy, name).length > 0) && tokens.length > 0
   if (!isOpen) return [{ kind: 'refuses', text: 'Nothing may leave this wallet and its child addresses.' }]
-  const refused = operationNames.filter((name) => !named.includes(name) && (name === 'transfer' || name === 'withdraw'))
+  const refused = operationNames.filter(
+    (name) => !named.includes(name) && ['transfer', 'pay', 'withdraw'].includes(name),
+  )
   return [
     ...named.map((name) => recipientsLine(name, policy)),
     ...tokens.flatMap(([symbol, caps]) => tokenLines(symbol, caps)),

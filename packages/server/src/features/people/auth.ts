@@ -69,7 +69,14 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
       }),
     },
     plugins: [
-      passkey({ rpID: dashboard.hostname, rpName: 'Purser', origin: dashboard.origin }),
+      passkey({
+        rpID: dashboard.hostname,
+        rpName: 'Purser',
+        origin: dashboard.origin,
+        authenticatorSelection: { userVerification: 'required' },
+        registration: { afterVerification: ({ verification }) => requireVerified(verification.registrationInfo) },
+        authentication: { afterVerification: ({ verification }) => requireVerified(verification.authenticationInfo) },
+      }),
       linkSignIn(deps, options),
       genericOAuth({ config: options.issuers.map(providerOf) }),
     ],
@@ -105,6 +112,11 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
       },
     },
   })
+}
+
+/** A passkey that asks for no PIN, fingerprint or face signs in whoever holds the device. */
+function requireVerified(info: { readonly userVerified: boolean } | undefined): void {
+  if (info?.userVerified !== true) throw new APIError('FORBIDDEN', { code: 'USER_NOT_VERIFIED' })
 }
 
 /** A browser that signs in again leaves no session behind that nobody can use and somebody might steal. */

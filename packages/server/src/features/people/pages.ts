@@ -1,3 +1,4 @@
+import { requireFresh } from '../../platform/access.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Deps } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
@@ -30,6 +31,9 @@ const paths: Readonly<Record<string, readonly RegExp[]>> = {
 const addressLimit: RateLimit = { perSecond: 0.5, burst: 30 }
 const emailLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
 const limitedPath = /^\/(sign-in\/(email|link)|passkey\/verify-authentication|request-password-reset|reset-password)$/
+
+/** What would leave the person without a way to sign in, or somebody else with one. */
+const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
 
 /** better-auth's handler of requests. */
 type AuthHandler = (request: Request) => Promise<Response>
@@ -74,7 +78,7 @@ function methodsAnswer({ issuers, sendMail, isSignUpOpen }: Mounted['options']):
 }
 
 async function answerSignIn(
-  { baseUrl }: Deps,
+  { baseUrl, clock }: Deps,
   { handler, people }: Mounted,
   limit: SignInLimit,
   { method, url, headers, body, address }: PageRequest,
@@ -83,6 +87,10 @@ async function answerSignIn(
   if (paths[method]?.some((known) => known.test(path)) !== true) throw failPlatform('not-found')
   if (method !== 'GET') refuseForeign(people, headers, body)
   if (limitedPath.test(path)) limit(address, body)
+  if (freshPath.test(path)) {
+    const cookie = people.cookieOf(headers.cookie)
+    requireFresh({ person: cookie === undefined ? undefined : await people.find(cookie, undefined), clock })
+  }
   const sent = new Headers()
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !hopHeaders.test(name)) sent.append(name, value)
