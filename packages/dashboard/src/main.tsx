@@ -9,36 +9,41 @@ const container = document.getElementById('root')
 if (container === null) throw new Error('index.html has no root')
 const root = createRoot(container)
 
-if (location.pathname === `${base}/sign-in`) {
-  const { SignInPage } = await import('./sign-in/sign-in-page.tsx')
-  root.render(
-    <StrictMode>
-      <SignInPage />
-    </StrictMode>,
-  )
-} else if (location.pathname === `${base}/choose-password`) {
-  const { ChoosePasswordPage } = await import('./sign-in/choose-password-page.tsx')
-  const token = new URLSearchParams(location.search).get('token') ?? undefined
-  history.replaceState(null, '', location.pathname)
-  root.render(
-    <StrictMode>
-      <ChoosePasswordPage token={token} />
-    </StrictMode>,
-  )
-} else {
-  const environment = environmentOf(location.pathname) ?? lastEnvironment()
-  if (environmentOf(location.pathname) === undefined)
-    history.replaceState(null, '', inEnvironment(environment, location))
-  rememberEnvironment(environment)
-  document.documentElement.dataset.environment = environment
-  const queries = new QueryClient({
-    defaultOptions: { queries: { staleTime: 15_000, retry: false, refetchOnWindowFocus: true, throwOnError: false } },
-  })
-  root.render(
-    <StrictMode>
-      <QueryClientProvider client={queries}>
-        <App environment={environment} />
-      </QueryClientProvider>
-    </StrictMode>,
-  )
+/** A function, as a page that is imported needs this file to be done: an `await` at its top level would wait for itself. */
+async function start(): Promise<void> {
+  if (location.pathname === `${base}/sign-in`) {
+    const { SignInPage } = await import('./sign-in/sign-in-page.tsx')
+    root.render(
+      <StrictMode>
+        <SignInPage />
+      </StrictMode>,
+    )
+  } else if (location.pathname === `${base}/choose-password`) {
+    const { ChoosePasswordPage } = await import('./sign-in/choose-password-page.tsx')
+    const token = new URLSearchParams(location.search).get('token') ?? undefined
+    history.replaceState(null, '', location.pathname)
+    root.render(
+      <StrictMode>
+        <ChoosePasswordPage token={token} />
+      </StrictMode>,
+    )
+  } else {
+    const environment = environmentOf(location.pathname) ?? lastEnvironment()
+    if (environmentOf(location.pathname) === undefined)
+      history.replaceState(null, '', inEnvironment(environment, location))
+    rememberEnvironment(environment)
+    document.documentElement.dataset.environment = environment
+    const queries = new QueryClient({
+      defaultOptions: { queries: { staleTime: 15_000, retry: false, refetchOnWindowFocus: true, throwOnError: false } },
+    })
+    root.render(
+      <StrictMode>
+        <QueryClientProvider client={queries}>
+          <App environment={environment} />
+        </QueryClientProvider>
+      </StrictMode>,
+    )
+  }
 }
+
+void start()
