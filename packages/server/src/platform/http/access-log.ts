@@ -11,8 +11,13 @@ interface Responded {
   readonly elapsedTime: number
 }
 
-/** Writes a line for a response that has ended. The path is the declared one: a requested one may hold a private id or a query. */
-export function logAccess(log: Log, { id, method, routeOptions }: Requested, reply: Responded): void {
-  const ms = Math.round(reply.elapsedTime)
-  log.info({ requestId: id, method, route: routeOptions.url, status: reply.statusCode, ms }, 'access')
+type AccessHook = (requested: Requested, reply: Responded, done: () => void) => void
+
+/** Returns what writes a line for each response that has ended. The path is the declared one: a requested one may hold a private id or a query. */
+export function accessHook(log: Log): AccessHook {
+  return ({ id, method, routeOptions }, reply, done) => {
+    const ms = Math.round(reply.elapsedTime)
+    log.info({ requestId: id, method, route: routeOptions.url, status: reply.statusCode, ms }, 'access')
+    done()
+  }
 }

@@ -7,7 +7,7 @@ import { EventStreamResponse } from '../event-stream-response.ts'
 import type { RequestId } from '../ids.ts'
 import type { Operation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
-import { logAccess } from './access-log.ts'
+import { accessHook } from './access-log.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
 import { answered, reportAnswer } from './answered.ts'
 import { bodyBytesOf, createBodyBudget, type ReserveBody } from './body-budget.ts'
@@ -88,12 +88,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     if (request.is404) turnAway(request, reply, failPlatform('not-found'))
     else done()
   })
-  const { accessLog } = options
-  if (accessLog !== undefined)
-    app.addHook('onResponse', (request, reply, done) => {
-      logAccess(accessLog, request, reply)
-      done()
-    })
+  if (options.accessLog !== undefined) app.addHook('onResponse', accessHook(options.accessLog))
   const connections = new OpenSseConnections()
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
