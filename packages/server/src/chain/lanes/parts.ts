@@ -1,5 +1,6 @@
 import type { Address } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
+import { inParallel } from '../../platform/in-parallel.ts'
 import type { LeaseSet } from '../../platform/leases/store.ts'
 import type { Chain, FeeSponsor } from '../port.ts'
 import type { Handlers } from './handlers.ts'
@@ -39,21 +40,6 @@ export async function isolateFailures<T>(
     if (senders.length === 1) throw error
     return (await inParallel(senders, aloneAtOnce, (sender) => work([sender]).catch(logStalled(parts, sender)))).flat()
   }
-}
-
-/** Runs the work for each item, at most `atOnce` in parallel. The results are in no particular order. */
-export async function inParallel<I, O>(
-  items: readonly I[],
-  atOnce: number,
-  work: (item: I) => Promise<O>,
-): Promise<O[]> {
-  const waiting = [...items].reverse()
-  const done: O[] = []
-  const workers = Array.from({ length: Math.min(atOnce, waiting.length) }, async () => {
-    for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) done.push(await work(item))
-  })
-  await Promise.all(workers)
-  return done
 }
 
 /** Logs that an account's lane failed. The next turn retries. */

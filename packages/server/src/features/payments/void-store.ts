@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Queryable, sql } from '../../platform/db/db.ts'
+import { type Db, type Queryable, sql } from '../../platform/db/db.ts'
+import { listDueChecks } from '../../platform/db/due-checks.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from './store.ts'
 
@@ -26,11 +27,13 @@ export type CheckedRow = z.output<typeof CheckedRow>
 const columns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, payer, settlement,
   valid_before, created_at, status`
 
-/** Returns payments of one network that are due, those due longest first. */
-export function listToCheck(db: Queryable, network: string, now: Date, most: number): Promise<CheckedRow[]> {
+/** Returns payments of one network that are due, fairly by organization. */
+export async function listToCheck(db: Db, network: string, now: Date, most: number): Promise<CheckedRow[]> {
+  const paymentIds = await listDueChecks(db, { table: sql`payments`, network, now: sql`${now}::timestamptz`, most })
+  if (paymentIds.length === 0) return []
   return db.many(
     CheckedRow,
-    sql`select ${columns} from payments where network = ${network} and check_at <= ${now} order by check_at, id limit ${most}`,
+    sql`select ${columns} from payments where id = any(${paymentIds}::text[]) and check_at <= ${now} order by array_position(${paymentIds}::text[], id)`,
   )
 }
 

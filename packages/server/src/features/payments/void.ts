@@ -3,6 +3,7 @@ import type { NonceState } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
+import { inParallel } from '../../platform/in-parallel.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { findUse, statesOf } from './nonce-state.ts'
 import { recordFailed, recordSettled } from './settlement-outcome.ts'
@@ -12,6 +13,8 @@ type System = Omit<Ctx, 'tenant'>
 
 const perTurnMax = 100
 const againMs = 30_000
+/** Most used nonces whose transactions are searched at the same time. */
+const searchesAtOnce = 4
 /** Most milliseconds that the chain's time may lag behind the clock. */
 const graceMs = 60_000
 
@@ -51,7 +54,7 @@ async function checkDue(ctx: System, network: Network): Promise<void> {
   const { used = [], undecided = [], open = [], expired = [] } = Object.groupBy(checked, ({ state }) => state)
   await postpone(ctx, undecided)
   await voidUnused(ctx, [...open, ...expired])
-  for (const { row } of used) await recordUse(ctx, network, row)
+  await inParallel(used, searchesAtOnce, ({ row }) => recordUse(ctx, network, row))
 }
 
 /** Uses one transaction per organization, so that one that waits does not block the others. */

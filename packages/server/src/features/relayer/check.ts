@@ -1,4 +1,5 @@
 import type { Network } from '@purser/protocol'
+import { inParallel } from '../../platform/in-parallel.ts'
 import { type Conclusion, conclude } from './ending.ts'
 import { faultOf, findUse, nonceStates } from './forms/index.ts'
 import { purposeOf, type RelayerParts } from './parts.ts'
@@ -34,7 +35,7 @@ export async function checkRelays(parts: RelayerParts, network: Network): Promis
     ctx.db,
     [...open.filter(isWatchedEnough), ...expired.filter((row) => !isUnended(row))].map(({ id }) => id),
   )
-  await searchUses(parts, network, used)
+  await inParallel(used, searchesAtOnce, (relay) => searchUse(parts, network, relay))
   return rows.length === checkedMax
 }
 
@@ -83,15 +84,6 @@ function isWatchedEnough({ state, isPast }: CheckRow): boolean {
 
 function asExpired(relay: CheckRow): Conclusion {
   return { relay, fault: faultOf(relay.payload, 'expired') }
-}
-
-async function searchUses(parts: RelayerParts, network: Network, used: readonly CheckRow[]): Promise<void> {
-  const waiting = [...used]
-  const workers = Array.from({ length: Math.min(searchesAtOnce, waiting.length) }, async () => {
-    for (let relay = waiting.shift(); relay !== undefined; relay = waiting.shift())
-      await searchUse(parts, network, relay)
-  })
-  await Promise.all(workers)
 }
 
 async function searchUse(parts: RelayerParts, network: Network, relay: CheckRow): Promise<void> {

@@ -400,3 +400,13 @@ test('a relay in a transaction is not ended; one that a transaction left is sent
   await releaseRelays(db, [id])
   expect(await db.tx((tx) => lockWaiting(tx, [id]))).toHaveLength(1)
 })
+
+test('a thousand due reads of one organization delay no read of another’s relay', async () => {
+  const { db } = database
+  await put({ organisation: 'a', signer: '0x1', count: 1_000, endsIn: -1 })
+  await db.run(sql`update relays set check_at = now() - interval '1 hour'`)
+  await put({ organisation: 'b', signer: '0x2', count: 1, endsIn: -1 })
+  const taken = await takeChecks(db, network, { most: 500, firstMs: 60_000, mostMs: 300_000 })
+  expect(taken).toHaveLength(500)
+  expect(taken.slice(0, 2).map(({ organisationId }) => organisationId)).toContain(org('b'))
+})

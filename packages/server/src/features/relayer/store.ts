@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { listDueChecks } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { RelayPayload } from './payload.ts'
 import { relayStates } from './port.ts'
@@ -138,20 +139,21 @@ export type CheckRow = z.output<typeof CheckRow>
 const watchedMsMax = 15_000
 
 /**
- * Takes relays for which the chain is to be read, those due first, and postpones each by its back-off before the read: one that
+ * Takes relays for which the chain is to be read, fairly by organization, and postpones each by its back-off before the read: one that
  * always fails, whatever it does to a process, blocks no others.
  */
-export function takeChecks(
-  db: Queryable,
+export async function takeChecks(
+  db: Db,
   network: string,
   { most, firstMs, mostMs }: Backoff & { readonly most: number },
 ): Promise<CheckRow[]> {
-  return db.many(
+  const relayIds = await listDueChecks(db, { table: sql`relays`, network, now: sql`now()`, most })
+  if (relayIds.length === 0) return []
+  const rows = await db.many(
     CheckRow,
     sql`
     with due as (
-      select id from relays where network = ${network} and check_at is not null and check_at <= now() order by check_at, id limit ${most}
-      for update skip locked
+      select id from relays where id = any(${relayIds}::bigint[]) and check_at <= now() order by id for update skip locked
     )
     update relays r set checks = least(checks + 1, 30), check_at = now() + least(${firstMs}::float8 * 2 ^ checks,
       case when r.state = 'watched' then ${watchedMsMax} else ${mostMs} end::float8) * interval '1 millisecond'
@@ -159,6 +161,9 @@ export function takeChecks(
     returning r.id, network, purpose, subject_id, organisation_id, environment, signer, payload, valid_before, alone, state, attempts, created_at,
       next_attempt_at is not null as may_be_sent, valid_before <= now() as is_past`,
   )
+  const places = new Map(relayIds.map((relayId, place) => [relayId, place]))
+  const placeOf = ({ id }: CheckRow): number => places.get(id.toString()) ?? 0
+  return rows.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
 
 /** Stops checks of relays that cannot change any more, or whose outcome nobody waits for. */

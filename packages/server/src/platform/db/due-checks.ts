@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { type Db, type Sql, sql } from './db.ts'
+import { rootOf } from './fair-db.ts'
+
+export interface DueChecks {
+  /** Has `id`, `network`, `organisation_id` and `check_at`, and partial indexes on rows whose `check_at` is set. */
+  readonly table: Sql
+  readonly network: string
+  readonly now: Sql
+  readonly most: number
+}
+
+/** Most organizations of one look-up. The next one goes on behind them. */
+const organisationsMax = 200
+
+const IdRow = z.object({ id: z.string() })
+const FairRow = z.object({ id: z.string().nullable(), last: z.string().nullable(), count: z.bigint() })
+
+/** Where the next look-up of a process starts, by table and network. */
+const starts = new WeakMap<Db, Map<string, string>>()
+
+/**
+ * Returns the ids of at most `most` due rows. If more are due, each organization gets a first place before any gets a second, so that nobody
+ * waits longer because of another's backlog. Costs one index look-up while nothing is due.
+ */
+export async function listDueChecks(db: Db, due: DueChecks): Promise<readonly string[]> {
+  const { table, network, now, most } = due
+  const first = await db.many(
+    IdRow,
+    sql`select t.id::text as id from ${table} t where t.network = ${network} and t.check_at is not null and t.check_at <= ${now}
+    order by t.check_at, t.id limit ${most + 1}`,
+  )
+  return first.length > most ? listFairly(db, due) : first.map(({ id }) => id)
+}
+
+async function listFairly(db: Db, { table, network, now, most }: DueChecks): Promise<readonly string[]> {
+  const known = starts.get(rootOf(db)) ?? new Map<string, string>()
+  starts.set(rootOf(db), known)
+  const key = `${table.text} ${network}`
+  const rows = await db.many(
+    FairRow,
+    sql`
+    with recursive organisations as (
+      (select t.organisation_id, 1 as place from ${table} t
+        where t.network = ${network} and t.check_at is not null and t.organisation_id > ${known.get(key) ?? ''} order by t.organisation_id limit 1)
+      union all
+      select next.organisation_id, o.place + 1 from organisations o cross join lateral (
+        select t.organisation_id from ${table} t where t.network = ${network} and t.check_at is not null and t.organisation_id > o.organisation_id
+        order by t.organisation_id limit 1) next
+      where o.place < ${organisationsMax}
+    ), due as (
+      select own.id, own.check_at, row_number() over (partition by o.organisation_id order by own.check_at, own.id) as turn
+      from organisations o cross join lateral (
+        select t.id, t.check_at from ${table} t
+        where t.network = ${network} and t.organisation_id = o.organisation_id and t.check_at is not null and t.check_at <= ${now}
+        order by t.check_at, t.id limit ${most}) own
+    )
+    select chosen.id::text as id, reached.last, reached.count
+    from (select max(organisation_id) as last, count(*) as count from organisations) reached
+    left join (select * from due order by turn, check_at, id limit ${most}) chosen on true
+    order by chosen.turn, chosen.check_at, chosen.id`,
+  )
+  const [reached] = rows
+  known.set(key, reached === undefined || reached.count < organisationsMax ? '' : (reached.last ?? ''))
+  return rows.flatMap(({ id }) => id ?? [])
+}
