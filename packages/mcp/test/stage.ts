@@ -61,7 +61,7 @@ export interface Agent {
 }
 
 /** Options with which every tool is offered. */
-export const everything = ['--allow-changes', '--allow-money']
+const everything = ['--allow-changes', '--allow-money']
 
 /** The official client over stdio. */
 export async function anAgent(env: Env, args: readonly string[] = everything): Promise<Agent> {

@@ -10,7 +10,7 @@ const Depth = z.object({
 export type Depth = z.output<typeof Depth>
 
 /** Longest queue that is counted to its end, so that a read takes the same time whatever waits. */
-export const depthMax = 10_000
+const depthMax = 10_000
 
 /** Counts the rows of a queue and returns the age of the oldest; `since` is null where its age is not known. */
 function depthOf(queue: string, rows: Sql, network: Sql = sql`''`): Sql {

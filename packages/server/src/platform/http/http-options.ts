@@ -54,3 +54,9 @@ export interface HttpOptions extends IdentifyOptions, AdmissionLimits {
   /** Milliseconds for a complete body to arrive, and between two pieces of a streamed one; default one minute. */
   readonly bodyMsMax?: number
 }
+
+export interface HttpServer {
+  listen(port: number, host: string): Promise<{ port: number }>
+  /** Accepts no new connections, lets every request in progress finish, then resolves. */
+  close(): Promise<void>
+}

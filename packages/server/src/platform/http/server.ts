@@ -21,7 +21,7 @@ import {
   dashboardPreflight,
   preflightAnswer,
 } from './cross-origin.ts'
-import { type HttpOptions, limitsDefault, type ServerLimits } from './http-options.ts'
+import { type HttpOptions, type HttpServer, limitsDefault, type ServerLimits } from './http-options.ts'
 import { type Count, identify } from './identify.ts'
 import { libraryFaults } from './library-faults.ts'
 import type { PublicPage } from './public-page.ts'
@@ -38,14 +38,8 @@ const requestMsMax = 12 * 3_600_000
 /** Connections that the system queues until they are accepted. Beyond that the handshake is dropped and the caller waits, or is reset. */
 const waitingConnectionsMax = 4_096
 
-export type { HttpOptions, ServerLimits } from './http-options.ts'
+export type { HttpOptions, HttpServer, ServerLimits } from './http-options.ts'
 export type { PageRequest, PublicPage } from './public-page.ts'
-
-export interface HttpServer {
-  listen(port: number, host: string): Promise<{ port: number }>
-  /** Accepts no new connections, lets every request in progress finish, then resolves. */
-  close(): Promise<void>
-}
 
 /** The HTTP server. The only file that depends on the HTTP library (docs/decisions/0002). */
 export function createHttpServer(options: HttpOptions): HttpServer {
