@@ -5,6 +5,14 @@ import type { Deps, Tenant } from '../../src/platform/ctx.ts'
 import { type Db, sql } from '../../src/platform/db/db.ts'
 import type { SimWallet } from './wallet-stage.ts'
 
+/** Condition on `transfers`: the response to the caller reported the end already, so that no event does. */
+const isReportedByAnswer = sql`(event_id is null and ended_at is not null
+  and answered is not distinct from case status when 'confirmed' then 'confirmed' else 'reverted' end
+  and not (route = 'partner-bridge' and left_at is not null))`
+
+/** Condition on `transfers`: it is open, or its end is not reported. */
+const isOpen = sql`(ended_at is null or (answered is not null and event_id is null and not ${isReportedByAnswer}))`
+
 /** When something is to be done next, by the rows; null for never. */
 export async function nextWalletWork(db: Db): Promise<Date | null> {
   const { at } = await db.one(
@@ -20,7 +28,7 @@ export async function nextWalletWork(db: Db): Promise<Date | null> {
 export async function openWalletWork(db: Db, lastBlock: number): Promise<readonly string[]> {
   const rows = await db.many(
     z.object({ what: z.string() }),
-    sql`select 'a transfer ' || id || coalesce(' ' || reason, '') as what from transfers where ended_at is null or (answered is not null and event_id is null)
+    sql`select 'a transfer ' || id || coalesce(' ' || reason, '') as what from transfers where ${isOpen}
       union all select 'an approval of ' || id from transfers where revoke_at is not null
       union all select 'a withdrawal ' || id from withdrawals
         where status in ('pending_conversion', 'conversion_complete') and partner_state is distinct from 'in-review'
@@ -38,13 +46,24 @@ export async function openWalletWork(db: Db, lastBlock: number): Promise<readonl
 export async function describeOpen(db: Db): Promise<string> {
   const rows = await db.many(
     z.object({ row: z.string() }),
-    sql`select to_jsonb(t)::text as row from transfers t where ended_at is null or (answered is not null and event_id is null)
+    sql`select to_jsonb(t)::text as row from transfers t where ${isOpen}
       union all select to_jsonb(c)::text from chain_transactions c
         where exists (select 1 from transfers t where t.ended_at is null and to_jsonb(c)::text like '%' || t.id || '%')
       union all select to_jsonb(r)::text from relays r where exists (select 1 from transfers t where t.ended_at is null and t.id = r.subject_id)
       union all select to_jsonb(d)::text from deposit_cursors d`,
   )
   return rows.map(({ row }) => row).join('\n')
+}
+
+/** How often the end of each transfer was reported, by responses and events. */
+export async function countReports(db: Db): Promise<ReadonlyMap<string | null, number>> {
+  const reports = await db.many(
+    z.object({ id: z.string().nullable(), count: z.bigint() }),
+    sql`select id, count(*) as count from (
+      select payload ->> 'transactionId' as id from events where type in ('transfer.completed', 'transfer.failed')
+      union all select id from transfers where ${isReportedByAnswer}) as reports group by 1`,
+  )
+  return new Map(reports.map(({ id, count }) => [id, Number(count)]))
 }
 
 /** What the service says of the token at each wallet: what may be spent and is on hold, together, and what is reserved. */

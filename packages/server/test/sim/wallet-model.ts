@@ -5,6 +5,7 @@ import type { SimBlock, SimChain, SimReceipt } from './chain.ts'
 import { type Intent, nameOf } from './intents.ts'
 import { checkSweeps } from './sweeps.ts'
 import { Violation } from './violation.ts'
+import { countReports } from './wallet-due.ts'
 import type { SimWallet } from './wallet-stage.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
@@ -329,13 +330,9 @@ export class WalletModel {
     }
   }
 
-  /** Each caller who was answered before the end receives one event of it. */
+  /** Each caller learns the end once: from the response or from one event. */
   async #checkReports(rows: readonly Row[]): Promise<void> {
-    const events = await this.#db.many(
-      z.object({ id: z.string().nullable(), count: z.bigint() }),
-      sql`select payload ->> 'transactionId' as id, count(*) as count from events where type in ('transfer.completed', 'transfer.failed') group by 1`,
-    )
-    const counts = new Map(events.map(({ id, count }) => [id, Number(count)]))
+    const counts = await countReports(this.#db)
     const known = new Set(rows.map(({ id }) => id))
     for (const intent of this.intents) {
       if (intent.state !== 'accepted' || intent.kind === 'withdrawal' || intent.id === undefined) continue
