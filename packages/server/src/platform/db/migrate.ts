@@ -56,26 +56,49 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
   const db = openDb({ url, connectionsMax: 2, statementTimeoutMs: 0, log })
   const persist = createPersistence(options.patienceMs ?? 600_000)
   try {
-    // The transaction's lock ends with its connection. The building of an index waits for every snapshot, so this transaction must keep
-    // none: it does not wait for the lock, and a last command without a snapshot ends that of the query before.
-    return await db.tx(
-      async (tx) => {
-        await persist(() => requireLock(tx))
-        await tx.run(sql`set local application_name = 'purser migrate'`)
-        await db.run(sql`create table if not exists schema_migrations (
-          name text primary key, checksum text not null, applied_at timestamptz not null default now())`)
-        const missing = missingOf(migrations, await readApplied(db))
-        for (const migration of missing) {
-          await persist(() => apply(db, migration, options.lockMsMax ?? 2_000))
-          log.info({ migration: migration.name }, 'migrated')
-        }
-        return missing.map(({ name }) => name)
-      },
-      { idleMsMax: 0 },
-    )
+    const names: string[] = []
+    // Each try for the lock is a transaction of its own: one that stays open keeps a snapshot, for which the holder's indexes would wait.
+    await persist(async () => {
+      names.push(...(await migrateUnderLock(db, { ...options, migrations, log, persist })))
+    })
+    return names
   } finally {
     await db.close()
   }
+}
+
+/**
+ * Runs the missing migrations. The transaction's lock ends with its connection. The building of an index waits for every snapshot, so this
+ * transaction must keep none: a last command without a snapshot ends that of the query before.
+ */
+function migrateUnderLock(
+  db: Db,
+  {
+    migrations,
+    log,
+    persist,
+    lockMsMax = 2_000,
+  }: Pick<MigrateOptions, 'lockMsMax'> & {
+    readonly migrations: readonly Migration[]
+    readonly log: Log
+    readonly persist: ReturnType<typeof createPersistence>
+  },
+): Promise<string[]> {
+  return db.tx(
+    async (tx) => {
+      await requireLock(tx)
+      await tx.run(sql`set local application_name = 'purser migrate'`)
+      await db.run(sql`create table if not exists schema_migrations (
+        name text primary key, checksum text not null, applied_at timestamptz not null default now())`)
+      const missing = missingOf(migrations, await readApplied(db))
+      for (const migration of missing) {
+        await persist(() => apply(db, migration, lockMsMax))
+        log.info({ migration: migration.name }, 'migrated')
+      }
+      return missing.map(({ name }) => name)
+    },
+    { idleMsMax: 0 },
+  )
 }
 
 async function requireLock(tx: Tx): Promise<void> {
