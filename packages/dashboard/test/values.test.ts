@@ -108,13 +108,13 @@ test('a text that somebody else wrote is no formula in the spreadsheet that open
 })
 
 test('a quota is said with the units of the plan, and without a limit there is none', () => {
-  const figure = { used: 3, limit: 10_000 }
-  const storage = { used: 1.5 * 2 ** 30, limit: 500 * 2 ** 20 }
+  const figure = { used: 3, limit: 10_000, percent: 0, unlimited: false }
+  const storage = { used: 1.5 * 2 ** 30, limit: 500 * 2 ** 20, percent: 307, unlimited: false }
   const usage = {
     plan: 'pro' as const,
     period: { start: '2026-11-01T00:00:00.000Z', end: '2026-12-01T00:00:00.000Z' },
     payments: figure,
-    byoWallets: { used: 3, limit: -1 },
+    byoWallets: { used: 3, limit: -1, percent: null, unlimited: true },
     managedWallets: figure,
     activeVaults: figure,
     persistedVaults: figure,

@@ -2,6 +2,9 @@
 interface VaultFigure {
   readonly used: number
   readonly limit: number
+  /** What is used of the limit, rounded down; null without a limit. */
+  readonly percent: number | null
+  readonly unlimited: boolean
 }
 
 export interface VaultQuota {

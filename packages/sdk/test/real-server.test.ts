@@ -130,7 +130,7 @@ test('a second wallet on the hobby plan is a LimitError with the limit and the w
   expect(error).toMatchObject({ limit: 1, current: 1, upgradeUrl: expect.stringMatching(/^http/) })
   const { plan, limits } = await hobbyist.billing.plan()
   expect([plan, limits.byoWallets]).toEqual(['hobby', 1])
-  expect((await hobbyist.billing.usage()).byoWallets).toEqual({ used: 1, limit: 1 })
+  expect((await hobbyist.billing.usage()).byoWallets).toMatchObject({ used: 1, limit: 1 })
 })
 
 test('the account knows its organisations and its use, and what was done is in the audit log', async () => {

@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { firstLogIdAt } from '../src/features/payments/log-ids.ts'
+import { type AuditFilters, listAuditRecords } from '../src/features/organisations/audit-store.ts'
 import type { LogFilters } from '../src/features/payments/schema.ts'
 import { listPayments } from '../src/features/payments/store.ts'
 import { listTransfers } from '../src/features/transfers/store.ts'
 import { listVaults } from '../src/features/vaults/store.ts'
 import { listTransactions, type TransactionFilter } from '../src/features/wallets/deposits/transaction-store.ts'
+import { listAttempts } from '../src/features/webhooks/delivery-store.ts'
 import { listEvents } from '../src/features/webhooks/event-store.ts'
+import { listWithdrawals } from '../src/features/withdrawals/withdraw/store.ts'
 import { type Queryable, sql } from '../src/platform/db/db.ts'
+import { firstIdAt } from '../src/platform/db/page.ts'
 import type { Tenant } from '../src/platform/tenant.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { fillTable } from './fill-table.ts'
@@ -51,9 +54,20 @@ beforeAll(async () => {
       token_symbol: `'USDC'`,
       network: `'base-sepolia'`,
       direction: `'in'`,
+      status: `'confirmed'`,
     },
     vaults: { id: idOf('vlt'), sealed_at: 'null', persisted_at: 'null', expires_at: 'null' },
-    transfers: { id: idOf('wtx'), wallet_id: `'wallet'`, purpose: `'transfer'` },
+    transfers: { id: idOf('wtx'), wallet_id: `'wallet'`, purpose: `'transfer'`, status: `'confirmed'` },
+    withdrawals: { id: idOf('wdr'), status: `'completed'` },
+    webhook_attempts: { id: idOf('att'), webhook_id: `'wh_1'`, status: `'succeeded'`, delivery_id: `'del_' || n` },
+    webhook_deliveries: { id: `'del_' || n` },
+    audit_log: {
+      sequence: 'n',
+      id: idOf('aud'),
+      action: `'vaults.create'`,
+      target: `'vlt_' || n`,
+      actor: `'{"kind":"api-key","apiKeyId":"key_1"}'`,
+    },
   }
   for (const [table, columns] of Object.entries(of))
     await fillTable(database.db, table, { ...organisation, ...columns }, { last: rows })
@@ -98,13 +112,17 @@ const logs = (filters: LogFilters, after?: string) => (db: Queryable) =>
   listPayments(db, tenant, filters, { limit, after })
 const transactions = (filter: TransactionFilter) => (db: Queryable) =>
   listTransactions(db, tenant, { walletId: 'wallet', filter }, page)
+const attempts = (filters: Omit<Parameters<typeof listAttempts>[2], 'webhookId'>) => (db: Queryable) =>
+  listAttempts(db, tenant, { ...filters, webhookId: 'wh_1' }, page)
+const audit = (filters: AuditFilters) => (db: Queryable) => listAuditRecords(db, tenant, filters, page)
 const full = limit + 1
+const [past, future] = [new Date('2020-01-01T00:00:00Z'), new Date('9999-01-01T00:00:00Z')]
 
 const lists: readonly (readonly [name: string, rows: number, list: (db: Queryable) => Promise<unknown>])[] = [
   ['logs', full, logs({})],
-  ['logs after a cursor', full, logs({}, firstLogIdAt(at(50).getTime()))],
+  ['logs after a cursor', full, logs({}, firstIdAt('plog', at(50).getTime()))],
   ['logs of a route', full, logs({ route: 'often' })],
-  ['logs of a route, after a cursor', full, logs({ route: 'often' }, firstLogIdAt(at(100).getTime()))],
+  ['logs of a route, after a cursor', full, logs({ route: 'often' }, firstIdAt('plog', at(100).getTime()))],
   ['logs of no route', 0, logs({ route: 'never' })],
   ['logs of no protocol', 0, logs({ protocol: 'mpp' })],
   ['logs of no wallet', 0, logs({ walletId: 'other' })],
@@ -122,8 +140,24 @@ const lists: readonly (readonly [name: string, rows: number, list: (db: Queryabl
   ['transactions of a token and a network', full, transactions({ token: 'USDC', network: 'base-sepolia' })],
   ['sealed vaults', 0, (db) => listVaults(db, tenant, { status: 'sealed', now }, page)],
   ['active vaults', full, (db) => listVaults(db, tenant, { status: 'active', now }, page)],
-  ['transfers of no wallet', 0, (db) => listTransfers(db, tenant, { ...page, walletId: 'other' })],
-  ['transfers of a wallet', full, (db) => listTransfers(db, tenant, { ...page, walletId: 'wallet' })],
+  ['transfers of no wallet', 0, (db) => listTransfers(db, tenant, { walletId: 'other' }, page)],
+  ['failed transfers', 0, (db) => listTransfers(db, tenant, { status: 'failed' }, page)],
+  ['transfers of the past', 0, (db) => listTransfers(db, tenant, { status: 'confirmed', to: past }, page)],
+  ['transactions that were withdrawn', 0, transactions({ status: 'withdrawn' })],
+  ['transactions of the past', 0, transactions({ to: past })],
+  ['failed withdrawals', 0, (db) => listWithdrawals(db, tenant, { status: 'failed' }, page)],
+  ['withdrawals of the future', 0, (db) => listWithdrawals(db, tenant, { from: future }, page)],
+  ['events of the past', 0, (db) => listEvents(db, tenant, { to: past, oldest: at(0) }, page)],
+  ['failed attempts', 0, attempts({ status: 'failed' })],
+  ['attempts of the past', 0, attempts({ to: past })],
+  ['audit records of no action', 0, audit({ action: 'vaults.persist' })],
+  ['audit records of an action', full, audit({ action: 'vaults.create' })],
+  ['audit records of one target', 1, audit({ target: 'vlt_3' })],
+  ['audit records of no actor', 0, audit({ actor: 'key_2' })],
+  ['audit records of an actor', full, audit({ actor: 'key_1' })],
+  ['audit records of the past', 0, audit({ to: past })],
+  ['audit records of the future', 0, audit({ from: future })],
+  ['transfers of a wallet', full, (db) => listTransfers(db, tenant, { walletId: 'wallet' }, page)],
 ]
 
 test.each(lists)(

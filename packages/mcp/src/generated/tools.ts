@@ -261,8 +261,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Exclusive.",
+          "type": "string"
         }
       },
       "required": [],
@@ -314,8 +314,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Exclusive.",
+          "type": "string"
         }
       },
       "required": [],
@@ -712,6 +712,9 @@ export const tools: readonly Tool[] = [
       "id": "path",
       "limit": "query",
       "cursor": "query",
+      "from": "query",
+      "to": "query",
+      "status": "query",
       "direction": "query",
       "chain": "query",
       "token": "query"
@@ -733,6 +736,23 @@ export const tools: readonly Tool[] = [
         "cursor": {
           "type": "string",
           "description": "The nextCursor of the page before."
+        },
+        "from": {
+          "type": "string",
+          "description": "Only from this time on (ISO 8601)."
+        },
+        "to": {
+          "description": "Exclusive.",
+          "type": "string"
+        },
+        "status": {
+          "type": "string",
+          "enum": [
+            "pending",
+            "confirmed",
+            "withdrawn"
+          ],
+          "description": "Only those in this state."
         },
         "direction": {
           "type": "string",
@@ -780,6 +800,9 @@ export const tools: readonly Tool[] = [
       "id": "path",
       "limit": "query",
       "cursor": "query",
+      "from": "query",
+      "to": "query",
+      "status": "query",
       "direction": "query",
       "chain": "query",
       "token": "query"
@@ -801,6 +824,23 @@ export const tools: readonly Tool[] = [
         "cursor": {
           "type": "string",
           "description": "The nextCursor of the page before."
+        },
+        "from": {
+          "type": "string",
+          "description": "Only from this time on (ISO 8601)."
+        },
+        "to": {
+          "description": "Exclusive.",
+          "type": "string"
+        },
+        "status": {
+          "type": "string",
+          "enum": [
+            "pending",
+            "confirmed",
+            "withdrawn"
+          ],
+          "description": "Only those in this state."
         },
         "direction": {
           "type": "string",
@@ -849,6 +889,9 @@ export const tools: readonly Tool[] = [
       "cad": "path",
       "limit": "query",
       "cursor": "query",
+      "from": "query",
+      "to": "query",
+      "status": "query",
       "direction": "query",
       "chain": "query",
       "token": "query"
@@ -874,6 +917,23 @@ export const tools: readonly Tool[] = [
         "cursor": {
           "type": "string",
           "description": "The nextCursor of the page before."
+        },
+        "from": {
+          "type": "string",
+          "description": "Only from this time on (ISO 8601)."
+        },
+        "to": {
+          "description": "Exclusive.",
+          "type": "string"
+        },
+        "status": {
+          "type": "string",
+          "enum": [
+            "pending",
+            "confirmed",
+            "withdrawn"
+          ],
+          "description": "Only those in this state."
         },
         "direction": {
           "type": "string",
@@ -1154,7 +1214,10 @@ export const tools: readonly Tool[] = [
     "places": {
       "limit": "query",
       "cursor": "query",
-      "fromWalletId": "query"
+      "from": "query",
+      "to": "query",
+      "fromWalletId": "query",
+      "status": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -1170,6 +1233,14 @@ export const tools: readonly Tool[] = [
           "type": "string",
           "description": "The nextCursor of the page before."
         },
+        "from": {
+          "type": "string",
+          "description": "Only from this time on (ISO 8601)."
+        },
+        "to": {
+          "description": "Exclusive.",
+          "type": "string"
+        },
         "fromWalletId": {
           "anyOf": [
             {
@@ -1182,6 +1253,15 @@ export const tools: readonly Tool[] = [
             }
           ],
           "description": "Id of the wallet that pays (mwt_… or cad_…)."
+        },
+        "status": {
+          "type": "string",
+          "enum": [
+            "pending",
+            "confirmed",
+            "failed"
+          ],
+          "description": "Only those in this state."
         }
       },
       "required": [],
@@ -1604,7 +1684,10 @@ export const tools: readonly Tool[] = [
     "effect": "reads",
     "places": {
       "limit": "query",
-      "cursor": "query"
+      "cursor": "query",
+      "from": "query",
+      "to": "query",
+      "status": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -1619,6 +1702,24 @@ export const tools: readonly Tool[] = [
         "cursor": {
           "type": "string",
           "description": "The nextCursor of the page before."
+        },
+        "from": {
+          "type": "string",
+          "description": "Only from this time on (ISO 8601)."
+        },
+        "to": {
+          "description": "Exclusive.",
+          "type": "string"
+        },
+        "status": {
+          "type": "string",
+          "enum": [
+            "pending_conversion",
+            "conversion_complete",
+            "completed",
+            "failed"
+          ],
+          "description": "Only those in this state."
         }
       },
       "required": [],
@@ -1791,8 +1892,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Exclusive.",
+          "type": "string"
         }
       },
       "required": [],
@@ -2281,7 +2382,10 @@ export const tools: readonly Tool[] = [
     "places": {
       "webhookId": "path",
       "limit": "query",
-      "cursor": "query"
+      "cursor": "query",
+      "from": "query",
+      "to": "query",
+      "status": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -2300,6 +2404,22 @@ export const tools: readonly Tool[] = [
         "cursor": {
           "type": "string",
           "description": "The nextCursor of the page before."
+        },
+        "from": {
+          "type": "string",
+          "description": "Only from this time on (ISO 8601)."
+        },
+        "to": {
+          "description": "Exclusive.",
+          "type": "string"
+        },
+        "status": {
+          "type": "string",
+          "enum": [
+            "succeeded",
+            "failed"
+          ],
+          "description": "Only those in this state."
         }
       },
       "required": [
@@ -2319,6 +2439,8 @@ export const tools: readonly Tool[] = [
     "places": {
       "limit": "query",
       "cursor": "query",
+      "from": "query",
+      "to": "query",
       "type": "query"
     },
     "answers": "pages",
@@ -2334,6 +2456,14 @@ export const tools: readonly Tool[] = [
         "cursor": {
           "type": "string",
           "description": "The nextCursor of the page before."
+        },
+        "from": {
+          "type": "string",
+          "description": "Only from this time on (ISO 8601)."
+        },
+        "to": {
+          "description": "Exclusive.",
+          "type": "string"
         },
         "type": {
           "type": "string",

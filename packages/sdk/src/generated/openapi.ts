@@ -6052,6 +6052,9 @@ export interface components {
             readonly used: number;
             /** @description -1 means unlimited. */
             readonly limit: number;
+            /** @description What is used of the limit, rounded down; null where it is unlimited. */
+            readonly percent: number | null;
+            readonly unlimited: boolean;
         };
         readonly Vault: {
             readonly id: components["schemas"]["VaultId"];
@@ -6109,11 +6112,6 @@ export interface components {
                 readonly [key: string]: unknown;
             };
         };
-        readonly VaultFigure: {
-            readonly used: number;
-            /** @description -1 means unlimited. */
-            readonly limit: number;
-        };
         readonly VaultFile: {
             readonly id: components["schemas"]["VaultFileId"];
             readonly name: string;
@@ -6139,9 +6137,9 @@ export interface components {
          */
         readonly VaultId: string;
         readonly VaultQuota: {
-            readonly active: components["schemas"]["VaultFigure"];
-            readonly persisted: components["schemas"]["VaultFigure"];
-            readonly storageBytes: components["schemas"]["VaultFigure"];
+            readonly active: components["schemas"]["UsageFigure"];
+            readonly persisted: components["schemas"]["UsageFigure"];
+            readonly storageBytes: components["schemas"]["UsageFigure"];
         };
         readonly VaultState: {
             readonly id: components["schemas"]["VaultId"];
@@ -9446,6 +9444,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
+                readonly status?: "pending" | "confirmed" | "withdrawn";
                 readonly direction?: "in" | "out";
                 readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                 readonly token?: string;
@@ -9488,6 +9489,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
+                readonly status?: "pending" | "confirmed" | "withdrawn";
                 readonly direction?: "in" | "out";
                 readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                 readonly token?: string;
@@ -9532,6 +9536,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
+                readonly status?: "pending" | "confirmed" | "withdrawn";
                 readonly direction?: "in" | "out";
                 readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                 readonly token?: string;
@@ -9576,6 +9583,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
+                readonly status?: "pending" | "confirmed" | "withdrawn";
                 readonly direction?: "in" | "out";
                 readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
                 readonly token?: string;
@@ -9995,7 +10005,10 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
                 readonly fromWalletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+                readonly status?: "pending" | "confirmed" | "failed";
             };
             readonly header?: never;
             readonly path?: never;
@@ -10745,6 +10758,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
+                readonly status?: "pending_conversion" | "conversion_complete" | "completed" | "failed";
             };
             readonly header?: never;
             readonly path?: never;
@@ -11052,6 +11068,11 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
+                readonly action?: string;
+                readonly target?: string;
+                readonly actor?: components["schemas"]["ApiKeyId"] | components["schemas"]["AccountId"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -13704,6 +13725,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
+                readonly status?: "succeeded" | "failed";
             };
             readonly header?: never;
             readonly path: {
@@ -13887,6 +13911,8 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                readonly from?: string;
+                readonly to?: string;
                 readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;

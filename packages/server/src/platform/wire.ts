@@ -79,6 +79,12 @@ export const PageQuery = z.strictObject({
   cursor: z.string().max(512).optional(),
 })
 
+/** `?from=` and `?to=` of a list: when its rows were made. */
+export const periodFilters = {
+  from: InstantInput.optional(),
+  to: InstantInput.optional().meta({ description: 'Exclusive.' }),
+}
+
 /** The sort key in a cursor that this service issued; anything else is a fault of the request. */
 export function openCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined

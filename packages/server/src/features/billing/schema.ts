@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { named } from '../../platform/named.ts'
 import { Instant } from '../../platform/wire.ts'
-import { PlanName } from '../plans/index.ts'
-
-const Figure = z.strictObject({ used: z.int(), limit: z.int().meta({ description: '-1 means unlimited.' }) })
+import { PlanName, UsageFigure } from '../plans/index.ts'
 
 /**
  * What the organization has used in the calling key's environment. `period` is the calendar month in UTC; its end is exclusive.
@@ -11,13 +9,13 @@ const Figure = z.strictObject({ used: z.int(), limit: z.int().meta({ description
 export const Usage = z.strictObject({
   plan: PlanName,
   period: z.strictObject({ start: Instant, end: Instant }),
-  payments: Figure,
-  byoWallets: Figure,
-  managedWallets: Figure,
-  activeVaults: Figure,
-  persistedVaults: Figure,
-  storageBytes: Figure,
-  webhooks: Figure,
+  payments: UsageFigure,
+  byoWallets: UsageFigure,
+  managedWallets: UsageFigure,
+  activeVaults: UsageFigure,
+  persistedVaults: UsageFigure,
+  storageBytes: UsageFigure,
+  webhooks: UsageFigure,
 })
 export type Usage = z.input<typeof Usage>
 
@@ -46,4 +44,4 @@ export type PlanRecord = z.input<typeof PlanRecord>
 
 export const Rebuilt = z.strictObject({ rebuilt: z.literal(true) })
 
-named({ UsageFigure: Figure, Usage, PlanRecord, Rebuilt })
+named({ UsageFigure, Usage, PlanRecord, Rebuilt })

@@ -2,19 +2,18 @@ import type { z } from 'zod'
 import { type AuditOwner, type AuditVerdict, operatorLog, verifyAudit } from '../../platform/audit.ts'
 import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Page } from '../../platform/operation.ts'
-import { type PageQuery, pageOf } from '../../platform/wire.ts'
+import { pageOf } from '../../platform/wire.ts'
 import { type AuditRow, freezeSnapshot, listAuditRecords, listOperatorRecords } from './audit-store.ts'
-import type { AuditLogRecord } from './schema.ts'
+import type { AuditLogQuery, AuditLogRecord } from './schema.ts'
 import { openSequenceCursor } from './sequence-cursor.ts'
 import { findOrganisation } from './store.ts'
 
 export async function pageOfAuditLog(
   ctx: Ctx,
-  query: z.output<typeof PageQuery>,
+  { limit, cursor, ...filters }: AuditLogQuery,
 ): Promise<Page<z.input<typeof AuditLogRecord>>> {
-  const after = openSequenceCursor(query.cursor)
-  const rows = await listAuditRecords(ctx.db, ctx.tenant, { limit: query.limit, after })
-  const page = pageOf(rows, query.limit, (row) => row.sequence.toString())
+  const rows = await listAuditRecords(ctx.db, ctx.tenant, filters, { limit, after: openSequenceCursor(cursor) })
+  const page = pageOf(rows, limit, (row) => row.sequence.toString())
   return { items: page.items.map(shown), next: page.next }
 }
 

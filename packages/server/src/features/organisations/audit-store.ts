@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { operatorLog } from '../../platform/audit.ts'
+import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { conjunction, filtered, idLagMsMax, type Period, within } from '../../platform/db/page.ts'
 import { id } from '../../platform/ids.ts'
 import { EnvironmentName } from './schema.ts'
 
@@ -22,6 +24,16 @@ export const AuditRow = z.object({
 })
 export type AuditRow = z.output<typeof AuditRow>
 
+export interface AuditFilters extends Period {
+  readonly action?: string | undefined
+  readonly target?: string | undefined
+  /** The id of an API key or an account. */
+  readonly actor?: string | undefined
+}
+
+/** Above each sequence. */
+const bigintMax = (2n ** 63n - 1n).toString()
+
 /**
  * Returns records, newest first, one more than the limit. A test key sees records about the organization as a whole and the test
  * environment; a live key sees the whole log, since only a whole chain can be checked.
@@ -29,16 +41,32 @@ export type AuditRow = z.output<typeof AuditRow>
 export function listAuditRecords(
   db: Queryable,
   tenant: Tenant,
+  filters: AuditFilters,
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<AuditRow[]> {
+  const { action, target, actor, from, to } = filters
+  // The sequence follows the time but for the clocks of several processes: the period's records are found a minute wider.
+  const firstAfter = (time: Date) =>
+    sql`coalesce((select a.sequence from audit_log a where a.organisation_id = ${tenant.organisationId} and a.created_at >= ${time}
+      order by a.created_at, a.sequence limit 1), ${bigintMax})`
+  const columnsOf = [
+    [sql`target`, target] as const,
+    [sql`coalesce(actor ->> 'apiKeyId', actor ->> 'accountId')`, actor] as const,
+    [sql`action`, action] as const,
+  ]
+  const { where, order } = filtered(columnsOf, sql`sequence`, { least: '0', below: page.after ?? bigintMax })
+  const period = conjunction([
+    within(sql`created_at`, filters),
+    ...(from === undefined ? [] : [sql`sequence >= ${firstAfter(instantOf(from.getTime() - idLagMsMax))}`]),
+    ...(to === undefined ? [] : [sql`sequence < ${firstAfter(instantOf(to.getTime() + idLagMsMax))}`]),
+  ])
   return db.many(
     AuditRow,
     sql`
     select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash from audit_log
     where organisation_id = ${tenant.organisationId}
       and (environment is null or environment = ${tenant.environment} or ${tenant.environment}::text = 'live')
-      and (${page.after ?? null}::bigint is null or sequence < ${page.after ?? null}::bigint)
-    order by sequence desc limit ${page.limit + 1}`,
+      and ${where} and ${period} order by ${order} limit ${page.limit + 1}`,
   )
 }
 

@@ -48,7 +48,7 @@ const organisation: readonly Operation[] = [
     method: 'GET',
     path: '/organisations/current/audit-log',
     summary: 'List the hash-chained audit log, newest first.',
-    query: PageQuery,
+    query: schema.AuditLogQuery,
     output: schema.AuditLogRecord,
     list: true,
     run: (ctx, { query }) => pageOfAuditLog(ctx, query),

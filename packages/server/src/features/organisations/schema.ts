@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
 import { scopes } from '../../platform/roles.ts'
-import { Instant, InstantInput, text } from '../../platform/wire.ts'
+import { Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 import { PlanName } from '../plans/index.ts'
 import { Role } from './roles.ts'
 
@@ -137,6 +137,17 @@ export const AuditLogRecord = z.strictObject({
   previousHash: z.string(),
   hash: z.string(),
 })
+
+export const AuditLogQuery = PageQuery.extend({
+  ...periodFilters,
+  action: text(64, 1).optional().meta({ description: 'Such as `organisations.apiKeys.create`.' }),
+  target: text(128, 1).optional().meta({ description: 'The id of what was changed.' }),
+  actor: z
+    .union([id('key'), id('acc')])
+    .optional()
+    .meta({ description: 'The API key or the account that made the change.' }),
+})
+export type AuditLogQuery = z.output<typeof AuditLogQuery>
 
 export const MemberParams = z.strictObject({ accountId: id('acc') })
 export const ApiKeyParams = z.strictObject({ keyId: id('key') })

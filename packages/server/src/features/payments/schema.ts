@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Id, id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
+import { Instant, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 
 const WalletId = z
   .string()
@@ -257,8 +257,7 @@ const logFilters = {
   protocol: z.enum(['x402', 'mpp']).optional(),
   walletId: text(64).optional(),
   apiKeyId: text(64).optional(),
-  from: InstantInput.optional(),
-  to: InstantInput.optional(),
+  ...periodFilters,
 }
 export const LogQuery = PageQuery.extend(logFilters)
 export const SummaryQuery = z.strictObject(logFilters)

@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
-import { conjunction, givenOf, newestFirst, newestOf, type Seek } from '../../platform/db/page.ts'
+import { boundsOf, filtered, type Seek, within } from '../../platform/db/page.ts'
 import type { AccountId, ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
-import { firstLogIdAt } from './log-ids.ts'
 import { type LogFilters, paymentStatuses } from './schema.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
@@ -85,9 +84,6 @@ export const recordedColumns = sql`id, log_id, organisation_id, environment, wal
 
 const columns = sql`${recordedColumns}, answered_at, failure_reason, vault_id, session_id,
   delivered_at, redeemed_at, redemption_token, redemption_until, refunded_raw`
-
-/** Milliseconds within which a payment gets its id and its time. */
-const idLagMsMax = 60_000
 
 const ClaimRow = z.object({ claimKey: z.string() })
 
@@ -199,25 +195,20 @@ export function listRouteTotals(
 
 /** Selects the logs that match. Ids sort by time, so that the index answers a period; the exact time decides at its ends. */
 function matching(tenant: Tenant, filters: LogFilters, after?: string): Seek {
-  const { route, protocol, walletId, apiKeyId, from, to } = filters
-  const [first, ...rest] = givenOf([
-    [sql`route`, route],
-    [sql`wallet_id`, walletId],
-    [sql`api_key_id`, apiKeyId],
-    [sql`protocol`, protocol],
-  ])
-  const ends = [after, to && firstLogIdAt(to.getTime() + idLagMsMax)].filter((end) => end !== undefined)
-  const bounds = { prefix: 'plog', below: ends.sort()[0], least: from && firstLogIdAt(from.getTime() - idLagMsMax) }
-  const seek =
-    first === undefined ? newestFirst(sql`log_id`, bounds) : newestOf(first[0], first[1], sql`log_id`, bounds)
-  const others = [
-    ...rest.map(([column, value]) => sql`${column} = ${value}`),
-    ...(from === undefined ? [] : [sql`created_at >= ${from}`]),
-    ...(to === undefined ? [] : [sql`created_at < ${to}`]),
-  ]
+  const { route, protocol, walletId, apiKeyId } = filters
+  const seek = filtered(
+    [
+      [sql`route`, route],
+      [sql`wallet_id`, walletId],
+      [sql`api_key_id`, apiKeyId],
+      [sql`protocol`, protocol],
+    ],
+    sql`log_id`,
+    boundsOf('plog', filters, after),
+  )
   return {
     ...seek,
-    where: sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${seek.where} and ${conjunction(others)}`,
+    where: sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${seek.where} and ${within(sql`created_at`, filters)}`,
   }
 }
 

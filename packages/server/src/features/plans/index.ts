@@ -22,4 +22,4 @@ export {
   usedOf,
 } from './store.ts'
 export { reportThresholds } from './thresholds.ts'
-export { usageOf } from './usage.ts'
+export { UsageFigure, usageOf } from './usage.ts'

@@ -1,12 +1,25 @@
+import { z } from 'zod'
 import type { Ctx } from '../../platform/ctx.ts'
-import type { Plan } from './plans.ts'
+import { type Plan, unlimited } from './plans.ts'
 import { monthOf, quotas, type UsageKind } from './quotas.ts'
 import { listCounters, listSharers, planOf, readAtOneInstant } from './store.ts'
 
-interface UsageFigure {
-  readonly used: number
-  /** -1 means unlimited. */
-  readonly limit: number
+/** What is used of a quota, in a response. */
+export const UsageFigure = z.strictObject({
+  used: z.int(),
+  limit: z.int().meta({ description: '-1 means unlimited.' }),
+  percent: z
+    .int()
+    .nullable()
+    .meta({ description: 'What is used of the limit, rounded down; null where it is unlimited.' }),
+  unlimited: z.boolean(),
+})
+type UsageFigure = z.input<typeof UsageFigure>
+
+function shownFigure(used: number, limit: number): UsageFigure {
+  const isUnlimited = limit === unlimited
+  const percent = limit === 0 ? 100 : Math.floor((used * 100) / limit)
+  return { used, limit, percent: isUnlimited ? null : percent, unlimited: isUnlimited }
 }
 
 export interface Usage {
@@ -31,10 +44,8 @@ export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>):
       }
     return {
       plan,
-      figureOf: (kind) => ({
-        used: Math.max(0, (counters.get(kind) ?? 0) - (gone.get(kind) ?? 0)),
-        limit: quotas[kind].limitOf(plan),
-      }),
+      figureOf: (kind) =>
+        shownFigure(Math.max(0, (counters.get(kind) ?? 0) - (gone.get(kind) ?? 0)), quotas[kind].limitOf(plan)),
     }
   })
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
+import { Instant, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 
 const Method = z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
@@ -31,8 +31,7 @@ export const RequestQuery = PageQuery.extend({
     .optional()
     .meta({ description: 'A status, or a class of them such as `4xx`.' }),
   apiKeyId: id('key').optional(),
-  from: InstantInput.optional(),
-  to: InstantInput.optional(),
+  ...periodFilters,
 })
 export type RequestQuery = z.output<typeof RequestQuery>
 

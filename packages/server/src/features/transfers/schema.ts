@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
+import { Instant, Metadata, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 import { approvalOf } from '../approvals/index.ts'
 import { ChainName } from '../chains/index.ts'
 import { EvmAddress } from '../wallets/index.ts'
@@ -54,13 +54,15 @@ const moved = {
   routeReason: z.string().meta({ description: 'Explanation of the chosen route.' }),
 }
 
+const TransferStatus = z.enum(['pending', 'confirmed', 'failed'])
+
 export const Transfer = z.strictObject({
   id: id('wtx'),
   fromWalletId: z.union([id('mwt'), id('cad')]),
   toAddress: z.string(),
   txHash: z.string().nullable().meta({ description: 'Null until the transaction is signed.' }),
   ...moved,
-  status: z.enum(['pending', 'confirmed', 'failed']),
+  status: TransferStatus,
   reason: z.string().nullable().meta({ description: 'Why it failed.' }),
   receivedToken: z.string().nullable().meta({
     description: 'The token that a partner delivered if it is not toToken: its symbol, or its address.',
@@ -91,6 +93,10 @@ export type TransferQuote = z.input<typeof TransferQuote>
 
 export const TransferParams = z.strictObject({ id: id('wtx') })
 
-export const TransferListQuery = PageQuery.extend({ fromWalletId: z.union([id('mwt'), id('cad')]).optional() })
+export const TransferListQuery = PageQuery.extend({
+  ...periodFilters,
+  fromWalletId: z.union([id('mwt'), id('cad')]).optional(),
+  status: TransferStatus.optional(),
+})
 
 named({ NewTransfer, NewTransferQuote, Transfer, TransferQuote })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { newestFirst, newestOf } from '../../platform/db/page.ts'
+import { boundsOf, filtered, type Period, within } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
 import { RouteName } from './schema.ts'
@@ -259,23 +259,26 @@ export async function setAmount(tx: Tx, transferId: TransferId, rawAmount: bigin
   )
 }
 
+export interface TransferFilters extends Period {
+  readonly walletId?: string | undefined
+  readonly status?: TransferRow['status'] | undefined
+}
+
 /** Newest first, one more than the limit. */
 export function listTransfers(
   db: Queryable,
   tenant: Tenant,
-  page: { readonly limit: number; readonly after: string | undefined; readonly walletId: string | undefined },
+  filters: TransferFilters,
+  page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<TransferRow[]> {
-  const bounds = { prefix: 'wtx', below: page.after }
-  const { where, order } =
-    page.walletId === undefined
-      ? newestFirst(sql`id`, bounds)
-      : newestOf(sql`wallet_id`, page.walletId, sql`id`, bounds)
+  const columnsOf = [[sql`wallet_id`, filters.walletId] as const, [sql`status`, filters.status] as const]
+  const { where, order } = filtered(columnsOf, sql`id`, boundsOf('wtx', filters, page.after))
   return db.many(
     TransferRow,
     sql`
     select ${columns} from transfers
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and purpose <> 'withdrawal'
-      and ${where} order by ${order} limit ${page.limit + 1}`,
+      and ${where} and ${within(sql`created_at`, filters)} order by ${order} limit ${page.limit + 1}`,
   )
 }
 

@@ -146,8 +146,9 @@ export async function getTransfer(ctx: Ctx, transferId: TransferId): Promise<Tra
 }
 
 export async function pageOfTransfers(ctx: Ctx, query: z.output<typeof TransferListQuery>): Promise<Page<Transfer>> {
-  const { limit, cursor, fromWalletId } = query
-  const rows = await listTransfers(ctx.db, ctx.tenant, { limit, after: openCursor(cursor), walletId: fromWalletId })
+  const { limit, cursor, fromWalletId, ...filters } = query
+  const wanted = { ...filters, walletId: fromWalletId }
+  const rows = await listTransfers(ctx.db, ctx.tenant, wanted, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.id)
   const approvals = await approvalStates(ctx, page.items)
   return { items: page.items.map((row) => shown(row, approvals.get(row.approvalId) ?? null)), next: page.next }

@@ -61,9 +61,9 @@ test('persisting moves a vault from the active count to the persisted one, and t
   expect((await persist(first)).status).toBe(200)
   expectLimit(await persist(second), 429, 'persisted-vault-quota-exceeded', 1, 1)
   expect(await quotaOf(org)).toEqual({
-    active: { used: 1, limit: 3 },
-    persisted: { used: 1, limit: 1 },
-    storageBytes: { used: 0, limit: 524_288_000 },
+    active: { used: 1, limit: 3, percent: 33, unlimited: false },
+    persisted: { used: 1, limit: 1, percent: 100, unlimited: false },
+    storageBytes: { used: 0, limit: 524_288_000, percent: 0, unlimited: false },
   })
   expect((await stage.call(org, 'GET', `/vaults/${second}`)).body.status).toBe('active')
   stage.pass(10_000 * hourMs)

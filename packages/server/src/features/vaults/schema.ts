@@ -4,6 +4,7 @@ import type { Id } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
 import { AnyJsonObject, Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
+import { UsageFigure } from '../plans/index.ts'
 
 export type VaultId = Id<'vlt'>
 
@@ -174,8 +175,7 @@ export type ExtendRequest = z.output<typeof ExtendRequest>
 export const SealRequest = z.strictObject({ summary: text(sealLimits.summaryLengthMax).optional() })
 export type SealRequest = z.output<typeof SealRequest>
 
-const Figure = z.strictObject({ used: z.int(), limit: z.int().meta({ description: '-1 means unlimited.' }) })
-export const VaultQuota = z.strictObject({ active: Figure, persisted: Figure, storageBytes: Figure })
+export const VaultQuota = z.strictObject({ active: UsageFigure, persisted: UsageFigure, storageBytes: UsageFigure })
 export type VaultQuota = z.input<typeof VaultQuota>
 
 export const ProofQuery = z.strictObject({
@@ -215,7 +215,6 @@ named({
   VaultEvent,
   ExtendRequest,
   SealRequest,
-  VaultFigure: Figure,
   VaultQuota,
   PublishedKey: Key,
   InclusionProof: Proof,

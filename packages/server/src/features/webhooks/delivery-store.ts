@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { boundsOf, filtered, type Period, within } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { deliveryStatuses } from './schema.ts'
 import type { WebhookId } from './store.ts'
@@ -127,17 +128,18 @@ export type AttemptRow = z.output<typeof AttemptRow>
 export function listAttempts(
   db: Queryable,
   tenant: Tenant,
-  webhookId: WebhookId,
+  filters: Period & { readonly webhookId: WebhookId; readonly status?: AttemptRow['status'] | undefined },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<AttemptRow[]> {
+  const { where, order } = filtered([[sql`a.status`, filters.status]], sql`a.id`, boundsOf('att', filters, page.after))
   return db.many(
     AttemptRow,
     sql`
     select a.id, a.delivery_id, d.event_id, d.type, a.attempt, a.status, a.response_status, a.response_body, a.duration_ms, a.error,
       a.next_attempt_at, a.created_at
     from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id
-    where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment} and a.webhook_id = ${webhookId}
-      and (${page.after ?? null}::text is null or a.id < ${page.after ?? null})
-    order by a.id desc limit ${page.limit + 1}`,
+    where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment} and a.webhook_id = ${filters.webhookId}
+      and ${where} and ${within(sql`a.created_at`, filters)}
+    order by ${order} limit ${page.limit + 1}`,
   )
 }

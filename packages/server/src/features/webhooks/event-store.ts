@@ -2,7 +2,7 @@ import { newTypeId } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { newestFirst, newestOf } from '../../platform/db/page.ts'
+import { boundsOf, filtered, type Period, within } from '../../platform/db/page.ts'
 import { sweep } from '../../platform/db/sweep.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 
@@ -34,18 +34,16 @@ export function findEvent(
 export function listEvents(
   db: Queryable,
   tenant: Tenant,
-  filter: { readonly type: string | undefined; readonly oldest: Date },
+  filter: Period & { readonly type?: string | undefined; readonly oldest: Date },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<EventRow[]> {
-  const bounds = { prefix: 'evt', below: page.after }
-  const { where, order } =
-    filter.type === undefined ? newestFirst(sql`id`, bounds) : newestOf(sql`type`, filter.type, sql`id`, bounds)
+  const { where, order } = filtered([[sql`type`, filter.type]], sql`id`, boundsOf('evt', filter, page.after))
   return db.many(
     EventRow,
     sql`
     select ${columns} from events
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${filter.oldest}
-      and ${where} order by ${order} limit ${page.limit + 1}`,
+      and ${where} and ${within(sql`created_at`, filter)} order by ${order} limit ${page.limit + 1}`,
   )
 }
 

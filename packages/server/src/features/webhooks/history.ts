@@ -3,11 +3,11 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import type { EventId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
-import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
+import { openCursor, pageOf } from '../../platform/wire.ts'
 import { listAttempts } from './delivery-store.ts'
 import { fail } from './errors.ts'
 import { findEvent, listEvents } from './event-store.ts'
-import type { Attempt, Event, EventQuery } from './schema.ts'
+import type { Attempt, AttemptQuery, Event, EventQuery } from './schema.ts'
 import { findWebhook, type WebhookId } from './store.ts'
 
 /** How long events and their deliveries are kept. */
@@ -21,11 +21,12 @@ export function oldestKept({ clock }: Pick<Ctx, 'clock'>): Date {
 export async function pageOfAttempts(
   ctx: Ctx,
   webhookId: WebhookId,
-  query: z.output<typeof PageQuery>,
+  { limit, cursor, ...filters }: AttemptQuery,
 ): Promise<Page<Attempt>> {
   if ((await findWebhook(ctx.db, ctx.tenant, webhookId)) === undefined) throw fail('webhook-not-found')
-  const page = { limit: query.limit, after: openCursor(query.cursor) }
-  return pageOf(await listAttempts(ctx.db, ctx.tenant, webhookId, page), query.limit, (row) => row.id)
+  const page = { limit, after: openCursor(cursor) }
+  const rows = await listAttempts(ctx.db, ctx.tenant, { ...filters, webhookId }, page)
+  return pageOf(rows, limit, (row) => row.id)
 }
 
 export async function getEvent(ctx: Ctx, eventId: EventId): Promise<Event> {
@@ -36,7 +37,8 @@ export async function getEvent(ctx: Ctx, eventId: EventId): Promise<Event> {
 
 /** Returns a page of the organization's events of the last 30 days, newest first. */
 export async function pageOfEvents(ctx: Ctx, query: z.output<typeof EventQuery>): Promise<Page<Event>> {
-  const filter = { type: query.type, oldest: oldestKept(ctx) }
-  const rows = await listEvents(ctx.db, ctx.tenant, filter, { limit: query.limit, after: openCursor(query.cursor) })
-  return pageOf(rows, query.limit, (row) => row.id)
+  const { limit, cursor, ...filters } = query
+  const filter = { ...filters, oldest: oldestKept(ctx) }
+  const rows = await listEvents(ctx.db, ctx.tenant, filter, { limit, after: openCursor(cursor) })
+  return pageOf(rows, limit, (row) => row.id)
 }

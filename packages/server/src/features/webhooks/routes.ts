@@ -7,6 +7,7 @@ import { getEvent, pageOfAttempts, pageOfEvents } from './history.ts'
 import { replayDeliveries, testWebhook } from './replay.ts'
 import {
   Attempt,
+  AttemptQuery,
   Delivery,
   Event,
   EventParams,
@@ -93,7 +94,7 @@ export const webhookOperations: readonly Operation[] = [
     path: '/webhooks/{webhookId}/attempts',
     summary: 'List attempts to deliver, newest first.',
     params: WebhookParams,
-    query: PageQuery,
+    query: AttemptQuery,
     output: Attempt,
     list: true,
     errors: notFound,

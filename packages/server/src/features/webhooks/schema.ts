@@ -2,7 +2,7 @@ import { eventTypes } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, InstantInput, PageQuery, text } from '../../platform/wire.ts'
+import { Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 import { allEvents } from './event-types.ts'
 
 /** What a webhook subscribes to. An unknown type is refused, since a mistyped one would never match. */
@@ -54,13 +54,15 @@ export const Delivery = z.strictObject({
 })
 export type Delivery = z.input<typeof Delivery>
 
+const AttemptStatus = z.enum(['succeeded', 'failed'])
+
 export const Attempt = z.strictObject({
   id: id('att'),
   deliveryId: id('del'),
   eventId: id('evt'),
   type: z.string(),
   attempt: z.int(),
-  status: z.enum(['succeeded', 'failed']),
+  status: AttemptStatus,
   responseStatus: z.int().nullable(),
   responseBody: z.string().nullable().meta({ description: 'The first kilobyte.' }),
   durationMs: z.int(),
@@ -69,6 +71,9 @@ export const Attempt = z.strictObject({
   createdAt: Instant,
 })
 export type Attempt = z.input<typeof Attempt>
+
+export const AttemptQuery = PageQuery.extend({ ...periodFilters, status: AttemptStatus.optional() })
+export type AttemptQuery = z.output<typeof AttemptQuery>
 
 /** Which deliveries are replayed: the named one, or all that died since then. */
 export const ReplayRequest = z
@@ -92,6 +97,6 @@ export const Event = z.strictObject({
 export type Event = z.input<typeof Event>
 
 export const EventParams = z.strictObject({ eventId: id('evt') })
-export const EventQuery = PageQuery.extend({ type: z.enum(eventTypes).optional() })
+export const EventQuery = PageQuery.extend({ ...periodFilters, type: z.enum(eventTypes).optional() })
 
 named({ NewWebhook, WebhookChange, Webhook, WebhookWithSecret, Delivery, Attempt, ReplayRequest, Replay, Event })

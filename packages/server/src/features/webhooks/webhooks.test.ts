@@ -117,7 +117,7 @@ test('of parallel requests as many succeed as the plan grants, and a deleted web
   expect(countByStatus(gone)).toEqual({ 204: 1, 404: 4 })
   expect((await create({ url, events: ['*'] }, {}, own.testKey)).status).toBe(201)
   const before = (await world.call(own.testKey, 'GET', '/billing/usage')).body.webhooks
-  expect(before).toEqual({ used: 1, limit: 1 })
+  expect(before).toMatchObject({ used: 1, limit: 1 })
   await world.call(own.testKey, 'POST', '/billing/rebuild-cache', {})
   expect((await world.call(own.testKey, 'GET', '/billing/usage')).body.webhooks).toEqual(before)
 })

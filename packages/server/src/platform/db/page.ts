@@ -1,12 +1,43 @@
+import { newTypeId } from '@purser/protocol'
 import { type Sql, sql } from './db.ts'
 
 /** The ids of a page: those below the cursor, and within a range of time where there is one. */
 export interface IdBounds {
-  readonly prefix: string
+  /** Of ids without both bounds. */
+  readonly prefix?: string
   /** Greatest id that may not be returned; omitted: none. */
   readonly below?: string | undefined
   /** Least id that may be returned; omitted: none. */
   readonly least?: string | undefined
+}
+
+/** A period of time; its end is exclusive. */
+export interface Period {
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+}
+
+/** Milliseconds within which a row gets its id and its time. */
+export const idLagMsMax = 60_000
+
+/** Returns the least id of a kind made at that Unix time in milliseconds; times before 1970 count as 1970. */
+export function firstIdAt(prefix: string, unixMs: number): string {
+  return newTypeId(prefix, Math.min(Math.max(unixMs, 0), 2 ** 48 - 1), new Uint8Array(10))
+}
+
+/** Returns the ids of a page of a period: a minute wider at each end, for `within` decides by the rows' times. */
+export function boundsOf(prefix: string, { from, to }: Period, after: string | undefined): IdBounds {
+  const end = to && firstIdAt(prefix, to.getTime() + idLagMsMax)
+  const below = after === undefined || (end !== undefined && end < after) ? end : after
+  return { prefix, below, least: from && firstIdAt(prefix, from.getTime() - idLagMsMax) }
+}
+
+/** Returns the condition that a time is within a period. */
+export function within(time: Sql, { from, to }: Period): Sql {
+  return conjunction([
+    ...(from === undefined ? [] : [sql`${time} >= ${from}`]),
+    ...(to === undefined ? [] : [sql`${time} < ${to}`]),
+  ])
 }
 
 /** The part of a list's statement that depends on its cursor and on one filter. */
@@ -35,8 +66,19 @@ export function newestOf(column: Sql, value: string, id: Sql, { prefix, below, l
   }
 }
 
+/** Selects rows that match all given filters, newest first: by the index of the first filter, or by that of the ids if there is none. */
+export function filtered(
+  filters: readonly (readonly [column: Sql, value: string | undefined])[],
+  id: Sql,
+  bounds: IdBounds,
+): Seek {
+  const [first, ...rest] = givenOf(filters)
+  const { where, order } = first === undefined ? newestFirst(id, bounds) : newestOf(first[0], first[1], id, bounds)
+  return { where: conjunction([where, ...rest.map(([column, value]) => sql`${column} = ${value}`)]), order }
+}
+
 /** Returns the filters that were given, in their order. */
-export function givenOf(filters: readonly (readonly [column: Sql, value: string | undefined])[]): [Sql, string][] {
+function givenOf(filters: readonly (readonly [column: Sql, value: string | undefined])[]): [Sql, string][] {
   return filters.flatMap(([column, value]) => (value === undefined ? [] : [[column, value]]))
 }
 

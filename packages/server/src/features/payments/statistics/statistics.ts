@@ -1,7 +1,7 @@
 import { formatAmount } from '@purser/protocol'
 import type { Ctx } from '../../../platform/ctx.ts'
+import { firstIdAt } from '../../../platform/db/page.ts'
 import { failPlatform } from '../../../platform/errors.ts'
-import { firstLogIdAt } from '../log-ids.ts'
 import { intervalSeconds, type Statistics, type StatisticsQuery } from './schema.ts'
 import { findCut, listFailures, listIntervals, listLatencies } from './store.ts'
 
@@ -14,7 +14,7 @@ export async function paymentStatistics(ctx: Ctx, query: StatisticsQuery): Promi
   const { from, to, interval } = query
   const seconds = intervalSeconds[interval]
   refuseRange(query, seconds)
-  const range = { fromId: firstLogIdAt(from.getTime()), toId: firstLogIdAt(to.getTime()) }
+  const range = { fromId: firstIdAt('plog', from.getTime()), toId: firstIdAt('plog', to.getTime()) }
   const cut = await findCut(ctx.db, ctx.tenant, range, paymentsMax)
   // The payment at the cut is itself not counted.
   const counted = cut === undefined ? range : { ...range, fromId: `${cut.logId}0` }

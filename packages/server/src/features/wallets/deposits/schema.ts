@@ -2,7 +2,7 @@ import { chains } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, PageQuery } from '../../../platform/wire.ts'
+import { Instant, PageQuery, periodFilters } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { AmlStatus } from '../schema.ts'
 import { transactionKinds } from './booking.ts'
@@ -39,6 +39,8 @@ export const WalletTransaction = z.strictObject({
 export type WalletTransaction = z.input<typeof WalletTransaction>
 
 export const TransactionQuery = PageQuery.extend({
+  ...periodFilters,
+  status: z.enum(transactionStatuses).optional(),
   direction: z.enum(['in', 'out']).optional(),
   chain: z.enum(chains).optional(),
   token: z.string().min(1).max(32).optional(),

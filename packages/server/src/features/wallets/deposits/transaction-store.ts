@@ -2,7 +2,7 @@ import { chains, type NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
-import { conjunction, givenOf, newestFirst, newestOf } from '../../../platform/db/page.ts'
+import { boundsOf, filtered, type Period, within } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { type Booking, transactionKinds } from './booking.ts'
 
@@ -206,10 +206,11 @@ export async function markConfirmed(
     from unnest(${ids}::text[], ${eventIds}::text[]) as given (id, event_id) where wallet_transactions.id = given.id`)
 }
 
-export interface TransactionFilter {
+export interface TransactionFilter extends Period {
   readonly direction?: 'in' | 'out' | undefined
   readonly network?: string | undefined
   readonly token?: string | undefined
+  readonly status?: TransactionRow['status'] | undefined
 }
 
 /** A wallet's transactions, newest first, one more than the limit. */
@@ -219,21 +220,20 @@ export function listTransactions(
   requested: { readonly walletId: string; readonly filter: TransactionFilter },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<TransactionRow[]> {
-  const { direction, network, token } = requested.filter
-  const [first, ...rest] = givenOf([
-    [sql`token_symbol`, token],
-    [sql`network`, network],
-    [sql`direction`, direction],
-  ])
-  const bounds = { prefix: 'wtx', below: page.after }
-  const { where, order } =
-    first === undefined ? newestFirst(sql`id`, bounds) : newestOf(first[0], first[1], sql`id`, bounds)
+  const { direction, network, token, status, ...period } = requested.filter
+  const columnsOf = [
+    [sql`token_symbol`, token] as const,
+    [sql`network`, network] as const,
+    [sql`direction`, direction] as const,
+    [sql`status`, status] as const,
+  ]
+  const { where, order } = filtered(columnsOf, sql`id`, boundsOf('wtx', period, page.after))
   return db.many(
     TransactionRow,
     sql`
     select ${columns} from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${requested.walletId}
-      and ${where} and ${conjunction(rest.map(([column, value]) => sql`${column} = ${value}`))}
+      and ${where} and ${within(sql`created_at`, period)}
     order by ${order} limit ${page.limit + 1}`,
   )
 }

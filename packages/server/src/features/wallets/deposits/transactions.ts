@@ -12,10 +12,10 @@ export async function pageOfTransactions(
   walletId: string,
   query: TransactionQuery,
 ): Promise<Page<WalletTransaction>> {
-  const { direction, token, chain, limit } = query
+  const { limit, cursor, chain, ...filters } = query
   const network = chain && networkFor(chain, ctx.tenant.environment).name
-  const requested = { walletId, filter: { direction, token, network } }
-  const rows = await listTransactions(ctx.db, ctx.tenant, requested, { limit, after: openCursor(query.cursor) })
+  const requested = { walletId, filter: { ...filters, network } }
+  const rows = await listTransactions(ctx.db, ctx.tenant, requested, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.id)
   return { items: page.items.map(shownTransaction), next: page.next }
 }

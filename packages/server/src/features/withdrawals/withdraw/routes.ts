@@ -1,11 +1,10 @@
 import { partnerErrors } from '../../../partners/errors.ts'
 import { type Operation, operation } from '../../../platform/operation.ts'
-import { PageQuery } from '../../../platform/wire.ts'
 import { approvalErrors } from '../../approvals/index.ts'
 import { transferPlanErrors } from '../../transfers/index.ts'
 import { policyErrors } from '../../wallets/index.ts'
 import { fail } from './errors.ts'
-import { NewWithdrawal, Withdrawal, WithdrawalParams } from './schema.ts'
+import { NewWithdrawal, Withdrawal, WithdrawalListQuery, WithdrawalParams } from './schema.ts'
 import { createWithdrawal, getWithdrawal, pageOfWithdrawals, withdrawalState } from './withdraw.ts'
 
 const { 'withdrawal-not-found': notFound, ...refusals } = fail.table
@@ -39,7 +38,7 @@ export const withdrawalOperations: readonly Operation[] = [
     method: 'GET',
     path: '/wallet-infra/withdrawals',
     summary: 'List the withdrawals, newest first.',
-    query: PageQuery,
+    query: WithdrawalListQuery,
     output: Withdrawal,
     list: true,
     run: (ctx, { query }) => pageOfWithdrawals(ctx, query),

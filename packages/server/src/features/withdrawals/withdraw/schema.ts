@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, Metadata, text } from '../../../platform/wire.ts'
+import { Instant, Metadata, PageQuery, periodFilters, text } from '../../../platform/wire.ts'
 import { approvalOf } from '../../approvals/index.ts'
 import { ChainName } from '../../chains/index.ts'
 
@@ -25,6 +25,9 @@ export const NewWithdrawal = z.strictObject({
 export type NewWithdrawal = z.output<typeof NewWithdrawal>
 
 export const WithdrawalStatus = z.enum(['pending_conversion', 'conversion_complete', 'completed', 'failed'])
+
+export const WithdrawalListQuery = PageQuery.extend({ ...periodFilters, status: WithdrawalStatus.optional() })
+export type WithdrawalListQuery = z.output<typeof WithdrawalListQuery>
 
 export const Refund = z.enum(['none', 'expected', 'done', 'held'])
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { boundsOf, filtered, type Period, within } from '../../../platform/db/page.ts'
 import { type EventId, type Id, id } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import type { TransferId } from '../../transfers/index.ts'
@@ -110,15 +111,16 @@ function oneOf(tenant: Tenant, withdrawalId: WithdrawalId): Sql {
 export function listWithdrawals(
   db: Queryable,
   tenant: Tenant,
+  filters: Period & { readonly status?: WithdrawalRow['status'] | undefined },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<WithdrawalRow[]> {
+  const { where, order } = filtered([[sql`status`, filters.status]], sql`id`, boundsOf('wdr', filters, page.after))
   return db.many(
     WithdrawalRow,
     sql`
     select ${columns} from withdrawals
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
-    order by id desc limit ${page.limit + 1}`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${where} and ${within(sql`created_at`, filters)}
+    order by ${order} limit ${page.limit + 1}`,
   )
 }
 

@@ -1,5 +1,4 @@
 import { formatAmount, type Network, parseAmount, type TokenInfo, tokenBySymbol } from '@purser/protocol'
-import type { z } from 'zod'
 import { fail as failPartner } from '../../../partners/errors.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
@@ -7,7 +6,7 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform, Problem } from '../../../platform/errors.ts'
 import { id, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import { type Page, Reply } from '../../../platform/operation.ts'
-import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { openCursor, pageOf } from '../../../platform/wire.ts'
 import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
 import { areCovered, insertReservations, lockOwners, retryOnContention } from '../../funds/index.ts'
@@ -19,7 +18,7 @@ import { findBankAccount } from '../bank-accounts/store.ts'
 import { begin } from './begin.ts'
 import { setNextPoll } from './due-store.ts'
 import { fail } from './errors.ts'
-import type { NewWithdrawal, Withdrawal } from './schema.ts'
+import type { NewWithdrawal, Withdrawal, WithdrawalListQuery } from './schema.ts'
 import {
   findWithdrawal,
   insertWithdrawal,
@@ -211,8 +210,9 @@ async function requireWithdrawal(ctx: Ctx, withdrawalId: WithdrawalId): Promise<
   return row
 }
 
-export async function pageOfWithdrawals(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Withdrawal>> {
-  const rows = await listWithdrawals(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
+export async function pageOfWithdrawals(ctx: Ctx, query: WithdrawalListQuery): Promise<Page<Withdrawal>> {
+  const { limit, cursor, ...filters } = query
+  const rows = await listWithdrawals(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, query.limit, (row) => row.id)
   return { items: await shown(ctx, page.items), next: page.next }
 }
