@@ -46,3 +46,10 @@ export function proxiesOf(
   if (typeof proxies === 'number') return (_, hop) => hop < proxies
   return proxies === false ? false : [...proxies]
 }
+
+/** Turns of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
+const receiveTurns = 3
+
+export async function receiveWaiting(): Promise<void> {
+  for (let turn = 0; turn < receiveTurns; turn++) await new Promise((resolve) => setImmediate(resolve))
+}

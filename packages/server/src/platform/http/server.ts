@@ -13,7 +13,7 @@ import { answered, reportAnswer } from './answered.ts'
 import { bodyBytesOf, createBodyBudget, type ReserveBody } from './body-budget.ts'
 import { callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer, withRefusalMembers } from './call.ts'
 import { refuseUnread } from './client-errors.ts'
-import { limitConnections, proxiesOf, type Trust } from './connections.ts'
+import { limitConnections, proxiesOf, receiveWaiting, type Trust } from './connections.ts'
 import {
   crossOriginHeaders,
   crossOriginMethods,
@@ -104,7 +104,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     async close() {
       closing = true
-      await waitTurns(receiveTurns)
+      await receiveWaiting()
       connections.stop()
       await app.close()
     },
@@ -138,13 +138,6 @@ function limitBodies(
 
 function urlOf(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
-}
-
-/** Turns of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
-const receiveTurns = 3
-
-async function waitTurns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /**
