@@ -256,6 +256,13 @@ export class WalletModel {
     }
   }
 
+  /** The newest final block with a movement that is to be booked; -1 without one. */
+  get newestMovement(): number {
+    return this.#chain.blocks
+      .slice(0, this.#chain.finalNumber + 1)
+      .findLastIndex(({ receipts }) => [...receipts.values()].some((receipt) => this.#bookingsOf(receipt).length > 0))
+  }
+
   /** Each side of each movement of the token up to the depth is booked once. */
   async #checkBooked(): Promise<void> {
     const rows = await this.#db.many(

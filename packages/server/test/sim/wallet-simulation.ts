@@ -197,7 +197,7 @@ export class WalletSimulation {
   }
 
   #openWork(): Promise<readonly string[]> {
-    return openWalletWork(this.#stage.db, this.#lastBlock)
+    return openWalletWork(this.#stage.db, Math.max(this.#lastBlock, this.#model.newestMovement))
   }
 
   /** Blocks first, then to when something is due. */
