@@ -18,10 +18,13 @@ export interface Stage {
 }
 
 /**
- * Gives the pages of a context a security key that says yes to everything, as CDP's WebAuthn domain does. Returns what makes it recognize
- * its person no more.
+ * Gives the pages of a context a security key that says yes to everything, as CDP's WebAuthn domain does. Returns what
+ * decides whether it recognizes its person.
  */
-async function withAuthenticator(page: Page, context: BrowserContext): Promise<() => Promise<void>> {
+async function withAuthenticator(
+  page: Page,
+  context: BrowserContext,
+): Promise<(isUserVerified: boolean) => Promise<void>> {
   const session = await context.newCDPSession(page)
   await session.send('WebAuthn.enable')
   const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
@@ -34,8 +37,8 @@ async function withAuthenticator(page: Page, context: BrowserContext): Promise<(
       automaticPresenceSimulation: true,
     },
   })
-  return async () => {
-    await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
+  return async (isUserVerified) => {
+    await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified })
   }
 }
 
@@ -63,7 +66,7 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
 
   test('a passkey is added, named, signs in, and signs in no more once it is removed', async () => {
     await open({}, async (page, { faults }, context) => {
-      const forgetPerson = await withAuthenticator(page, context)
+      const setVerified = await withAuthenticator(page, context)
       await page.goto(`${dev().dashboardUrl}/test/account`)
       await page.getByText('No passkeys yet').waitFor()
       await page.getByRole('button', { name: 'Add a passkey' }).click()
@@ -81,16 +84,17 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
       await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
       await page.waitForURL(`${dev().dashboardUrl}/test/account`)
       await expect.poll(() => page.getByRole('list', { name: 'Sessions' }).getByRole('listitem').count()).toBe(2)
-      await forgetPerson()
+      await setVerified(false)
       expect(await page.evaluate(signInUnverified)).toBe(403)
       await page.getByRole('button', { name: 'Remove Laptop' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Remove the passkey' }).click()
       await page.getByText('No passkeys yet').waitFor()
 
+      await setVerified(true)
       await context.clearCookies()
       await page.goto(`${dev().dashboardUrl}/sign-in`)
       await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-      await page.getByRole('alert').waitFor()
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('not known here')
     })
   })
 
