@@ -30,6 +30,8 @@ export const pages: readonly { readonly name: string; readonly path: string }[] 
   { name: 'webhook', path: '/webhooks/{webhookId}' },
   { name: 'events', path: '/events' },
   { name: 'events-types', path: '/events?view=types' },
+  { name: 'logs', path: '/logs' },
+  { name: 'logs-empty', path: '/logs?status=418' },
   { name: 'bank-accounts', path: '/bank-accounts' },
   { name: 'team', path: '/team' },
   { name: 'usage', path: '/usage' },

@@ -64,6 +64,12 @@ test("every statement on a tenant's table in a feature names the organization", 
   ).toEqual([])
 })
 
+test('each decision has a number of its own', () => {
+  const names = readdirSync(path.resolve(import.meta.dirname, '../../../docs/decisions'))
+  const numbers = names.map((name) => name.slice(0, 4))
+  expect(numbers.filter((number, at) => numbers.indexOf(number) !== at)).toEqual([])
+})
+
 test('no file is too long', () => {
   expect(files.filter(({ text }) => text.split('\n').length > 400).map(({ name }) => name)).toEqual([])
   expect(

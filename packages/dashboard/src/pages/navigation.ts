@@ -6,6 +6,7 @@ import { bankAccountsNav } from './bank-accounts/nav.ts'
 import { eventsNav } from './events/nav.ts'
 import { homeNav } from './home/nav.ts'
 import { keysNav } from './keys/nav.ts'
+import { logsNav } from './logs/nav.ts'
 import { paymentsNav } from './payments/nav.ts'
 import { quickStartNav } from './quick-start/nav.ts'
 import { registryNav } from './registry/nav.ts'
@@ -35,6 +36,7 @@ export const navigation: readonly NavEntry[] = [
   ...keysNav,
   ...webhooksNav,
   ...eventsNav,
+  ...logsNav,
   ...teamNav,
   ...usageNav,
   ...auditNav,

@@ -5,6 +5,7 @@ import { bankAccountsRoutes } from './bank-accounts/route.ts'
 import { eventsRoutes } from './events/route.ts'
 import { homeRoutes } from './home/route.ts'
 import { keysRoutes } from './keys/route.ts'
+import { logsRoutes } from './logs/route.ts'
 import { paymentsRoutes } from './payments/route.ts'
 import { quickStartRoutes } from './quick-start/route.ts'
 import { registryRoutes } from './registry/route.ts'
@@ -33,6 +34,7 @@ export const pageRoutes = [
   ...keysRoutes,
   ...webhooksRoutes,
   ...eventsRoutes,
+  ...logsRoutes,
   ...teamRoutes,
   ...usageRoutes,
   ...auditRoutes,

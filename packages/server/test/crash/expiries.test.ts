@@ -132,7 +132,7 @@ test('kill -9 of any of three processes while vaults expire: each expiry publish
 const written = 'with written as'
 const counter = sql`select 1 from usage_counters where kind = 'storageBytes' for update`
 const halfWay: readonly (readonly [string, Moment])[] = [
-  ['about to be published to webhooks', { lock: sql`lock table events in share mode`, at: 'insert into events' }],
+  ['about to be published to webhooks', { lock: sql`lock table events in share mode`, at: 'with due as' }],
   ['published to webhooks and not to its stream', { lock: sql`lock table vault_events in share mode`, at: written }],
   [
     'published, and neither marked nor carried out',

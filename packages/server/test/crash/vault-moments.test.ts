@@ -62,7 +62,7 @@ const moments: readonly (readonly [string, Moment])[] = [
   ['with the seal written, before its stream event', { lock: sql`lock table vault_events in share mode`, at: written }],
   [
     'with the seal written and its stream event, before the webhook events',
-    { lock: sql`lock table events in share mode`, at: 'insert into events' },
+    { lock: sql`lock table events in share mode`, at: 'with due as' },
   ],
 ]
 

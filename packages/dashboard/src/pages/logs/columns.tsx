@@ -1,0 +1,79 @@
+import type { LoggedRequest } from '@purser/sdk'
+import { duration } from '../../ui/format.ts'
+import { RowLink } from '../../ui/row-link.tsx'
+import { type MoneyState, StateBadge } from '../../ui/state.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Id, Time } from '../../ui/values.tsx'
+
+export const logColumns: readonly Column<LoggedRequest>[] = [
+  { id: 'status', head: 'Status', width: 'w-24', cell: ({ status }) => <Status status={status} /> },
+  { id: 'request', head: 'Request', cell: (row) => <RequestCell row={row} /> },
+  {
+    id: 'code',
+    head: 'Problem',
+    width: 'w-56',
+    from: 'lg',
+    cell: ({ code }) => <span className="truncate font-mono text-sm text-ink-2">{code}</span>,
+  },
+  { id: 'caller', head: 'Caller', width: 'w-44', from: 'xl', cell: (row) => <RequestCaller row={row} /> },
+  {
+    id: 'duration',
+    head: 'Duration',
+    align: 'right',
+    width: 'w-28',
+    from: 'lg',
+    cell: ({ durationMs }) => <span className="num text-ink-2">{duration(durationMs)}</span>,
+  },
+  {
+    id: 'when',
+    head: 'When',
+    align: 'right',
+    width: 'w-36',
+    cell: ({ createdAt }) => (
+      <span className="text-ink-2">
+        <Time at={createdAt} />
+      </span>
+    ),
+  },
+]
+
+/** The status in the color of its class. */
+export function Status({ status }: { status: number }) {
+  return <StateBadge state={stateOf(status)}>{status}</StateBadge>
+}
+
+function stateOf(status: number): MoneyState {
+  if (status >= 500) return 'failed'
+  if (status >= 400) return 'held'
+  return 'settled'
+}
+
+/** The key or the person that made the request. */
+export function RequestCaller({ row: { apiKeyId, accountId } }: { row: LoggedRequest }) {
+  const id = apiKeyId ?? accountId
+  return id === null ? <span className="text-ink-3">unknown</span> : <Id value={id} />
+}
+
+function RequestCell({ row: { id, method, route } }: { row: LoggedRequest }) {
+  return (
+    <RowLink to={`/logs?open=${id}`}>
+      <span className="font-mono text-xs text-ink-3">{method}</span>
+      <span className="truncate font-mono text-sm">{route}</span>
+    </RowLink>
+  )
+}
+
+export function CompactRequest({ row }: { row: LoggedRequest }) {
+  return (
+    <>
+      <span className="flex items-center justify-between gap-3">
+        <RequestCell row={row} />
+        <Status status={row.status} />
+      </span>
+      <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+        <span className="truncate font-mono">{row.code ?? duration(row.durationMs)}</span>
+        <Time at={row.createdAt} />
+      </span>
+    </>
+  )
+}
