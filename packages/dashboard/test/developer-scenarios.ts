@@ -81,6 +81,30 @@ export function developerScenarios({ dev, browser, open }: Stage): void {
     })
   })
 
+  test('the log shows a request, why it was refused, and what its filters name, and an id leads to it', async () => {
+    const purser = createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
+    const refused = await purser.vaults.get('vlt_01h455vb4pex5vsknk084sn02q').catch((error: unknown) => Object(error))
+    expect(refused.code).toBe('vault-not-found')
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test/logs?route=%2Fvaults%2F%7Bid%7D`)
+      const row = page.getByRole('row').filter({ hasText: '/vaults/{id}' }).first()
+      await expect
+        .poll(async () => {
+          await page.getByRole('button', { name: 'Refresh' }).click()
+          return row.filter({ hasText: 'vault-not-found' }).count()
+        })
+        .toBe(1)
+      await page.getByLabel('Status').selectOption({ label: 'Succeeded (2xx)' })
+      await page.waitForURL(/status=2xx/)
+      await expect.poll(() => page.getByText('vault-not-found').count()).toBe(0)
+      await page.goto(`${dev().dashboardUrl}/test/logs?open=${refused.requestId}`)
+      const sheet = page.getByRole('dialog')
+      await sheet.getByText('vault-not-found').waitFor()
+      await sheet.getByText('404').waitFor()
+      expect(faults).toEqual([])
+    })
+  })
+
   test('a viewer sees the keys, has no button to make or revoke one, and is refused both by the service', async () => {
     const email = 'keys.viewer@example.com'
     const { apiKey, baseUrl, dashboardUrl } = dev()

@@ -113,7 +113,7 @@ test.each([...nodes])(
     const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
     const client = new Client({ name: 'consumer', version: '0' })
     const [program, env] = [process.argv[2], { PURSER_API_KEY: process.argv[3], PURSER_BASE_URL: 'http://127.0.0.1:9' }]
-    await client.connect(new StdioClientTransport({ command: process.execPath, args: [program], env, stderr: 'ignore' }))
+    await client.connect(new StdioClientTransport({ command: process.execPath, args: [program, '--allow-money'], env, stderr: 'ignore' }))
     const { tools } = await client.listTools()
     const pages = (await client.listResources()).resources
     for (const { uri } of pages) await client.readResource({ uri })

@@ -10,11 +10,23 @@ import { refuseUnpaid } from './tempo/unpaid.ts'
 
 /** Returns the response of verifying this payment. It serves a repeat whose first response was never sent. */
 export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.input<typeof VerifiedPayment>> {
+  if (paymentId.endsWith(underpricedMark)) throw underpriced()
   const row = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (row === undefined) throw fail('payment-not-found')
   refuseUnpaid(row)
   refuseEnded(row)
   return answerOf(ctx, row)
+}
+
+/** Ends the id to which the key of an underpriced payment is tied: its repeat is refused as the first request was. */
+export const underpricedMark = ' underpriced'
+
+/** The refusal of a payment that was credited and is less than the price. */
+export function underpriced(): Error {
+  return refusedMpp(
+    'payment-insufficient',
+    'The money is credited and can be refunded. It buys nothing, since it is less than the price is now; do not send it again.',
+  )
 }
 
 /** Refuses a payment that has ended without money: it grants nothing, and it cannot be settled any more. */

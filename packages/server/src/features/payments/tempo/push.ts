@@ -4,7 +4,7 @@ import { fail as failChain } from '../../../chain/errors.ts'
 import type { Log, Receipt } from '../../../chain/port.ts'
 import type { Ctx } from '../../../platform/ctx.ts'
 import { pause } from '../../../platform/work/loop.ts'
-import { answerOf } from '../answer.ts'
+import { answerOf, underpriced, underpricedMark } from '../answer.ts'
 import { fail } from '../errors.ts'
 import { refusedMpp } from '../mpp/refused.ts'
 import type { VerifiedPayment } from '../schema.ts'
@@ -46,14 +46,17 @@ export async function payByHash(
     settledAt: now,
     ...(isUnderpriced && { delivery: null }),
   }
-  // A key linked to the payment would repeat a success, after a crash before this refusal is stored.
-  await ctx.recordPayment({ ctx: isUnderpriced ? { ...ctx, idempotency: undefined } : ctx, payment })
-  if (isUnderpriced)
-    throw refusedMpp(
-      'payment-insufficient',
-      'The money is credited and can be refunded. It buys nothing, since it is less than the price is now; do not send it again.',
-    )
+  await ctx.recordPayment({ ctx: isUnderpriced ? withMark(ctx) : ctx, payment })
+  if (isUnderpriced) throw underpriced()
   return answerOf(ctx, payment)
+}
+
+/** Ties the request's key so that a repeat is refused too, also after a crash before the refusal is stored. */
+function withMark(ctx: Ctx): Ctx {
+  const { idempotency } = ctx
+  if (idempotency === undefined) return ctx
+  const commit: typeof idempotency.commit = (tx, id) => idempotency.commit(tx, `${id}${underpricedMark}`)
+  return { ...ctx, idempotency: { ...idempotency, commit } }
 }
 
 /**
