@@ -1,3 +1,6 @@
+import { mkdirSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
 import chromium from '@sparticuz/chromium'
 import { type Browser, type BrowserContext, chromium as playwright } from 'playwright-core'
 
@@ -7,9 +10,23 @@ const unsafe =
 
 /** A real browser, out of an npm package, as strict as the one of a reader. */
 export async function launchBrowser(): Promise<Browser> {
-  const executablePath = await chromium.executablePath()
+  const executablePath = await unpackBrowser()
   const args = chromium.args.filter((one) => !unsafe.test(one))
   return playwright.launch({ executablePath, args, headless: true })
+}
+
+/** Unpacks the browser into a directory of this user: one that another user unpacked cannot be run. Returns the program. */
+async function unpackBrowser(): Promise<string> {
+  const { TMPDIR: before } = process.env
+  const directory = path.join(os.tmpdir(), `purser-browser-${os.userInfo().uid}`)
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  process.env.TMPDIR = directory
+  try {
+    return await chromium.executablePath()
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  }
 }
 
 export interface Watched {
