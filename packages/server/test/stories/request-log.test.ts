@@ -54,6 +54,7 @@ test('a request is in the log with its route, status, duration and key, and with
     code: null,
     createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
   })
+  expect(row.durationMs, 'a commit takes a millisecond').toBeGreaterThan(0)
   const missing = await world.call(org.testKey, 'GET', `/vaults/${String(sent.body.id).slice(0, -4)}zzzz`)
   expect(await logged(org.testKey, idOf(missing))).toMatchObject({
     route: '/vaults/{id}',

@@ -189,11 +189,11 @@ test('a wallet that sweeps by itself does so, again and again, until it is confi
   const family = await aFamily(world, org, chain, { count: 3 })
   const set = await world.call(org.testKey, 'PATCH', family.path, {
     name: 'Sweeper',
-    autoSweep: { token: 'USDC', minAmount: '0.5', everyMinutes: 1 },
+    autoSweep: { token: 'USDC', minAmount: '0.5', everyMinutes: 60 },
   })
   expect([set.status, set.body]).toMatchObject([
     200,
-    { name: 'Sweeper', autoSweep: { token: 'USDC', minAmount: '0.5', everyMinutes: 1 } },
+    { name: 'Sweeper', autoSweep: { token: 'USDC', minAmount: '0.5', everyMinutes: 60 } },
   ])
   await expect.poll(() => usdc(family.address), patience).toBe(3_000_000n)
   await fundToken(chain, 'USDC', family.children[1]?.address ?? '0x', 700_000n)

@@ -10,30 +10,30 @@ interface Request {
 }
 
 /** What reports the responses to requests whose caller is known. */
-const reports = new WeakMap<object, (answer: RawAnswer, durationMs: number) => void>()
+const reports = new WeakMap<object, (answer: RawAnswer) => void>()
 
-/** Has the response to a request reported, now that its caller is known. */
+/** Has the response to a request reported, now that its caller is known. `arrivedAt` is a time of `performance.now()`. */
 export function reportAnswer(
   request: Request,
-  known: { readonly caller: Caller; readonly route: string },
+  { arrivedAt, ...known }: { readonly caller: Caller; readonly route: string; readonly arrivedAt: number },
   { onAnswer }: Pick<HttpOptions, 'onAnswer'>,
 ): void {
   if (onAnswer === undefined) return
   const { id, method } = request
-  reports.set(request, (answer, durationMs) =>
+  reports.set(request, (answer) =>
     onAnswer({
       ...known,
       requestId: id as RequestId,
       method,
       status: answer.status,
-      durationMs,
+      durationMs: performance.now() - arrivedAt,
       code: problemCodeOf(answer),
     }),
   )
 }
 
 /** Reports a response that begins; once for each request. */
-export function answered(request: Request, answer: RawAnswer, durationMs: number): void {
-  reports.get(request)?.(answer, durationMs)
+export function answered(request: Request, answer: RawAnswer): void {
+  reports.get(request)?.(answer)
   reports.delete(request)
 }

@@ -278,10 +278,11 @@ function identifyCaller(
     headers: request.headers as Record<string, string | undefined>,
   }
   const { ip } = request
+  const arrivedAt = performance.now()
   const count: Count = {
     caller: (caller) => {
       const { organisationId } = caller.tenant
-      reportAnswer(request, { caller, route: operation.path }, options)
+      reportAnswer(request, { caller, route: operation.path, arrivedAt }, options)
       admit.caller({ id: actorId(caller.actor), organisationId }, reply)
     },
     address: () => admit.address(ip, reply),
@@ -312,7 +313,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): 
 
 function setHead(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): void {
   const { status, headers, cookies = [] } = answer
-  answered(request, answer, reply.elapsedTime)
+  answered(request, answer)
   for (const cookie of cookies) reply.header('set-cookie', cookie)
   reply.code(status).headers({ ...headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
   if (headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
