@@ -102,6 +102,7 @@ export const settlementFaults: readonly Fault[] = [
     find: "if ((await parts.chain.isNonceLost(transaction.sender, transaction.nonce, hashes)) === 'yes')",
     replace: 'if (hashes.length >= 0)',
     within: 30,
+    testedBy: 'src/chain/lanes/anvil.test.ts',
   },
   {
     name: 'a-relay-that-was-left-waits-at-once',
@@ -119,6 +120,7 @@ export const settlementFaults: readonly Fault[] = [
     find: '    await purpose.onReorganized?.(tx, own)\n  }',
     replace: '    await purpose.onReorganized?.(tx, own)\n  }\n  await markLeft(tx, carried)',
     within: 30,
+    testedBy: 'src/features/relayer/handler.test.ts',
   },
   {
     name: 'a-relay-in-a-transaction-is-withdrawn',

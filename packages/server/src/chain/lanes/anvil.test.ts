@@ -202,6 +202,26 @@ test('a transaction whose nonce was used elsewhere is reported as replaced once,
   await expectPaidOnce(stage, [next])
 })
 
+test('a payment whose nonce is used above the confirmation depth is not given up, and is paid once that block is reorganized away', async () => {
+  const clock = aStillClock()
+  const stage = await aStage({ clock, confirmationDepth: 3 })
+  const payment = await planPayment(stage)
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x3'])
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_setNonce', [stage.signer.address, '0x1'])
+  await passLane(stage.parts, stage.lane)
+  for (let turn = 0; turn < 3; turn++) {
+    clock.forward(200_000)
+    await passLane(stage.parts, stage.lane)
+  }
+  expect(await effectsOf(database.db, payment.id)).toEqual(['sent'])
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_setNonce', [stage.signer.address, '0x0'])
+  clock.forward(4_000)
+  await runLane(stage, async () => (await statusOf(database.db, payment.id)) === 'mined')
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x2'])
+  await runLane(stage)
+  await expectPaidOnce(stage, [payment])
+})
+
 test('a relayer without gas keeps its payments, does not raise their fees meanwhile, and sends them once it has gas', async () => {
   const clock = aStillClock()
   const stage = await aStage({ clock, funded: false })

@@ -22,20 +22,21 @@ const id = `ctx_${'0'.repeat(26)}` as const
 const price = 7n
 const l1Fee = 30n
 
-/** What three relays of one transaction are charged, in wei, when it used this much gas, with these logs, and moved nothing. */
-async function chargedFor(gasUsed: bigint, logs: readonly Log[] = []): Promise<readonly bigint[]> {
+const nothing = async () => undefined
+const aPurpose: RelayPurpose = {
+  purpose: 'payments',
+  share: 1,
+  refusal: 'fail',
+  lock: nothing,
+  onSettled: nothing,
+  onFailed: nothing,
+  onSpent: nothing,
+}
+const transaction = { id, network: 'base-sepolia', purpose: 'relays', nonce: 0n, hash: hashOf('1') }
+
+/** Stores three relays that the transaction carries. */
+async function includeThree(): Promise<void> {
   const { db } = database
-  const spent: SpentOnRelay[] = []
-  const nothing = async () => undefined
-  const purpose: RelayPurpose = {
-    purpose: 'payments',
-    share: 1,
-    refusal: 'fail',
-    lock: nothing,
-    onSettled: nothing,
-    onFailed: nothing,
-    onSpent: async (_, given) => void spent.push(...given),
-  }
   await db.run(sql`delete from relays`)
   await relays.enqueue(
     db,
@@ -48,26 +49,46 @@ async function chargedFor(gasUsed: bigint, logs: readonly Log[] = []): Promise<r
     from generate_series(1, 3) as n`,
   )
   const rows = await db.many(z.object({ id: z.bigint() }), sql`select id from relays order by id`)
-  const hash: Hex = `0x${'1'.repeat(64)}`
+  await db.tx((tx) =>
+    markIncluded(
+      tx,
+      rows.map((row) => row.id),
+      id,
+    ),
+  )
+}
+
+/** What three relays of one transaction are charged, in wei, when it used this much gas, with these logs, and moved nothing. */
+async function chargedFor(gasUsed: bigint, logs: readonly Log[] = []): Promise<readonly bigint[]> {
+  const spent: SpentOnRelay[] = []
+  const purpose: RelayPurpose = { ...aPurpose, onSpent: async (_, given) => void spent.push(...given) }
   const receipt: Receipt = {
-    transactionHash: hash,
+    transactionHash: transaction.hash,
     status: 'reverted',
     blockNumber: 1n,
-    blockHash: hash,
+    blockHash: transaction.hash,
     gasUsed,
     effectiveGasPrice: price,
     l1Fee,
     logs,
   }
-  const transaction = { id, network: 'base-sepolia', purpose: 'relays', nonce: 0n, hash }
+  await includeThree()
   const handler = relayHandler({ purposes: new Map([['payments', purpose]]) })
-  await db.tx(async (tx) => {
-    const ids = rows.map((row) => row.id)
-    await markIncluded(tx, ids, id)
-    await handler.onFinal(tx, [{ transaction, receipt }])
-  })
+  await database.db.tx((tx) => handler.onFinal(tx, [{ transaction, receipt }]))
   return spent.map(({ wei }) => wei)
 }
+
+test('relays of a transaction whose block is reorganized away stay in it: its stored bytes may be mined again', async () => {
+  await includeThree()
+  const reorganized: unknown[] = []
+  const onReorganized: RelayPurpose['onReorganized'] = async (_, own) => void reorganized.push(...own)
+  const handler = relayHandler({ purposes: new Map([['payments', { ...aPurpose, onReorganized }]]) })
+  await database.db.tx(async (tx) => handler.onReorganised?.(tx, [transaction]))
+  expect(reorganized).toHaveLength(3)
+  const Row = z.object({ state: z.string(), transactionId: z.string().nullable(), nextAttemptAt: z.date().nullable() })
+  const rows = await database.db.many(Row, sql`select state, transaction_id, next_attempt_at from relays order by id`)
+  expect(rows).toEqual([1, 2, 3].map(() => ({ state: 'included', transactionId: id, nextAttemptAt: null })))
+})
 
 test.each([
   ['less gas than their grants: each pays its whole grant', 200_000n, 100_000n],
