@@ -6,6 +6,9 @@ export interface Retry {
   readonly delayMsMax: number
 }
 
+/** Takes work of a run that the next run does not wait for. It does not reject. */
+export type Beside = (work: Promise<void>) => void
+
 /**
  * Recurring work. The deployment runs one of each at a time, whatever the number of processes; two run concurrently only if a process was
  * paused during a run and another took over.
@@ -13,8 +16,8 @@ export interface Retry {
 export interface Recurring {
   readonly name: string
   readonly everyMs: number
-  /** Must be safe to run twice concurrently; the docstring of each says why. */
-  readonly run: (deps: Omit<Ctx, 'tenant'>) => Promise<void>
+  /** Must be safe to run twice concurrently; the docstring of each says why. Without `beside` it waits for all of its work. */
+  readonly run: (deps: Omit<Ctx, 'tenant'>, beside?: Beside) => Promise<void>
 }
 
 /** Exponential back-off: the first delay, doubled each time, never over the maximum. */

@@ -1,12 +1,16 @@
-import { type DevChain, startChain } from '@purser/devnet'
+import { type DevChain, sendFromDevAccount, startChain } from '@purser/devnet'
+import { encodeTransferWithAuthorization } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import type { Chain } from '../../src/chain/port.ts'
+import { voidUnsettled } from '../../src/features/payments/index.ts'
 import { relays } from '../../src/features/relayer/index.ts'
 import { AuthorizationPayload } from '../../src/features/relayer/payload.ts'
 import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { aFamily, sweep } from '../sweep-stage.ts'
+import { network } from '../wallet-payment-stage.ts'
 import { aPayer, aWorld, codeOf, type Org, type V2Payload, type World } from '../world.ts'
 
 /** A process that only answers: nothing is sent unless a test does it. */
@@ -29,6 +33,48 @@ const price = '1'
 function priced(walletId: string) {
   return { walletId, resource: 'https://api.example.com/weather', price }
 }
+
+interface Verified {
+  readonly paymentId: string
+  readonly settlementToken: unknown
+  /** What anybody can send to the token. */
+  readonly call: `0x${string}`
+}
+
+/** A new payer's payment that nobody settles. */
+async function verified(own: Org): Promise<Verified> {
+  const wallet = await world.wallet(own)
+  const challenge = await world.call(own.testKey, 'POST', '/payments/challenge', priced(wallet.id))
+  let call: Verified['call'] = '0x'
+  const after = ({ payload: { authorization, signature } }: V2Payload): void => {
+    const { value, validAfter, validBefore, ...parties } = Signed.parse(authorization)
+    const numbers = { value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) }
+    call = encodeTransferWithAuthorization(
+      { ...parties, ...numbers },
+      { kind: 'bytes', signature: Hexadecimal.parse(signature) },
+    )
+  }
+  const credential = await (await aPayer(chain)).credential(challenge, { after })
+  const body = { protocol: 'x402', credential, ...priced(wallet.id) }
+  const { paymentId, settlementToken } = (await world.call(own.testKey, 'POST', '/payments/verify', body)).body
+  return { paymentId: String(paymentId), settlementToken, call }
+}
+
+async function statusOf({ paymentId }: Verified): Promise<string> {
+  const Row = z.object({ status: z.string() })
+  return (await world.database.db.one(Row, sql`select status from payments where id = ${paymentId}`)).status
+}
+
+const hourMs = 3_600_000
+const Hexadecimal = z.templateLiteral(['0x', z.string()])
+const Signed = z.object({
+  from: Hexadecimal,
+  to: Hexadecimal,
+  value: z.string(),
+  validAfter: z.string(),
+  validBefore: z.string(),
+  nonce: Hexadecimal,
+})
 
 test('a child’s authorization for a sweep is refused as a payment: its nonce belongs to the sweep', async () => {
   const family = await aFamily(world, org, chain, { count: 1 })
@@ -53,16 +99,7 @@ test('a child’s authorization for a sweep is refused as a payment: its nonce b
 })
 
 test('a payment whose nonce is queued for another purpose fails when it is to be settled, and the others are sent', async () => {
-  const wallet = await world.wallet(org)
-  const bought = []
-  for (let count = 0; count < 3; count += 1) {
-    const payer = await aPayer(chain)
-    const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', priced(wallet.id))
-    const credential = await payer.credential(challenge)
-    const body = { protocol: 'x402', credential, ...priced(wallet.id) }
-    const { paymentId, settlementToken } = (await world.call(org.testKey, 'POST', '/payments/verify', body)).body
-    bought.push({ paymentId: String(paymentId), settlementToken })
-  }
+  const bought = [await verified(org), await verified(org), await verified(org)]
   await relays.enqueue(
     world.database.db,
     'wallets.sweeps',
@@ -71,10 +108,45 @@ test('a payment whose nonce is queued for another purpose fails when it is to be
       valid_before, created_at
     from payments where id = ${bought[1]?.paymentId ?? ''}`,
   )
-  const answers = await Promise.all(bought.map((one) => world.call(org.testKey, 'POST', '/payments/settle', one)))
+  const answers = await Promise.all(
+    bought.map(({ paymentId, settlementToken }) =>
+      world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken }),
+    ),
+  )
   expect(answers.map(({ status, body }) => [status, body.reason])).toEqual([
     [202, undefined],
     [409, 'invalid_exact_evm_nonce_already_used'],
     [202, undefined],
   ])
+})
+
+test('a search for a used authorization that takes long delays no void of others and no later turn, and is not begun twice', async () => {
+  const [one, other] = [org, await world.organisation()]
+  const [used, unused] = [await verified(one), await verified(other)]
+  await sendFromDevAccount(chain, chain.tokens.USDC ?? '0x', used.call)
+
+  const { deps } = world.server
+  const real = deps.chains.on(network)
+  const answer = Promise.withResolvers<void>()
+  let searches = 0
+  const findAuthorizationUse: Chain['findAuthorizationUse'] = async (...search) => {
+    searches += 1
+    await answer.promise
+    return real.findAuthorizationUse(...search)
+  }
+  const slow: Chain = { ...real, findAuthorizationUse }
+  const searching: Promise<void>[] = []
+  const turn = async (aheadMs: number): Promise<void> => {
+    const clock = { now: () => new Date(Date.now() + aheadMs) }
+    const ctx = systemCtx({ ...deps, clock, chains: { ...deps.chains, on: () => slow } })
+    await voidUnsettled.run(ctx, (search) => searching.push(search))
+  }
+  await turn(hourMs)
+  expect([await statusOf(used), await statusOf(unused)]).toEqual(['verified', 'voided'])
+  const later = await verified(other)
+  await turn(2 * hourMs)
+  expect([await statusOf(used), await statusOf(later), searches]).toEqual(['verified', 'voided', 1])
+  answer.resolve()
+  await Promise.all(searching)
+  expect([await statusOf(used), await statusOf(unused)]).toEqual(['settled', 'voided'])
 })

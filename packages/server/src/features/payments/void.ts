@@ -1,10 +1,10 @@
 import { type Network, networkByName } from '@purser/protocol'
-import type { NonceState } from '../../chain/port.ts'
+import type { Chain, NonceState } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Ctx } from '../../platform/ctx.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
-import { inParallel } from '../../platform/in-parallel.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { Beside, Recurring } from '../../platform/job.ts'
+import { byOrganisation } from '../../platform/work/by-organisation.ts'
 import { findUse, statesOf } from './nonce-state.ts'
 import { recordFailed, recordSettled } from './settlement-outcome.ts'
 import { type CheckedRow, listToCheck, setCheckAt } from './void-store.ts'
@@ -13,30 +13,31 @@ type System = Omit<Ctx, 'tenant'>
 
 const perTurnMax = 100
 const againMs = 30_000
-/** Most used nonces whose transactions are searched at the same time. */
-const searchesAtOnce = 4
 /** Most milliseconds that the chain's time may lag behind the clock. */
 const graceMs = 60_000
 
 /**
  * Voids verified payments whose settlement nobody requested in time, which releases what they reserved. It keeps reading the
- * chain until their authorization has expired, since anybody who has it can still send it: money that moved is settled. Running
- * it twice is harmless: a payment leaves each status once.
+ * chain until their authorization has expired, since anybody who has it can still send it: money that moved is settled. A search for
+ * the transaction of a used authorization may take long: no other network or organization and no later run waits for it. Running it
+ * twice is harmless: a payment leaves each status once.
  */
 export const voidUnsettled: Recurring = {
   name: 'payments.void-unsettled',
   everyMs: 1_000,
-  async run(ctx) {
-    for (const { name } of ctx.chains.configured) {
-      const network = networkByName(name)
-      if (network === undefined || !network.settlesEip3009) continue
-      await checkDue(ctx, network).catch((error: unknown) =>
-        ctx.log.warn(
-          { err: error, network: name },
-          'the chain could not be read for unsettled payments; they stay due',
-        ),
-      )
+  async run(ctx, beside) {
+    const searches: Promise<void>[] = []
+    const check = async (network: Network): Promise<void> => {
+      try {
+        await checkDue(ctx, network, beside ?? ((search) => searches.push(search)))
+      } catch (error) {
+        const details = { err: error, network: network.name }
+        ctx.log.warn(details, 'the chain could not be read for unsettled payments; they stay due')
+      }
     }
+    const networks = ctx.chains.configured.flatMap(({ name }) => networkByName(name) ?? [])
+    await Promise.all(networks.filter(({ settlesEip3009 }) => settlesEip3009).map(check))
+    await Promise.all(searches)
   },
 }
 
@@ -46,15 +47,17 @@ interface Checked {
 }
 
 /** Checks due payments. Those that the chain cannot decide yet become due later, so that they block none behind them. */
-async function checkDue(ctx: System, network: Network): Promise<void> {
+async function checkDue(ctx: System, network: Network, beside: Beside): Promise<void> {
   const rows = await listToCheck(ctx.db, network.name, ctx.clock.now(), perTurnMax)
   if (rows.length === 0) return
-  const states = await statesOf(ctx.chains.on(network), rows)
+  const chain = ctx.chains.on(network)
+  const states = await statesOf(chain, rows)
   const checked = rows.map((row, index): Checked => ({ row, state: states[index] ?? 'undecided' }))
   const { used = [], undecided = [], open = [], expired = [] } = Object.groupBy(checked, ({ state }) => state)
-  await postpone(ctx, undecided)
+  await postpone(ctx, [...undecided, ...used])
   await voidUnused(ctx, [...open, ...expired])
-  await inParallel(used, searchesAtOnce, ({ row }) => recordUse(ctx, network, row))
+  const usedRows = used.map(({ row }) => row)
+  beside(byOrganisation({ name: 'payments', source: chain }, usedRows, (row) => recordUse(ctx, chain, row)))
 }
 
 /** Uses one transaction per organization, so that one that waits does not block the others. */
@@ -108,10 +111,9 @@ async function postpone(ctx: System, checked: readonly Checked[]): Promise<void>
  * Records the use of an authorization, which anybody may send: the payment is settled if the use moved the money, and ends
  * otherwise.
  */
-async function recordUse(ctx: System, network: Network, row: CheckedRow): Promise<void> {
-  await postpone(ctx, [{ row, state: 'used' }])
+async function recordUse(ctx: System, chain: Chain, row: CheckedRow): Promise<void> {
   try {
-    const use = await findUse(ctx.chains.on(network), row)
+    const use = await findUse(chain, row)
     if (use === 'undecided') return
     await ctx.db.tx(async (tx) => {
       if ('txHash' in use) await recordSettled(ctx, tx, [{ id: row.id, txHash: use.txHash, gasNanoUsd: 0n }])

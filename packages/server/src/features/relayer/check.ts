@@ -1,5 +1,6 @@
 import type { Network } from '@purser/protocol'
-import { inParallel } from '../../platform/in-parallel.ts'
+import type { Beside } from '../../platform/job.ts'
+import { byOrganisation } from '../../platform/work/by-organisation.ts'
 import { type Conclusion, conclude } from './ending.ts'
 import { faultOf, findUse, nonceStates } from './forms/index.ts'
 import { purposeOf, type RelayerParts } from './parts.ts'
@@ -8,22 +9,22 @@ import { type CheckRow, stopChecks, takeChecks } from './store.ts'
 
 /** Most nonces in one query to a quorum. */
 const checkedMax = 500
-/** Most spent nonces whose transactions are searched at the same time. */
-const searchesAtOnce = 4
 /** Most attempts of a relay that the chain would accept and whose transactions did not carry it. */
 const attemptsMax = 3
 
 /**
  * Reads the chain for relays that a transaction did not carry, that have expired, or that somebody else may have sent. A quorum
  * reports each nonce's state at depth, and exactly the relays with such a report are ended. Every relay was postponed before, so
- * that one without a report blocks no others. Returns whether there may be more.
+ * that one without a report blocks no others. Searches for the transactions of used nonces may take long: they go on `beside`. Returns
+ * whether there may be more.
  */
-export async function checkRelays(parts: RelayerParts, network: Network): Promise<boolean> {
+export async function checkRelays(parts: RelayerParts, network: Network, beside: Beside): Promise<boolean> {
   const { ctx, timings } = parts
   const rows = await takeChecks(ctx.db, network.name, { most: checkedMax, ...timings.backoff })
   if (rows.length === 0) return false
+  const chain = ctx.chains.on(network)
   const states = await nonceStates(
-    ctx.chains.on(network),
+    chain,
     rows.map(({ payload }) => payload),
   )
   const inState = (state: string) => rows.filter((_, index) => states[index] === state)
@@ -35,7 +36,7 @@ export async function checkRelays(parts: RelayerParts, network: Network): Promis
     ctx.db,
     [...open.filter(isWatchedEnough), ...expired.filter((row) => !isUnended(row))].map(({ id }) => id),
   )
-  await inParallel(used, searchesAtOnce, (relay) => searchUse(parts, network, relay))
+  beside(byOrganisation({ name: 'relays', source: chain }, used, (relay) => searchUse(parts, network, relay)))
   return rows.length === checkedMax
 }
 
@@ -86,17 +87,19 @@ function asExpired(relay: CheckRow): Conclusion {
   return { relay, fault: faultOf(relay.payload, 'expired') }
 }
 
+/** Does not reject: a search that failed is repeated by the relay's back-off. */
 async function searchUse(parts: RelayerParts, network: Network, relay: CheckRow): Promise<void> {
   const { ctx } = parts
-  const use = await findUse(ctx.chains.on(network), relay.payload, relay.createdAt).catch((error: unknown) => {
+  try {
+    const use = await findUse(ctx.chains.on(network), relay.payload, relay.createdAt)
+    if (use.outcome === 'settled') {
+      const { transactionHash, blockHash } = use
+      await conclude(parts, [{ relay, transactionHash, blockHash, wei: 0n }])
+    }
+    if (use.outcome !== 'lost') return
+    if (isUnended(relay)) await conclude(parts, [{ relay, fault: use.fault }])
+    else await stopChecks(ctx.db, [relay.id])
+  } catch (error) {
     ctx.log.warn({ err: error, network: network.name, relayId: String(relay.id) }, 'the use of a nonce was not found')
-    return { outcome: 'undecided' } as const
-  })
-  if (use.outcome === 'settled') {
-    const { transactionHash, blockHash } = use
-    await conclude(parts, [{ relay, transactionHash, blockHash, wei: 0n }])
   }
-  if (use.outcome !== 'lost') return
-  if (isUnended(relay)) await conclude(parts, [{ relay, fault: use.fault }])
-  else await stopChecks(ctx.db, [relay.id])
 }

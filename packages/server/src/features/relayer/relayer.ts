@@ -69,7 +69,9 @@ async function pollOnce({ ctx }: RelayerParts, leased: readonly NetworkDriver[])
 /** Runs one pass over a network by hand: what is due of each kind, once. */
 export async function passRelays(parts: RelayerParts, network: Network): Promise<void> {
   const [due] = await listDue(parts.ctx.db, [network.name])
-  if (due?.check === true) await checkRelays(parts, network)
+  const searches: Promise<void>[] = []
+  if (due?.check === true) await checkRelays(parts, network, (search) => searches.push(search))
+  await Promise.all(searches)
   if (due?.batch === true) await sendBatch(parts, network)
   if (due?.alone === true) await sendAlone(parts, network)
 }
@@ -82,6 +84,7 @@ class NetworkDriver {
   readonly #running = new Map<Task, Promise<void>>()
   #reconciledAtMs = Number.NEGATIVE_INFINITY
   #reconciling: Promise<void> | undefined
+  readonly #searches = new Set<Promise<void>>()
 
   constructor(parts: RelayerParts, network: Network, stopped: AbortSignal) {
     this.#parts = parts
@@ -92,6 +95,12 @@ class NetworkDriver {
   /** Resolves when none of its tasks is running. */
   async rest(): Promise<void> {
     await Promise.all([...this.#running.values(), this.#reconciling])
+    await Promise.all(this.#searches)
+  }
+
+  readonly #beside = (search: Promise<void>): void => {
+    const ended = search.finally(() => this.#searches.delete(ended))
+    this.#searches.add(ended)
   }
 
   /** Starts the due tasks that are not running. */
@@ -113,7 +122,7 @@ class NetworkDriver {
   /** Repeats the task while there is more of it. */
   async #run(task: Task): Promise<void> {
     for (let isMore = true; isMore && !this.#stopped.aborted; ) {
-      if (task === 'check') isMore = await checkRelays(this.#parts, this.network)
+      if (task === 'check') isMore = await checkRelays(this.#parts, this.network, this.#beside)
       else if (task === 'alone') isMore = await sendAlone(this.#parts, this.network)
       else {
         const outcome = await sendBatch(this.#parts, this.network)

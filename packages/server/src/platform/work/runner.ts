@@ -2,7 +2,7 @@ import { appendAudit } from '../audit.ts'
 import type { Ctx, Deps } from '../ctx.ts'
 import { publishEvent } from '../events.ts'
 import { newId } from '../ids.ts'
-import type { Recurring } from '../job.ts'
+import type { Beside, Recurring } from '../job.ts'
 import { keepLeases } from '../leases/leases.ts'
 import { type Loop, startLoop } from './loop.ts'
 
@@ -23,6 +23,11 @@ export function scopeOf({ name }: Pick<Recurring, 'name'>): string {
  */
 export function startRunner(deps: Deps, recurring: readonly Recurring[], leaseMs: number): Runner {
   const loops = new Map<string, Loop>()
+  const continuing = new Set<Promise<void>>()
+  const beside: Beside = (work) => {
+    const ended = work.finally(() => continuing.delete(ended))
+    continuing.add(ended)
+  }
   const leases = keepLeases({
     deps,
     shares: recurring.map((entry) => ({ scope: scopeOf(entry), shard: 0 })),
@@ -32,22 +37,23 @@ export function startRunner(deps: Deps, recurring: readonly Recurring[], leaseMs
   for (const entry of recurring) {
     const scope = scopeOf(entry)
     const run = async (): Promise<undefined> => {
-      if (leases.leasesOf(scope).leases.length > 0) await runOnce(deps, entry)
+      if (leases.leasesOf(scope).leases.length > 0) await runOnce(deps, entry, beside)
     }
     loops.set(scope, startLoop({ name: entry.name, everyMs: entry.everyMs, log: deps.log, run }))
   }
   return {
     async stop() {
       await Promise.all([...loops.values()].map((loop) => loop.stop()))
+      await Promise.all(continuing)
       await leases.stop()
     },
   }
 }
 
-async function runOnce(deps: Deps, { name, run }: Recurring): Promise<void> {
+async function runOnce(deps: Deps, { name, run }: Recurring, beside: Beside): Promise<void> {
   const count = (outcome: 'done' | 'failed'): void => deps.metrics.jobs.inc({ job: name, outcome })
   try {
-    await run(systemCtx(deps))
+    await run(systemCtx(deps), beside)
     count('done')
   } catch (error) {
     count('failed')
