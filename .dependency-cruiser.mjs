@@ -155,8 +155,8 @@ export default {
     {
       name: 'no-circles',
       severity: 'error',
-      comment: 'Type-only imports count, except in the SDK.',
-      from: { path: '^packages/[^/]+/src/', pathNot: ['^packages/sdk/', '\\.test\\.ts$'] },
+      comment: 'Type-only imports count.',
+      from: { path: '^packages/[^/]+/src/', pathNot: '\\.test\\.ts$' },
       to: { circular: true },
     },
     {

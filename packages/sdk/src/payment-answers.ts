@@ -1,8 +1,37 @@
 import { challengeIdSlots } from './challenge-id-slots.ts'
 import { UnavailableError } from './errors.ts'
-import type { Challenge, Redemption, Settlement, Verification, X402V1Body } from './payments.ts'
+import type { operations } from './generated/openapi.ts'
+import type { Answer as AnswerOf, Json } from './operations.ts'
 import { isRecord } from './problem.ts'
 import type { Answer } from './transport.ts'
+
+type ChallengeJson = Extract<AnswerOf<operations['payments.challenge']>, { readonly mpp: string | null }>
+
+/** The JSON body of an x402 version 1 challenge: the members that are relied on. */
+export type X402V1Body = NonNullable<ChallengeJson['x402V1']> & {
+  readonly x402Version: number
+  readonly accepts: readonly unknown[]
+}
+
+/**
+ * A payment challenge for one payer. Each is unique and must be used once. `x402` is the value of the
+ * `PAYMENT-REQUIRED` header, `mpp` of `WWW-Authenticate`; null if it was not requested or cannot be offered.
+ */
+export type Challenge = Omit<ChallengeJson, 'x402V1'> & { readonly x402V1: X402V1Body | null }
+
+/**
+ * A verified payment. `settlementPending`: `settle` must still be called to move the money. `settlementToken` is a
+ * secret that authorizes settlement. Do not pass it to the payer.
+ */
+export type Verification = AnswerOf<operations['payments.verify']>
+
+/** The right to serve a payment once. Pass its `redemptionToken` to `redeemed` before the response is sent. */
+export type Redemption = AnswerOf<operations['payments.redeem']>
+
+/** The settlement state of a payment. `settling`: not final yet; it has the hash once the transaction is in a block. */
+export type Settlement =
+  | ({ readonly status: 'settled' } & AnswerOf<operations['payments.settle']>)
+  | Json<operations['payments.settle']['responses'][202]>
 
 /** Reads the body of a success. A 2xx with an invalid body counts as no response. */
 export function confirm<T>(answer: Answer, read: (body: unknown) => T | undefined): T {

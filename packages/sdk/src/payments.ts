@@ -1,19 +1,24 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item, Json, Query } from './operations.ts'
+import type { Answer, Body, Item, Query } from './operations.ts'
 import type { Listing } from './paging.ts'
 import {
+  type Challenge,
   confirm,
+  type Redemption,
   readChallenge,
   readChallenges,
   readRedemption,
   readSettlement,
   readVerification,
+  type Settlement,
+  type Verification,
 } from './payment-answers.ts'
 import type { CallOptions, Send } from './transport.ts'
 
+export type { Challenge, Settlement, Verification, X402V1Body } from './payment-answers.ts'
+
 type ChallengeBody = Body<operations['payments.challenge']>
-type ChallengeJson = Extract<Answer<operations['payments.challenge']>, { readonly mpp: string | null }>
 
 /** The wallet, resource and price of a payment. `price` is decimal USD, such as `0.01`. */
 export type ChallengeRequest = Omit<ChallengeBody, 'count' | 'compact'>
@@ -21,26 +26,8 @@ export type ChallengeRequest = Omit<ChallengeBody, 'count' | 'compact'>
 /** As `ChallengeRequest`; `count` is at most 100. */
 export type ChallengesRequest = ChallengeRequest & Readonly<Required<Pick<ChallengeBody, 'count'>>>
 
-/** The JSON body of an x402 version 1 challenge: the members that are relied on. */
-export type X402V1Body = NonNullable<ChallengeJson['x402V1']> & {
-  readonly x402Version: number
-  readonly accepts: readonly unknown[]
-}
-
-/**
- * A payment challenge for one payer. Each is unique and must be used once. `x402` is the value of the
- * `PAYMENT-REQUIRED` header, `mpp` of `WWW-Authenticate`; null if it was not requested or cannot be offered.
- */
-export type Challenge = Omit<ChallengeJson, 'x402V1'> & { readonly x402V1: X402V1Body | null }
-
 /** `credential` is the header's raw value, `network` a CAIP-2 id. */
 export type VerifyRequest = Body<operations['payments.verify']>
-
-/**
- * A verified payment. `settlementPending`: `settle` must still be called to move the money. `settlementToken` is a
- * secret that authorizes settlement. Do not pass it to the payer.
- */
-export type Verification = Answer<operations['payments.verify']>
 
 /** The payment as the handler sees it: without the token that settles it. */
 export type VerifiedPayment = Omit<Verification, 'valid' | 'settlementToken'>
@@ -53,15 +40,7 @@ export type RefundQuery = Query<operations['payments.refunds.list']>
 type RedeemedRequest = Body<operations['payments.redeemed']>
 export type RedeemRequest = Body<operations['payments.redeem']>
 
-/** The right to serve a payment once. Pass its `redemptionToken` to `redeemed` before the response is sent. */
-export type Redemption = Answer<operations['payments.redeem']>
-
 export type SettleRequest = Body<operations['payments.settle']>
-
-/** The settlement state of a payment. `settling`: not final yet; it has the hash once the transaction is in a block. */
-export type Settlement =
-  | ({ readonly status: 'settled' } & Answer<operations['payments.settle']>)
-  | Json<operations['payments.settle']['responses'][202]>
 
 export type Payment = Answer<operations['payments.get']>
 export type PaymentStatus = Payment['status']

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { type Kept, openKeptAnswers } from '../src/middleware/kept-answers.ts'
-import type { Purchase } from '../src/middleware/settle.ts'
+import type { VerifiedPayment } from '../src/payments.ts'
 
-const purchase = {} as Purchase
+const payment = {} as VerifiedPayment
 
 function keptOf(bytes: number): Kept {
-  return { answer: { status: 200, headers: {}, body: new Uint8Array(bytes) }, purchase }
+  const conclude = () => Promise.reject(new Error('Nothing is concluded here.'))
+  return { answer: { status: 200, headers: {}, body: new Uint8Array(bytes) }, payment, conclude }
 }
 
 function stage(bytesMax = 1_000_000) {

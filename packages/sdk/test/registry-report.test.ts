@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createPurser } from '../src/index.ts'
-import type { Fault } from '../src/middleware/options.ts'
+import type { Fault } from '../src/middleware/faults.ts'
 import { openReports, type SoldCall } from '../src/middleware/registry-report.ts'
 import { bodySeen, headersSeen, querySeen } from '../src/middleware/request-shape.ts'
 import { apiKey, type FakePurser, problem, startFakePurser } from './fake-purser.ts'

@@ -1,6 +1,6 @@
 import type { Session } from '../sessions.ts'
+import type { Admission } from './admission.ts'
 import { problemAnswer } from './answers.ts'
-import type { Admission } from './core.ts'
 import { isMisconfigured, type PaymentContext, requestPayment } from './request-payment.ts'
 import { openVault } from './vault.ts'
 

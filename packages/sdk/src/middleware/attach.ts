@@ -1,7 +1,7 @@
 import type { VerifiedPayment } from '../payments.ts'
 import type { Session } from '../sessions.ts'
-import type { Paid } from './core.ts'
-import type { Seller } from './options.ts'
+import type { Paid } from './admission.ts'
+import type { Seller } from './seller.ts'
 import type { PaidVault } from './vault.ts'
 
 const sellers = new WeakMap<object, Seller>()

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { OwnAnswer } from './answers.ts'
-import { exposeHeaders, readingHeaders } from './headers.ts'
-import type { ReadableBy } from './preflight.ts'
+import { exposeHeaders, type ReadableBy, readingHeaders } from './headers.ts'
 
 /** A response that is buffered in memory, so that nothing is sent before it is paid for. */
 export interface BufferedResponse {

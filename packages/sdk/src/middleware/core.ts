@@ -1,24 +1,23 @@
 import { contentDigest, sha256 } from '@purser/protocol'
 import { ConflictError, PaymentRefusedError, ValidationError } from '../errors.ts'
-import type { VerifiedPayment } from '../payments.ts'
-import type { Session } from '../sessions.ts'
+import type { Admission, ReadableAdmission } from './admission.ts'
 import { admitSession } from './admit-session.ts'
 import { finalRefusal, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import { checkPrice } from './check-options.ts'
 import type { VerifyRequested } from './contract.ts'
 import { type Credential, claimedPayer, findCredential, isPush, isReusable, movesAtVerify } from './credential.ts'
-import { type PayOptions, type Route, routeOf, type Seller } from './options.ts'
-import { optionsAnswer, type ReadableBy, readableBy } from './preflight.ts'
+import type { PayOptions } from './options.ts'
+import { type PayerSignature, payerSignatureOf } from './payer-signature.ts'
+import { optionsAnswer, readableBy } from './preflight.ts'
 import { keptKeyOf, purchaseOf } from './purchase.ts'
-import { admitAgain, type Served, serveKept } from './redeem.ts'
-import { type PayerSignature, payerSignatureOf } from './redeem-request.ts'
-import { reporting } from './registry-report.ts'
+import { admitAgain, serveKept } from './redeem.ts'
 import type { Claim } from './replays.ts'
+import { reporting } from './report-sale.ts'
 import { isMisconfigured, type PaymentContext, requestPayment } from './request-payment.ts'
 import type { RequestShape } from './request-shape.ts'
+import { type Route, routeOf, type Seller } from './seller.ts'
 import { sessionHeader } from './sessions.ts'
-import { type Conclusion, conclude, type Purchase } from './settle.ts'
-import type { PaidVault } from './vault.ts'
+import { conclude, type Purchase } from './settle.ts'
 
 /** A request, independent of the framework. */
 export interface PaidRequest<R> {
@@ -33,38 +32,6 @@ export interface PaidRequest<R> {
   readonly own: R
   /** The request shape to report to the registry, available after the response. */
   readonly look?: () => RequestShape
-}
-
-/**
- * The decision about a request: pass it for free, respond instead of the handler, or run the handler and then
- * conclude the payment.
- */
-export type Admission =
-  | { readonly kind: 'free' }
-  | ({ readonly kind: 'refused' } & Served)
-  | ({ readonly kind: 'paid' } & Paid)
-
-/** An admission, with the CORS rules for the response. */
-export type ReadableAdmission = Admission & { readonly cors: ReadableBy }
-
-/** A request that was paid for, now or by a session, and whose handler has not finished. */
-export interface Paid {
-  /** The verified payment. Undefined for a request with a session. */
-  readonly payment: VerifiedPayment | undefined
-  readonly session: Session | undefined
-  readonly vault: PaidVault
-  readonly bodyBytesMax: number
-  /** Call once when the handler succeeded. Settles the payment and returns whether the response may be sent. */
-  readonly conclude: () => Promise<Conclusion>
-  /** The response if the handler's response exceeds the buffer limit. The payment is not settled. */
-  readonly tooLarge: () => OwnAnswer
-  /** Call when the handler failed. Nothing is settled, and the payment identifier can be used again. */
-  readonly failed: () => void
-  /**
-   * Call when the client disconnected before the handler ended. Returns whether that cancels the payment. It does for
-   * a safe method: the payment is not settled. An unsafe handler has done its work and is paid if it succeeds.
-   */
-  readonly abandon: () => boolean
 }
 
 /**

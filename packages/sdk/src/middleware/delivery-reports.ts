@@ -1,6 +1,6 @@
 import type { Purser } from '../client.ts'
 import { pause } from '../transport.ts'
-import type { Fault } from './options.ts'
+import type { Fault } from './faults.ts'
 
 const batchMax = 100
 /** Above this, the oldest reports are dropped. Their payers could then redeem a payment that was already delivered. */

@@ -1,5 +1,12 @@
 import { isRecord } from '../problem.ts'
-import type { ReadableBy } from './preflight.ts'
+
+/** The CORS rules for a response. Empty without CORS options. */
+export interface ReadableBy {
+  /** `Access-Control-Allow-Origin`. Undefined if the origin is not allowed. */
+  readonly allowOrigin: string | undefined
+  /** The request headers that the rule depends on, for `Vary`. */
+  readonly varies: readonly string[]
+}
 
 /** Headers that browser scripts can read only if the response exposes them. */
 const exposed = [

@@ -1,10 +1,13 @@
+import type { VerifiedPayment } from '../payments.ts'
 import type { OwnAnswer } from './answers.ts'
-import type { Purchase } from './settle.ts'
+import type { Again, Conclusion } from './conclusion.ts'
 
 /** A response that did not reach its payer, with everything needed to settle and serve it later. */
 export interface Kept {
   readonly answer: OwnAnswer
-  readonly purchase: Purchase
+  readonly payment: VerifiedPayment
+  /** Settles the payment and decides whether the response may be served. */
+  readonly conclude: (again: Again) => Promise<Conclusion>
   /** The redemption that this process had when the payer disconnected. It is returned before the next redemption. */
   readonly redemptionToken?: string | undefined
 }

@@ -1,13 +1,15 @@
 import { attachPaid } from './attach.ts'
 import { checkPayOptions } from './check-options.ts'
 import { admit } from './core.ts'
-import { createSeller, type PayOptions, type Seller, type WalletOptions } from './options.ts'
+import type { PayOptions, WalletOptions } from './options.ts'
+import { createSeller, type Seller } from './seller.ts'
 import { ownResponse, readableResponse, soldResponse } from './web-response.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
-export type { Fault, PaymentProtocol, PayOptions, Undelivered, WalletOptions } from './options.ts'
+export type { Fault, Undelivered } from './faults.ts'
+export type { PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
 export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 

@@ -1,4 +1,5 @@
 import type { OwnAnswer } from './answers.ts'
+import type { ReadableBy } from './headers.ts'
 
 /** The origins whose scripts may call the paid routes. */
 export interface CorsOptions {
@@ -10,14 +11,6 @@ export interface CorsOptions {
   readonly headers?: readonly string[] | undefined
   /** How long browsers cache the preflight. Default: 600 s. */
   readonly maxAgeSeconds?: number | undefined
-}
-
-/** The CORS rules for a response. Empty without CORS options. */
-export interface ReadableBy {
-  /** `Access-Control-Allow-Origin`. Undefined if the origin is not allowed. */
-  readonly allowOrigin: string | undefined
-  /** The request headers that the rule depends on, for `Vary`. */
-  readonly varies: readonly string[]
 }
 
 type Header = (name: string) => string | undefined

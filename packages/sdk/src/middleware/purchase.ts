@@ -1,10 +1,11 @@
 import type { Verification } from '../payments.ts'
 import type { OwnAnswer } from './answers.ts'
+import type { Again } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { grantOf } from './grant.ts'
 import { unsettledAnswer } from './receipts.ts'
 import { type PaymentContext, requestPayment } from './request-payment.ts'
-import { type Purchase, takeBack } from './settle.ts'
+import { conclude, type Purchase, takeBack } from './settle.ts'
 
 /** What a payer bought: a verified payment, or a redemption that allows the handler to run again. */
 export interface Verified {
@@ -45,7 +46,9 @@ export function purchaseOf(
     keep,
     keepForPayer: (answer, redemptionToken) => {
       seller.onUndelivered({ payment, isKept: true })
-      seller.kept.keep(keptKeyOf(context, credential), { answer, purchase, redemptionToken })
+      const settleAndDecide = (again: Again) => conclude(purchase, again)
+      const kept = { answer, payment, conclude: settleAndDecide, redemptionToken }
+      seller.kept.keep(keptKeyOf(context, credential), kept)
       // Lets another process serve a GET at once. If this fails, the payer's next request repeats it.
       if (redemptionToken !== undefined) takeBack(seller, payment.paymentId, redemptionToken).catch(() => undefined)
     },

@@ -1,21 +1,16 @@
 import { ConflictError, NotFoundError } from '../errors.ts'
+import type { Admission, Served } from './admission.ts'
 import { type OwnAnswer, problemAnswer } from './answers.ts'
-import type { Admission } from './core.ts'
+import type { Conclusion } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { privateCacheControl } from './headers.ts'
+import type { PayerSignature } from './payer-signature.ts'
 import { keptKeyOf, purchaseOf } from './purchase.ts'
 import { receiptOf } from './receipts.ts'
-import { type PayerSignature, redeemRequestOf } from './redeem-request.ts'
+import { redeemRequestOf } from './redeem-request.ts'
 import { unkept } from './replays.ts'
 import type { PaymentContext } from './request-payment.ts'
-import { type Conclusion, conclude, isPassing, type Purchase, redemptionRefusal, takeBack } from './settle.ts'
-
-/** A response sent instead of the handler's. */
-export interface Served {
-  readonly answer: OwnAnswer
-  /** Call instead of sending it if the payer has disconnected. */
-  readonly undelivered?: (() => void) | undefined
-}
+import { isPassing, type Purchase, redemptionRefusal, takeBack } from './settle.ts'
 
 /**
  * Serves the response that is kept for this credential and request, after the payment is settled and Purser has
@@ -29,8 +24,8 @@ export async function serveKept(
   const taken = context.seller.kept.take(keptKeyOf(context, credential))
   if (taken === undefined) return undefined
   if (taken === 'busy') return { answer: problemAnswer('delivery-in-progress', 1) }
-  const { purchase, answer, redemptionToken } = taken
-  const conclusion = await conclude(purchase, { signature, redemptionToken })
+  const { answer, redemptionToken } = taken
+  const conclusion = await taken.conclude({ signature, redemptionToken })
   if (conclusion.kind === 'withhold') {
     if (conclusion.keep === undefined) taken.drop()
     else taken.putBack(conclusion.redemptionToken)

@@ -2,9 +2,7 @@ import { routePatternOf } from '@purser/protocol'
 import type { Purser } from '../client.ts'
 import type { RouteSnapshot } from '../registry.ts'
 import { pause } from '../transport.ts'
-import type { Admission } from './core.ts'
-import type { Fault } from './options.ts'
-import type { PaymentContext } from './request-payment.ts'
+import type { Fault } from './faults.ts'
 import { bodySeen, headersSeen, isPlainPattern, mediaTypeOf, querySeen, type RequestShape } from './request-shape.ts'
 
 const againMs = 3_600_000
@@ -18,7 +16,7 @@ const timeoutMs = 5_000
 
 /** A call that was paid for and served. */
 export interface SoldCall {
-  readonly context: Pick<PaymentContext, 'method' | 'resource' | 'price'>
+  readonly context: { readonly method: string; readonly resource: string; readonly price: string }
   readonly protocol: 'x402' | 'mpp'
   /** The path prefix of the public URL, before the routes of the router. */
   readonly basePath: string
@@ -98,33 +96,4 @@ function snapshotOf({ context, protocol, contentType, look }: SoldCall, routePat
     amount: context.price,
     protocol,
   }
-}
-
-/** The inputs of a report besides the payment context. */
-interface Seen {
-  readonly protocol: 'x402' | 'mpp'
-  readonly contentType: string | undefined
-  readonly look: (() => RequestShape) | undefined
-}
-
-/** Wraps an admission so that a completed sale is reported. Returns it unchanged if reports are off. */
-export function reporting(
-  context: PaymentContext,
-  { protocol, contentType, look }: Seen,
-  admission: Admission,
-): Admission {
-  const { reportSold, publicUrl, onFault } = context.seller
-  if (admission.kind !== 'paid' || reportSold === undefined || look === undefined) return admission
-  const conclude = async () => {
-    const conclusion = await admission.conclude()
-    if (conclusion.kind === 'withhold') return conclusion
-    try {
-      const basePath = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
-      reportSold({ context, protocol, basePath, contentType, look: look() })
-    } catch (error) {
-      onFault({ stage: 'registry', error })
-    }
-    return conclusion
-  }
-  return { ...admission, conclude }
 }

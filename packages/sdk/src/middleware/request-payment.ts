@@ -2,7 +2,7 @@ import { AuthenticationError, RateLimitError, ValidationError } from '../errors.
 import { challengeAnswer, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import type { ChallengeRequested } from './contract.ts'
 import { offersFor } from './offers.ts'
-import type { Route, Seller } from './options.ts'
+import type { Route, Seller } from './seller.ts'
 
 /** The payment terms of one request: everything on which its challenge and its payment must agree. */
 export interface PaymentContext {

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Paid } from './admission.ts'
 import { bufferResponse, type HeaderValues, headerOf } from './buffer-response.ts'
-import type { Paid } from './core.ts'
-import { exposeHeaders, privateCacheControl } from './headers.ts'
-import type { ReadableBy } from './preflight.ts'
+import { exposeHeaders, privateCacheControl, type ReadableBy } from './headers.ts'
 import { isSold } from './sold-status.ts'
 
 /**

@@ -2,7 +2,6 @@ import { parseDuration } from '@purser/protocol'
 import type { Purser } from '../client.ts'
 import { PaymentRefusedError } from '../errors.ts'
 import type { Session } from '../sessions.ts'
-import type { Payee } from './options.ts'
 
 /** The header with the session token, in the paid response and in later requests. */
 export const sessionHeader = 'X-Service-Session-Id'
@@ -11,6 +10,12 @@ const tokenPattern = /^sess_[0-9a-z]{26}\.[A-Za-z0-9_-]{43}$/
 /** How long a positive check is cached. A session that ends in this time stays valid until the entry expires. */
 const yesMsMax = 5_000
 const entriesMax = 10_000
+
+/** The wallets of a seller. */
+export interface Payee {
+  readonly walletId: string
+  readonly otherWalletIds?: string[]
+}
 
 export interface SessionGate {
   /** The session of a token at a host, or undefined. Throws if Purser does not respond clearly. */

@@ -2,12 +2,13 @@ import { ConflictError, NotFoundError, PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { pause } from '../transport.ts'
 import { type OwnAnswer, problemAnswer } from './answers.ts'
+import type { Again, Conclusion, Release, Withhold } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import type { Grant } from './grant.ts'
-import type { Route, Seller } from './options.ts'
 import { type Moved, receiptOf } from './receipts.ts'
-import { type PayerSignature, redeemRequestOf } from './redeem-request.ts'
+import { redeemRequestOf } from './redeem-request.ts'
 import type { PaymentContext } from './request-payment.ts'
+import type { Route, Seller } from './seller.ts'
 
 /** Purser waits on its side. This delay only prevents a tight loop when it responds quickly. */
 const askAgainMs = 500
@@ -16,32 +17,6 @@ const askAgainMs = 500
  * period is 30 s.
  */
 const releaseMsMax = 20_000
-
-/** `release` with the receipt headers, or the response to send instead of the handler's. */
-export type Conclusion = Release | Withhold
-
-interface Release {
-  readonly kind: 'release'
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  /** If set, call it with the response that is sent. A repeat of the same purchase gets this response. */
-  readonly keep: ((answer: OwnAnswer) => void) | undefined
-  /** Call when the response was written to the payer's connection. */
-  readonly delivered: () => void
-  /**
-   * Call instead with the handler's response if the payer has disconnected. The response is kept for the same
-   * credential, and a finished redemption is reverted.
-   */
-  readonly undelivered: (answer: OwnAnswer) => void
-}
-
-interface Withhold {
-  readonly kind: 'withhold'
-  readonly answer: OwnAnswer
-  /** If set, call it with the handler's response: the payment may still be settled or served. */
-  readonly keep: ((answer: OwnAnswer) => void) | undefined
-  /** The redemption that may have been finished for the response. */
-  readonly redemptionToken?: string | undefined
-}
 
 export interface Purchase {
   readonly context: PaymentContext
@@ -60,13 +35,6 @@ export interface Purchase {
    * redemption that may be finished.
    */
   readonly keepForPayer: (answer: OwnAnswer, redemptionToken?: string) => void
-}
-
-/** The payer has sent the credential again, so the response requires a redemption. */
-export interface Again {
-  readonly signature: PayerSignature | undefined
-  /** The token of the redemption whose response was not sent. */
-  readonly redemptionToken: string | undefined
 }
 
 interface Served extends Moved {

@@ -1,7 +1,6 @@
+import type { Paid } from './admission.ts'
 import type { OwnAnswer } from './answers.ts'
-import type { Paid } from './core.ts'
-import { exposeHeaders, privateCacheControl, readingHeaders } from './headers.ts'
-import type { ReadableBy } from './preflight.ts'
+import { exposeHeaders, privateCacheControl, type ReadableBy, readingHeaders } from './headers.ts'
 import { readBounded } from './read-bounded.ts'
 import { isSold } from './sold-status.ts'
 

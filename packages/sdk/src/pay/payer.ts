@@ -13,7 +13,7 @@ import {
 import { type Ledger, memoryLedger } from './ledger.ts'
 import type { AddedToken, PayingFetchOptions, PayLimits, Preference } from './options.ts'
 import type { PaymentRecord, ProposedPayment } from './payment.ts'
-import { memoryJar, type SessionJar } from './sessions.ts'
+import { memoryJar, type SessionJar } from './session-jar.ts'
 import type { Signer } from './signer.ts'
 
 /** The parsed limits. Dollars are in units of 10^-18. */

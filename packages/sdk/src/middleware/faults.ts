@@ -1,0 +1,40 @@
+import type { Settlement, VerifiedPayment } from '../payments.ts'
+
+/** A fault that is reported to the provider, not to the payer. */
+export interface Fault {
+  readonly stage: 'challenge' | 'verify' | 'handler' | 'settle' | 'delivery' | 'session' | 'registry'
+  readonly error: unknown
+  readonly payment?: VerifiedPayment | undefined
+  /** Settles the payment. Safe to repeat. Present if the outcome of the settlement is unknown. */
+  readonly settleAgain?: (() => Promise<Settlement>) | undefined
+}
+
+/** A payment that was or may be settled, and whose response did not reach the payer. */
+export interface Undelivered {
+  readonly payment: VerifiedPayment
+  /**
+   * Whether the response is kept for the same credential. If false, it was dropped: refund the payment
+   * (`payments.refund`) unless the handler runs again for it.
+   */
+  readonly isKept: boolean
+}
+
+/** The callback without its errors, which are printed: a failing callback must not change the outcome of a payment. */
+export function quietly<T>(name: string, listener: (event: T) => void): (event: T) => void {
+  return (event) => {
+    try {
+      listener(event)
+    } catch {
+      console.error(`purser: ${name} threw`)
+    }
+  }
+}
+
+/** Prints a fault in one line. */
+export function printFault({ stage, error, payment }: Fault): void {
+  const said = error instanceof Error ? `${error.name}: ${error.message}` : 'a value that is not an Error was thrown'
+  const requestId = error instanceof Object && 'requestId' in error ? ` ${error.requestId}` : ''
+  console.error(
+    `purser: ${stage} failed${payment === undefined ? '' : ` for ${payment.paymentId}`}: ${said}${requestId}`,
+  )
+}
