@@ -16,7 +16,7 @@ afterAll(async () => {
 })
 
 test('settlement keeps its guarantees with hostile payers, lying nodes, reorganizations and processes that die', async () => {
-  const sum = await runSeeds(60, (seed) => new Simulation(stage, seed))
+  const sum = await runSeeds(30, (seed) => new Simulation(stage, seed))
   expect(sum.settled).toBeGreaterThan(0)
   expect(sum.served).toBeGreaterThan(0)
 }, 7_200_000)

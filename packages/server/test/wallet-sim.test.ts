@@ -16,7 +16,7 @@ afterAll(async () => {
 })
 
 test('wallets keep their guarantees with hostile partners, lying nodes, reorganizations, restores and processes that die', async () => {
-  const sum = await runSeeds(20, (seed) => new WalletSimulation(stage, seed))
+  const sum = await runSeeds(10, (seed) => new WalletSimulation(stage, seed))
   expect(sum.intents).toBeGreaterThan(0)
   expect(sum.moved).toBeGreaterThan(0)
 }, 7_200_000)
