@@ -270,11 +270,13 @@ export {
 } from './x402/permit2.ts'
 export type { Permit2Settlement } from './x402/permit2-abi.ts'
 export {
+  containsPermit2Settle,
   encodeNonceBitmap,
   encodePermit2Allowance,
   encodePermit2Settle,
   isNonceSpent,
   isPermit2Settle,
+  permit2SettledTopics,
   reasonOfPermit2Revert,
 } from './x402/permit2-abi.ts'
 export type { Permit2Check, Permit2Verdict } from './x402/permit2-check.ts'

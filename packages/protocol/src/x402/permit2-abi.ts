@@ -1,6 +1,8 @@
 import type { Address } from '../address.ts'
-import type { Hex } from '../bytes.ts'
+import { bytesToHex, type Hex } from '../bytes.ts'
 import { addressWord, bytes32Word, bytesTail, selectorOf, uintWord } from '../evm-abi.ts'
+import { keccak256 } from '../hash.ts'
+import { utf8 } from '../utf8.ts'
 import { permit2Address } from './permit2.ts'
 import type { Permit2Transfer } from './permit2-digest.ts'
 import type { Permit2612 } from './permit2-eip2612.ts'
@@ -58,6 +60,19 @@ export function isPermit2Settle(data: string, transfer: Permit2Transfer, amount:
   return (
     call.startsWith(settleWithPermit) && call.startsWith(fields, settleWithPermit.length + permit2612Words * wordDigits)
   )
+}
+
+/** Topics of the logs that a proxy writes at the end of `settle` and of `settleWithPermit`. They name no permit. */
+export const permit2SettledTopics: readonly Hex[] = ['Settled()', 'SettledWithPermit()'].map((event) =>
+  bytesToHex(keccak256(utf8(event))),
+)
+
+/**
+ * Whether this call data, sent to any contract, contains a settlement of exactly this permit, which the contract may pass on to the proxy. That
+ * proves nothing by itself. Never for `upto`, whose proxy accepts its facilitator's own calls alone.
+ */
+export function containsPermit2Settle(data: string, transfer: Permit2Transfer, amount: bigint): boolean {
+  return transfer.scheme === 'exact' && data.toLowerCase().includes(settleFields(transfer, amount))
 }
 
 /** Call data to query how much of an account's tokens Permit2 may spend. */

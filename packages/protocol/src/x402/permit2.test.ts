@@ -28,6 +28,7 @@ import {
   permit2Proxies,
 } from './permit2.ts'
 import {
+  containsPermit2Settle,
   encodeNonceBitmap,
   encodePermit2Allowance,
   encodePermit2Settle,
@@ -183,7 +184,10 @@ test('a settling transaction is known by what it settles, under any signature, a
       expect(isPermit2Settle(data, one, 41n)).toBe(scheme === 'exact')
       for (const changes of [{ nonce: 1n }, { owner: settler }, { permitted: 1n }, { deadline: 1n }, { token: payTo }])
         expect(isPermit2Settle(data, transfer(scheme, changes), 42n)).toBe(false)
-      expect(isPermit2Settle(`0xdeadbeef${data.slice(10)}`, one, 42n)).toBe(false)
+      const wrapped = `0xdeadbeef${data.slice(10)}`
+      expect(isPermit2Settle(wrapped, one, 42n)).toBe(false)
+      expect(containsPermit2Settle(wrapped, one, 42n)).toBe(scheme === 'exact')
+      expect(containsPermit2Settle(wrapped, transfer(scheme, { nonce: 1n }), 42n)).toBe(false)
     }
   }
 })

@@ -4,6 +4,7 @@ import {
   networkByName,
   type Permit2Transfer,
   permit2Proxies,
+  permit2SettledTopics,
   topics,
 } from '@purser/protocol'
 import { expect, test } from 'vitest'
@@ -76,6 +77,8 @@ interface Chain {
   readonly amount?: bigint
   readonly logsHeight?: bigint
   readonly to?: string
+  /** What the receipt of each transaction shows: `paid` a transfer of the amount, `token` another log of the token, `settled` the proxy's log. */
+  readonly logs?: readonly ('paid' | 'token' | 'settled' | 'foreign')[]
 }
 
 /** A block's hash is its number. */
@@ -84,7 +87,15 @@ function blockAt(number: bigint) {
   return { number: `0x${number.toString(16)}`, hash, parentHash: hash, timestamp: '0x1' }
 }
 
-function nodeOf({ height, spentAt, inputs, amount = 100n, logsHeight = height, to = transfer.spender }: Chain): Node {
+function nodeOf({
+  height,
+  spentAt,
+  inputs,
+  amount = 100n,
+  logsHeight = height,
+  to = transfer.spender,
+  logs = [],
+}: Chain): Node {
   return ({ method, params }) => {
     if (method === 'eth_blockNumber') return `0x${logsHeight.toString(16)}`
     if (method === 'eth_getBlockByNumber') return blockAt(params[0] === 'latest' ? height : BigInt(String(params[0])))
@@ -97,8 +108,23 @@ function nodeOf({ height, spentAt, inputs, amount = 100n, logsHeight = height, t
         transactionHash: hashOf(index),
       }))
     const index = Number(BigInt(String(params[0])))
+    if (method === 'eth_getTransactionReceipt') return receiptOf(index, logs.map(logOf))
     return inputs[index] === undefined ? null : { to, input: inputs[index] }
   }
+}
+
+type LogKind = NonNullable<Chain['logs']>[number]
+
+function logOf(kind: LogKind) {
+  if (kind === 'paid')
+    return { address: token, topics: [topics.transfer, topicOf(owner), topicOf(payTo)], data: word(100n) }
+  if (kind === 'token') return { address: token, topics: [word(1n)], data: '0x' }
+  return { address: kind === 'settled' ? transfer.spender : settler, topics: [permit2SettledTopics[0]], data: '0x' }
+}
+
+function receiptOf(index: number, logs: readonly unknown[]) {
+  const numbers = { blockNumber: '0x5a', gasUsed: '0x1', effectiveGasPrice: '0x1', status: '0x1' }
+  return { ...numbers, transactionHash: hashOf(index), blockHash: word(90n), logs }
 }
 
 function search(...chains: readonly Chain[]) {
@@ -127,6 +153,17 @@ test('a nonce that is spent without such a transaction was spent elsewhere', asy
   expect(await search({ height: 100n, spentAt: 90n, inputs: [another] })).toEqual(elsewhere)
   expect(await search({ height: 100n, spentAt: 90n, inputs: [ours], amount: 99n })).toEqual(elsewhere)
   expect(await search({ height: 100n, spentAt: 90n, inputs: [ours], to: settler })).toEqual(elsewhere)
+})
+
+test('a transaction that settles the permit through another contract proves as many permits as its logs have settlements of the amount', async () => {
+  const through = { height: 100n, spentAt: 90n, inputs: [another, `0x12345678${ours.slice(2)}`], to: settler } as const
+  const used = (places: readonly number[]) => ({ outcome: 'used', transactionHash: hashOf(1), places })
+  const twice = ['paid', 'settled', 'foreign', 'paid', 'token', 'settled'] as const
+  expect(await search({ ...through, logs: ['token', 'paid', 'settled'] })).toEqual(used([2]))
+  expect(await search({ ...through, logs: twice })).toEqual(used([1, 5]))
+  for (const logs of [[], ['paid'], ['settled'], ['settled', 'paid'], ['paid', 'foreign', 'settled']] as const)
+    expect(await search({ ...through, logs })).toEqual({ outcome: 'elsewhere' })
+  expect(await search({ ...through, inputs: [another], logs: ['paid', 'settled'] })).toEqual({ outcome: 'elsewhere' })
 })
 
 test('a nonce is undecided before the network’s confirmation depth', async () => {

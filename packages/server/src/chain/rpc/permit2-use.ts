@@ -1,19 +1,23 @@
 import {
   type Address,
+  containsPermit2Settle,
   decodeTransferLog,
   type Hex,
   isPermit2Settle,
   type Network,
   type Permit2Transfer,
+  permit2SettledTopics,
+  sameAddress,
   topics,
 } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
+import type { Permit2Use } from '../facts.ts'
 import { isSpent } from '../permit2.ts'
 import type { QuorumReads } from '../quorum-port.ts'
 import { createLogReader, type LogReader, searchRange } from './logs.ts'
 import type { Decision, Quorum } from './quorum.ts'
-import { readHex, readLog } from './read.ts'
+import { readHex, readLog, readReceipt } from './read.ts'
 import { isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
 
 interface Search {
@@ -32,8 +36,9 @@ const transactionsPerRequest = 100
 
 /**
  * Finds how a permit's nonce was used. Permit2 does not log it, so the transfers of this amount from payer to receiver since the payment was
- * created are read, and the input of each transaction shows whether it settled this permit. When there is none, the nonce was invalidated or spent
- * for something else. All nodes vote on one block; a node that cannot search has no vote.
+ * created are read, and the input of each transaction shows whether it settled this permit. Anybody may also send an exact permit to its proxy through
+ * another contract: then the input contains the settlement, and the logs have as many settlements of such permits as were made. When there is none,
+ * the nonce was invalidated or spent for something else. All nodes vote on one block; a node that cannot search has no vote.
  */
 export function createPermit2Use({ network, clock, quorum }: Search): Pick<QuorumReads, 'findPermit2Use'> {
   const logs = createLogReader()
@@ -47,12 +52,22 @@ export function createPermit2Use({ network, clock, quorum }: Search): Pick<Quoru
       ]
       const [vote] = await decision.vote({ count: 1, ask })
       if (vote === undefined) return { outcome: 'open' }
-      return vote === 'elsewhere' ? { outcome: vote } : { outcome: 'used', transactionHash: vote }
+      return useOf(vote)
     },
   }
 }
 
-type Vote = Hex | 'elsewhere'
+/** The hash of the transaction, and behind it the places of the proxy's logs if it called the proxy through another contract. */
+type Settlement = Hex | `${Hex} ${string}`
+type Vote = Settlement | 'elsewhere'
+
+function useOf(vote: Vote): Permit2Use {
+  if (vote === 'elsewhere') return { outcome: vote }
+  const transactionHash: Hex = `0x${vote.slice(2, 66)}`
+  const places = vote.slice(67)
+  if (places === '') return { outcome: 'used', transactionHash }
+  return { outcome: 'used', transactionHash, places: places.split(',').map(Number) }
+}
 
 /** Undefined (no vote) when the nonce is not spent at this node. */
 async function search(
@@ -79,31 +94,59 @@ function hashOfTransfer(log: unknown, amount: bigint): Hex | undefined {
   return decodeTransferLog(readLog(log))?.value === amount ? readHex(log.transactionHash, 'log') : undefined
 }
 
-/** The first of these transactions that settled this permit. */
+/** The first of these transactions that settled this permit, or may have settled it through another contract. */
 async function findSettlement(
   rpc: Rpc,
   hashes: readonly Hex[],
   sought: Omit<PermitSearch, 'since'>,
-): Promise<Hex | undefined> {
+): Promise<Settlement | undefined> {
   for (let at = 0; at < hashes.length; at += transactionsPerRequest) {
     const part = hashes.slice(at, at + transactionsPerRequest)
     const answers = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })))
-    const index = answers.findIndex((answer) => settles(answer, sought))
-    if (index >= 0) return part[index]
+    for (const [index, answer] of answers.entries()) {
+      const [hash, way] = [part[index], wayOf(answer, sought)]
+      if (hash === undefined || way === undefined) continue
+      if (way === 'straight') return hash
+      const places = await placesIn(rpc, hash, sought)
+      if (places.length > 0) return `${hash} ${places.join(',')}`
+    }
   }
   return undefined
 }
 
-/** Whether the transaction settled the permit. It has a transfer log, so it did not revert; its recipient and its input decide. */
-function settles(answer: RpcAnswer, { transfer, amount }: Omit<PermitSearch, 'since'>): boolean {
+/** The indexes of the proxy's logs, in the transaction's receipt, that follow this amount's transfer from payer to receiver. */
+async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Omit<PermitSearch, 'since'>): Promise<number[]> {
+  const { owner, spender, token, witness } = transfer
+  const receipt = readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
+  if (receipt === undefined)
+    throw fail('chain-unavailable', {}, new Error('the node does not have the receipt of a transaction'))
+  return receipt.logs.flatMap((log, index) => {
+    if (!sameAddress(log.address, spender) || !permit2SettledTopics.some((topic) => topic === log.topics[0])) return []
+    const before = receipt.logs.slice(0, index)
+    const foreign = before.findLastIndex(({ address }) => !sameAddress(address, token))
+    const [moved] = before
+      .slice(foreign + 1)
+      .reverse()
+      .flatMap((own) => decodeTransferLog(own) ?? [])
+    if (moved === undefined || moved.value !== amount) return []
+    return sameAddress(moved.from, owner) && sameAddress(moved.to, witness.to) ? [index] : []
+  })
+}
+
+/**
+ * How the transaction can have settled the permit. It has a transfer log, so it did not revert. Sent straight to the proxy it settled what its
+ * input says.
+ */
+function wayOf(
+  answer: RpcAnswer,
+  { transfer, amount }: Omit<PermitSearch, 'since'>,
+): 'straight' | 'through' | undefined {
   const transaction = answer.ok ? answer.result : undefined
   if (!isRecord(transaction) || typeof transaction.input !== 'string')
     throw fail('chain-unavailable', {}, new Error('the node does not have a transaction that it returned a log of'))
-  return (
-    typeof transaction.to === 'string' &&
-    transaction.to.toLowerCase() === transfer.spender.toLowerCase() &&
-    isPermit2Settle(transaction.input, transfer, amount)
-  )
+  if (typeof transaction.to === 'string' && transaction.to.toLowerCase() === transfer.spender.toLowerCase())
+    return isPermit2Settle(transaction.input, transfer, amount) ? 'straight' : undefined
+  return containsPermit2Settle(transaction.input, transfer, amount) ? 'through' : undefined
 }
 
 function topicOf(account: Address): Hex {

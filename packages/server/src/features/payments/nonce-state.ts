@@ -14,8 +14,8 @@ function payloadOf({ asset, settlement }: CheckedRow): RelayPayload {
 /** The transaction that moved the money, or why the nonce was used without it. */
 type NonceUse = { readonly txHash: string } | { readonly reason: string } | 'undecided'
 
-export async function findUse(chain: Chain, row: CheckedRow): Promise<NonceUse> {
-  const use = await findRelayUse(chain, payloadOf(row), row.createdAt)
+export async function findUse(on: Parameters<typeof findRelayUse>[0], row: CheckedRow): Promise<NonceUse> {
+  const use = await findRelayUse(on, payloadOf(row), row.createdAt)
   if (use.outcome === 'settled') return { txHash: use.transactionHash }
   return use.outcome === 'lost' ? { reason: use.fault.reason } : 'undecided'
 }

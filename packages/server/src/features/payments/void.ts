@@ -113,7 +113,7 @@ async function postpone(ctx: System, checked: readonly Checked[]): Promise<void>
  */
 async function recordUse(ctx: System, chain: Chain, row: CheckedRow): Promise<void> {
   try {
-    const use = await findUse(chain, row)
+    const use = await findUse({ db: ctx.db, chain }, row)
     if (use === 'undecided') return
     await ctx.db.tx(async (tx) => {
       if ('txHash' in use) await recordSettled(ctx, tx, [{ id: row.id, txHash: use.txHash, gasNanoUsd: 0n }])

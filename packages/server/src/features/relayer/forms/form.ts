@@ -8,7 +8,13 @@ export type Trial = 'taken' | 'used' | RelayFault
 
 /** How a spent nonce was used. `lost`: without this money moving. `undecided`: read the chain again later. */
 export type Use =
-  | { readonly outcome: 'settled'; readonly transactionHash: Hex; readonly blockHash: Hex | undefined }
+  | {
+      readonly outcome: 'settled'
+      readonly transactionHash: Hex
+      readonly blockHash: Hex | undefined
+      /** Places of the transaction's receipt, each of which proves one payment: this one if it has a free place. */
+      readonly places?: readonly number[] | undefined
+    }
   | { readonly outcome: 'lost'; readonly fault: RelayFault }
   | { readonly outcome: 'undecided' }
 

@@ -1,8 +1,10 @@
 import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address } from '@purser/protocol'
 import type { Chain, Log, NonceState } from '../../../chain/port.ts'
 import type { Finality } from '../../../chain/quorum-port.ts'
+import type { Queryable } from '../../../platform/db/db.ts'
 import { encodeBoundedCalls } from '../bounded-calls.ts'
 import type { RelayPayload, StoredPermit2 } from '../payload.ts'
+import { takePlace } from '../permit-place-store.ts'
 import type { RelayFault } from '../port.ts'
 import { authorizationForm } from './authorization.ts'
 import type { Trial, Use } from './form.ts'
@@ -23,10 +25,18 @@ export function faultOf(payload: RelayPayload, kind: FaultKind): RelayFault {
   return payload.kind === 'permit2' ? permit2Form[kind](payload) : authorizationForm[kind](payload)
 }
 
-export function findUse(chain: Chain, payload: RelayPayload, since: Date): Promise<Use> {
-  return payload.kind === 'permit2'
-    ? permit2Form.find(chain, payload, since)
-    : authorizationForm.find(chain, payload, since)
+/** Returns how a spent nonce was used. A place of a receipt that proves a permit is taken by the first payment that finds it. */
+export async function findUse(
+  { db, chain }: { readonly db: Queryable; readonly chain: Chain },
+  payload: RelayPayload,
+  since: Date,
+): Promise<Use> {
+  if (payload.kind !== 'permit2') return authorizationForm.find(chain, payload, since)
+  const use = await permit2Form.find(chain, payload, since)
+  if (use.outcome !== 'settled' || use.places === undefined) return use
+  const { transactionHash, places } = use
+  const isProven = await takePlace(db, { network: chain.network.name, transactionHash, places }, payload)
+  return isProven ? use : { outcome: 'lost', fault: permit2Form.used(payload) }
 }
 
 export interface RelayCall {

@@ -53,13 +53,13 @@ function proofIn(logs: readonly Log[]): (payload: StoredPermit2) => boolean {
 }
 
 /**
- * Finds the use of a nonce. Only a transaction straight to its proxy proves a permit; a nonce spent in any other way paid for
- * nothing here.
+ * Finds the use of a nonce. A transaction straight to its proxy proves a permit. One through another contract proves as many permits
+ * as its logs have places, whichever they are. A nonce spent in any other way paid for nothing here.
  */
 async function find(chain: Chain, stored: StoredPermit2, since: Date): Promise<Use> {
   const found = await chain.findPermit2Use(transferOf(stored), { amount: BigInt(stored.charged), since })
   if (found.outcome === 'used')
-    return { outcome: 'settled', transactionHash: found.transactionHash, blockHash: undefined }
+    return { outcome: 'settled', transactionHash: found.transactionHash, blockHash: undefined, places: found.places }
   return found.outcome === 'elsewhere' ? { outcome: 'lost', fault: nonceUsed } : { outcome: 'undecided' }
 }
 

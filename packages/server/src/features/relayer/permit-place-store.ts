@@ -1,0 +1,43 @@
+import type { Hex } from '@purser/protocol'
+import { z } from 'zod'
+import { type Queryable, sql } from '../../platform/db/db.ts'
+import type { StoredPermit2 } from './payload.ts'
+
+interface Places {
+  readonly network: string
+  readonly transactionHash: Hex
+  /** Indexes of logs in the transaction's receipt. */
+  readonly places: readonly number[]
+}
+
+const Row = z.object({ isTaken: z.boolean() })
+
+/**
+ * Takes a place for a permit, and returns whether it has one: each proves one permit. A permit keeps its place, whoever is interrupted. Throws if
+ * another permit takes the same place at the same instant; the caller tries again.
+ */
+export async function takePlace(
+  db: Queryable,
+  { network, transactionHash, places }: Places,
+  { owner, nonce }: Pick<StoredPermit2, 'owner' | 'nonce'>,
+): Promise<boolean> {
+  const { isTaken } = await db.one(
+    Row,
+    sql`
+    with own as (
+      select from permit_places where network = ${network} and owner = ${owner.toLowerCase()} and nonce = ${nonce} and transaction_hash = ${transactionHash}
+    ), free as (
+      select place from unnest(${places}::integer[]) as given (place)
+      where not exists (select from own) and not exists (
+        select from permit_places taken where taken.network = ${network} and taken.transaction_hash = ${transactionHash} and taken.place = given.place)
+      order by place limit 1
+    ), taken as (
+      insert into permit_places (network, transaction_hash, place, owner, nonce)
+      select ${network}, ${transactionHash}, place, ${owner.toLowerCase()}, ${nonce} from free
+      on conflict (network, owner, nonce) do update set transaction_hash = excluded.transaction_hash, place = excluded.place
+      returning 1
+    )
+    select exists (select from own) or exists (select from taken) as is_taken`,
+  )
+  return isTaken
+}
