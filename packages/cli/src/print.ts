@@ -3,7 +3,7 @@ import type { Command, Format, Option, Outcome, Output } from './command.ts'
 /** Output formats: `text` for people, `json` for programs. */
 export const formats = ['text', 'json'] as const
 
-/** What the program prints, and its exit code. */
+/** The output of the program, and its exit code. */
 export interface Printed {
   readonly exitCode: Outcome['exitCode']
   readonly stdout: string

@@ -1,6 +1,6 @@
 import type { Dev } from './dev.ts'
 
-/** What a newcomer needs after `npm start`: the address, the key and a command to try. */
+/** The first lines after `npm start`: the address, the key and a command to try. */
 export function banner(
   dev: Dev,
   { portRequested, dataDir }: { readonly portRequested: number; readonly dataDir: string },

@@ -16,7 +16,7 @@ const abi = parseAbi([
 const deposited = toEventSelector('Deposited(bytes32)')
 
 /**
- * What the relayer does with a deposit. `deliver`: pays the quoted amount. `less`: pays half of the guaranteed minimum.
+ * The relayer's behavior for a deposit. `deliver`: pays the quoted amount. `less`: pays half of the guaranteed minimum.
  * `refund`: refunds at once. `fail`: gives up, and refunds only after the conduct is set to `refund`. `stall`: does
  * nothing until the conduct changes.
  */

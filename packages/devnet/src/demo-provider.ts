@@ -20,7 +20,7 @@ export interface Provider {
   stop(): Promise<void>
 }
 
-/** What a provider writes: an Express app, our middleware, a price. A second wallet takes payments on Tempo. */
+/** The code of a provider: an Express app, our middleware, a price. A second wallet takes payments on Tempo. */
 export async function startProvider(dev: DevRecord): Promise<Provider> {
   const { apiKey, baseUrl, walletId } = dev
   const tempoWalletId = await walletOnTempo(dev)

@@ -7,7 +7,7 @@ import { researchEvents } from './demo-research.ts'
 import { expectTrue, type Step } from './narrator.ts'
 import { isRecord } from './rpc.ts'
 
-/** What the agent has when the research is done. */
+/** The agent's results when the research is done. */
 export interface Research {
   readonly vaultId: string
   /** Grants read access to that one vault. */
@@ -22,7 +22,7 @@ interface Agent {
   readonly pay: typeof globalThis.fetch
 }
 
-/** What the first call bought. */
+/** The purchase of the first call. */
 interface Opened {
   readonly vaultId: string
   readonly token: string

@@ -4,7 +4,7 @@ import { decodeFunctionResult, encodeFunctionData, erc20Abi, type Hex, parseAbi 
 import { type DevChain, devAccount } from './chains.ts'
 import { isRecord, rpc, rpcHex } from './rpc.ts'
 
-/** What the faucet needs of a chain. A chain of dev.json fits as well as a started one. */
+/** The members of a chain that the faucet uses. Both a chain of dev.json and a started one have them. */
 export type ReachableChain = Pick<DevChain, 'network' | 'rpcUrl' | 'tokens'>
 
 const mintAbi = parseAbi(['function mint(address to, uint256 amount)'])

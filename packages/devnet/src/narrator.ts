@@ -1,4 +1,4 @@
-/** What a step found: one line for the reader, and the value for the steps after it. */
+/** The result of a step: one line for the reader, and the value for later steps. */
 interface StepResult<T> {
   readonly summary: string
   readonly value: T

@@ -31,7 +31,7 @@ function tooLong(tool: Tool): CallToolResult {
 }
 
 /**
- * Cuts long texts to their first characters, and drops members that are still too long; says both. What was paid for is shown as far as it fits.
+ * Cuts long texts to their first characters, and drops members that are still too long; states both. The paid content is shown as far as it fits.
  */
 function shortened(answer: Answer): CallToolResult {
   const cut = mapTexts(answer, (text) =>

@@ -1,4 +1,4 @@
-/** What an argument is wherever the document does not describe it. */
+/** Descriptions of the arguments that the OpenAPI document does not describe. */
 export const argumentDescriptions: Readonly<Record<string, string | undefined>> = {
   id: 'Id of the resource, as its list returns it.',
   cad: 'Id of the child address (cad_…).',

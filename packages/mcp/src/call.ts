@@ -5,7 +5,7 @@ import type { OpenKeys } from './keys.ts'
 import { type Arguments, faultsOf, requestOf, type ServiceRequest } from './request.ts'
 import { type Tool, takesKey } from './tool.ts'
 
-/** What a call needs: the client, the open keys and the tools. */
+/** The dependencies of a call: the client, the open keys and the tools. */
 export interface Means {
   readonly purser: Purser
   readonly keys: OpenKeys

@@ -188,7 +188,7 @@ function answersOf(operation: ApiOperation): Tool['answers'] {
   return (operation.parameters ?? []).some(({ name }) => name === 'cursor') ? 'pages' : 'list'
 }
 
-/** What the service checks anyway, and a model reads in every conversation. */
+/** Schema members that the service checks itself. Left out, because a model reads every tool in each conversation. */
 const noise = [
   'pattern',
   'format',

@@ -13,7 +13,7 @@ import { callTool, type Means } from './call.ts'
 import { operationTemplate, readResource, resources } from './documents.ts'
 import { annotationsOf, type Tool } from './tool.ts'
 
-/** What the server serves, and from which environment. */
+/** The tools that the server offers, and its environment. */
 export interface Served extends Means {
   readonly version: string
   readonly environment: 'test' | 'live'

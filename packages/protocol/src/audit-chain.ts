@@ -16,7 +16,7 @@ export interface AuditedRecord {
   readonly createdAt: string
 }
 
-/** What stands for the hash before the first record: 32 zero bytes in hex. */
+/** The previous hash of the first record: 32 zero bytes in hex. */
 export const auditGenesis = '0'.repeat(64)
 
 /**

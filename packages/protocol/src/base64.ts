@@ -20,8 +20,8 @@ export function encodeBase64(bytes: Uint8Array): string {
 }
 
 /**
- * Reads standard base64 strictly: its own alphabet, full padding, no white space, no bits left over. What is not exactly what
- * `encodeBase64` writes answers `undefined`, so that one message has one text.
+ * Reads standard base64 strictly: its own alphabet, full padding, no white space, no bits left over. Returns `undefined` for any
+ * text that `encodeBase64` does not produce, so that one message has one text.
  *
  * @example
  * decodeBase64('aGVsbG8') // undefined

@@ -20,7 +20,7 @@ function mapped(value: object, change: (inner: unknown) => unknown): object {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, change(inner)]))
 }
 
-/** What a reference within the document names: a JSON Pointer (RFC 6901) after `#`. */
+/** Returns the value that a reference within the document points to: a JSON Pointer (RFC 6901) after `#`. */
 function referred(reference: string, root: unknown): unknown {
   const names = reference.replace(/^#\//, '').split('/')
   const found = names.reduce<unknown>(

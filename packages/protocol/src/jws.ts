@@ -3,7 +3,7 @@ import { canonicalJson } from './canonical-json.ts'
 import { decodeUtf8, utf8 } from './utf8.ts'
 import type { JsonObject } from './x402/messages.ts'
 
-/** Signed with Ed25519; `kid` names the key for whoever wants to check it, for example `did:web:pay.example.com#seal-1`. */
+/** Signed with Ed25519; `kid` identifies the key that verifies it, for example `did:web:pay.example.com#seal-1`. */
 export type JwsHeader = { readonly alg: 'EdDSA'; readonly kid: string }
 
 /** A JWS taken apart. Nothing in it is proven before `signature` is checked over `signingInput`. */
@@ -17,7 +17,7 @@ export type Jws = {
 const lengthMax = 65_536
 
 /**
- * What is signed in a JWS: header and payload, each base64url. The payload is canonical JSON (RFC 8785), so that one fact has one text.
+ * Returns the signing input of a JWS: header and payload, each base64url. The payload is canonical JSON (RFC 8785): one fact has one text.
  * Source: RFC 7515 section 5.1.
  */
 export function jwsSigningInput(header: JwsHeader, payload: JsonObject): string {

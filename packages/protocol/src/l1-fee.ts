@@ -4,9 +4,9 @@ export const l1ShareBytes = 256
 const aroundBytesMax = 128
 
 /**
- * What a network of the OP Stack takes for the bytes of a transaction, in wei: `share` is the most that it takes for 256 unsigned ones
- * (`getL1FeeUpperBound(256)`). Never too little, since the fee grows by less than in proportion: the specifications (Fjord, L1-Cost fees)
- * add to each size the bytes of a signature, and have a minimum.
+ * Returns an upper bound of the data fee that an OP Stack network charges for a transaction, in wei. `share` is the upper bound for 256
+ * unsigned bytes (`getL1FeeUpperBound(256)`). The bound scales `share` in proportion to the size; the real fee grows more slowly, because
+ * the specifications (Fjord, L1-Cost fees) add the bytes of a signature to each size and have a minimum.
  *
  * @example
  * l1FeeOf(1_000n, 100) // 1000n

@@ -64,9 +64,9 @@ export function merklePath(leafHashes: readonly Uint8Array[], index: number): Ui
 }
 
 /**
- * The level above these nodes: each pair hashed, and one that is left over as it is. From the leaves up to a single node it makes
- * the same tree as `merkleRoot`, and a level may be made in parts of even length, one after the other, so that whoever has
- * other work too need not hash a large tree at one go. Takes and gives 32 bytes a node, one after the other.
+ * Returns the level above these nodes: the hash of each pair, and an unpaired last node unchanged. Repeated from the leaves up to one
+ * node, it yields the tree of `merkleRoot`. A level may be computed in parts of even length, so that a caller with other work need not
+ * hash a large tree in one step. Input and output are concatenated nodes of 32 bytes.
  * Source: RFC 9162 section 2.1.2, which builds the trees of RFC 6962 from below.
  */
 export function merkleParents(nodes: Uint8Array): Uint8Array {

@@ -61,7 +61,7 @@ export function parseRaw(text: string): bigint | AmountFault {
 }
 
 /**
- * What a price in US dollars costs in a dollar stablecoin, at one to one, in the token's smallest unit. Rounding rule: none. A
+ * Converts a price in US dollars to a dollar stablecoin, at one to one, in the token's smallest unit. Rounding rule: none. A
  * price finer than the token can express is refused (`too-many-digits`), because either rounding would charge another price
  * than the one that was shown.
  *

@@ -1,7 +1,7 @@
 import type { Keccak } from './hash.ts'
 import { utf8 } from './utf8.ts'
 
-/** What a payer signs to redeem a payment that was settled but never delivered. */
+/** The fields that a payer signs to redeem a payment that was settled but never delivered. */
 export interface RedemptionClaim {
   /** `eip3009:<network>:<token>:<payer>:<nonce>` of the authorization that paid, in lower case. */
   readonly payment: string

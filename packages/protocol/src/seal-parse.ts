@@ -18,7 +18,7 @@ export type SealedItem = {
 }
 
 /**
- * The contents of a vault when it was sealed. Items stand in the order of their ids (by UTF-16 code units), each once; `eventsHead` is
+ * The contents of a vault when it was sealed. Items are in the order of their ids (by UTF-16 code units), each once; `eventsHead` is
  * that of every event before the seal's own; `payment` is the receipt of what paid for it, or null; `sealedAt` is UTC to the
  * millisecond. There are no other members.
  */
@@ -33,7 +33,7 @@ export type SealManifest = {
   readonly payment: JsonObject | null
 }
 
-/** What the service signs: the payload of the statement's JWS. Hashes are SHA-256 in lower-case hex. */
+/** The statement that the service signs: the payload of the statement's JWS. Hashes are SHA-256 in lower-case hex. */
 export type SealStatement = {
   readonly version: 1
   readonly vaultId: string

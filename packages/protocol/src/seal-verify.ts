@@ -15,7 +15,7 @@ export type VerifyEd25519 = (
 /**
  * Why a proof does not hold. `merkle-root-differs`: an item was changed, added, dropped or moved; `manifest-hash-differs`: the
  * items are those that were sealed, and something else in the manifest is not; `not-included`: the item is not the one that was
- * sealed at that place; `content-differs`: the item was sealed, and the content at hand is not its content.
+ * sealed at that place; `content-differs`: the item was sealed, and the given content is not its content.
  */
 export type SealFault =
   | 'proof-malformed'

@@ -7,7 +7,7 @@ import { readManifest } from './seal-parse.ts'
 import { utf8 } from './utf8.ts'
 import type { JsonObject } from './x402/messages.ts'
 
-/** What a manifest is made of; the items in any order. */
+/** The input of a manifest. Items are in any order. */
 export type SealFacts = Omit<SealManifest, 'version'>
 
 /** The bytes of a document, over which its size and hash are taken: its data as canonical JSON. Throws as `canonicalJson`. */
@@ -45,8 +45,8 @@ export function merkleRootOf(manifest: SealManifest): string {
 }
 
 /**
- * What is to be signed about a manifest. Sign `jwsSigningInput({ alg: 'EdDSA', kid }, statement)`. A hash that the caller has made
- * already, of this manifest, is taken as it is.
+ * Returns the statement to sign for a manifest: sign `jwsSigningInput({ alg: 'EdDSA', kid }, statement)`. If the caller passes the hash of
+ * this manifest, it is used unchecked.
  */
 export function statementOf(
   manifest: SealManifest,

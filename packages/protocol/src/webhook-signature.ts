@@ -17,7 +17,7 @@ export type SignEd25519 = (message: Uint8Array) => Uint8Array
  */
 export type WebhookMessage = { readonly id: string; readonly timestamp: number; readonly body: Uint8Array }
 
-/** What an attempt is signed with: the secrets that hold now, the newest first, and the service's own key if it has one. */
+/** The keys that sign an attempt: the currently valid secrets, newest first, and the service's own key if it has one. */
 export type WebhookSigners = {
   /** As shown to their owner (`whsec_…`); two while a rotation lasts. */
   readonly secrets: readonly string[]
@@ -38,12 +38,12 @@ export type WebhookHeaders = {
 const idPattern = /^[A-Za-z0-9_-]{1,128}$/
 const timestampPattern = /^(?:0|[1-9]\d{0,11})$/
 
-/** HMAC-SHA256 in JavaScript, for where there is no faster one at hand. */
+/** HMAC-SHA256 in JavaScript, for runtimes without a faster implementation. */
 export const hmacSha256: HmacSha256 = (key, message) => hmac(sha256, key, message)
 
 /**
  * The headers of one attempt. Throws a `RangeError` where nobody could verify them: no secret or a malformed one, an id with
- * anything but letters, digits, `_` and `-` (a `.` in it would let one signature stand for two messages), a timestamp that is not
+ * anything but letters, digits, `_` and `-` (a `.` in it would make one signature valid for two messages), a timestamp that is not
  * whole seconds. Source: decisions.md section 9; Standard Webhooks 1.0.0, sections "Webhook Headers" and "Signature scheme".
  */
 export function signWebhook(message: WebhookMessage, signers: WebhookSigners): WebhookHeaders {
@@ -60,13 +60,13 @@ export function signWebhook(message: WebhookMessage, signers: WebhookSigners): W
   }
 }
 
-/** What the document's own signature is made over: `<timestamp>.<body>`. Source: decisions.md section 9. */
+/** Returns the signing input of the service's own signature: `<timestamp>.<body>`. Source: decisions.md section 9. */
 export function serviceSigningText(timestamp: string, body: Uint8Array): Uint8Array {
   return concatBytes(utf8(`${timestamp}.`), body)
 }
 
 /**
- * What a Standard Webhooks signature is made over: `<id>.<timestamp>.<body>`. Throws a `RangeError` for an id that could be read
+ * Returns the signing input of a Standard Webhooks signature: `<id>.<timestamp>.<body>`. Throws a `RangeError` for an id that could be read
  * as more than an id. Source: Standard Webhooks 1.0.0, section "Signature scheme".
  */
 export function standardSigningText(id: string, timestamp: string, body: Uint8Array): Uint8Array {

@@ -2,7 +2,7 @@
 interface VaultFigure {
   readonly used: number
   readonly limit: number
-  /** What is used of the limit, rounded down; null without a limit. */
+  /** The used part of the limit, rounded down. Null without a limit. */
   readonly percent: number | null
   readonly unlimited: boolean
 }

@@ -22,7 +22,7 @@ export interface Config {
   /** How commits survive the loss of the database's server; must be stated where `live` is served. */
   readonly databaseDurability?: Durability | undefined
   readonly databaseConnectionsMax: number
-  /** What is between the service and PostgreSQL; default `none`. */
+  /** The pooler between the service and PostgreSQL. Default: `none`. */
   readonly databasePooler?: Pooler
   readonly host: string
   readonly port: number

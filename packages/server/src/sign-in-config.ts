@@ -1,6 +1,6 @@
 import type { ConfigFault } from './config-fault.ts'
 
-/** What the environment says of how people sign in. */
+/** The sign-in settings in the environment. */
 export interface SignInSettings {
   readonly isSignUpOpen: boolean
   readonly issuers: readonly {

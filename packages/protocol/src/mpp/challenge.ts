@@ -34,7 +34,7 @@ export const mppTimePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:
  * The text that a challenge's id is an HMAC of: realm, method, intent, request, expires, digest and opaque, joined by `|`, the
  * absent ones empty. A `header` other than `Authorization` is an eighth slot before `opaque`, which the draft does not have but
  * mppx 0.11 does. Danger: a `|` inside a slot could move text from one slot to the next; `parseMppCredential` refuses it, and
- * whoever issues challenges must not put one into the realm.
+ * the issuer of challenges must not put one into the realm.
  * Source: draft-httpauth-payment-00, "Challenge ID binding"; mppx 0.11 `Challenge.idBindingInput`.
  */
 export function challengeBinding(challenge: Omit<MppChallenge, 'id'>): string {

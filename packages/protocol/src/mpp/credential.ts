@@ -21,7 +21,7 @@ import { decodeJsonObject, encodeMppJson, mppJsonLengthMax } from './encoding.ts
 import { elementsOf } from './header-list.ts'
 import type { MppParsed, MppProblem } from './problems.ts'
 
-/** What a payer sends back: the challenge as it came, the proof of payment that its method asks for, and who pays (a DID). */
+/** A payer's credential: the challenge unchanged, the proof of payment that its method requires, and the payer (a DID). */
 export type MppCredential = {
   readonly challenge: MppChallenge
   readonly payload: JsonObject

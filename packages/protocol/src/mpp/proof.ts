@@ -4,7 +4,7 @@ import { typedDataDigest } from '../eip712.ts'
 import { type Keccak, keccak256 } from '../hash.ts'
 import { utf8 } from '../utf8.ts'
 
-/** What a zero-amount proof is about: the account, and the challenge with its realm. */
+/** The content of a zero-amount proof: the account, and the challenge with its realm. */
 export type ProofSubject = {
   readonly chainId: number
   readonly account: Address

@@ -11,7 +11,7 @@ export type MessageFault = { readonly reason: Reason; readonly path: string; rea
 /** The result of a parser, which never throws. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: MessageFault }
 
-/** What is being paid for (x402 v2 section 5.1.2). */
+/** The resource that is paid for (x402 v2 section 5.1.2). */
 export type ResourceInfo = {
   readonly url: string
   readonly description?: string | undefined
@@ -96,7 +96,7 @@ export type PaymentPayloadV1 = {
 /** A payment of either version. */
 export type PaymentPayload = PaymentPayloadV1 | PaymentPayloadV2
 
-/** What a resource server sends to a facilitator's `/verify` and `/settle`; both parts are of one version. */
+/** The request to a facilitator's `/verify` and `/settle`. Both parts have the same x402 version. */
 export type FacilitatorRequest =
   | {
       readonly x402Version: 1

@@ -6,7 +6,7 @@ export const offerReceiptKey = 'offer-receipt'
 const version = 1
 
 /**
- * What a server that signs an offer says: this resource, for this payment, until then. `validUntil` in Unix seconds. A payer who keeps
+ * The statement in a signed offer: the resource, its payment and its expiry. `validUntil` is in Unix seconds. A payer who keeps
  * it can prove what was offered, whatever the server says later (section 4).
  */
 export function offerPayload(offer: {
@@ -27,7 +27,7 @@ export function offerPayload(offer: {
   }
 }
 
-/** What a server that signs a receipt says: this payer paid for this resource. `issuedAt` in Unix seconds (section 5). */
+/** The statement in a signed receipt: this payer paid for this resource. `issuedAt` is in Unix seconds (section 5). */
 export function receiptPayload(receipt: {
   readonly resourceUrl: string
   /** CAIP-2. */

@@ -166,7 +166,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Undo the end of a redemption whose answer was not sent.
-         * @description For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by whoever has its answer or may run the handler again.
+         * @description For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by the process that has its answer or may run the handler again.
          */
         readonly post: operations["payments.undelivered"];
         readonly delete?: never;
@@ -1754,7 +1754,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Emit an event of your own to whoever watches the vault. */
+        /** Emit an event of your own to all who watch the vault. */
         readonly post: operations["vaults.emit"];
         readonly delete?: never;
         readonly options?: never;
@@ -4346,7 +4346,7 @@ export interface components {
             readonly requestedBy: {
                 readonly apiKeyId: components["schemas"]["ApiKeyId"] | null;
                 readonly apiKeyName: string | null;
-                /** @description The person, or whoever created the API key. */
+                /** @description The person, or the account that created the API key. */
                 readonly accountId: components["schemas"]["AccountId"];
                 readonly email: string;
             };
@@ -6332,7 +6332,7 @@ export interface components {
             readonly credential: {
                 /** @description Name of the header field to send. */
                 readonly header: string;
-                /** @description Its value. Whoever has it can get the goods: keep it out of logs. */
+                /** @description Its value. It gives access to the goods: keep it out of logs. */
                 readonly value: string;
                 /**
                  * Format: date-time

@@ -5,7 +5,7 @@ import type { PaymentContext } from './request-payment.ts'
 import { sessionHeader } from './sessions.ts'
 import { openVault, type PaidVault } from './vault.ts'
 
-/** What a payment buys in addition to the handler's response. */
+/** The vault and session that a payment buys in addition to the handler's response. */
 export interface Grant {
   readonly vault: PaidVault
   /** The session header, if the route issues sessions. Never rejects. */

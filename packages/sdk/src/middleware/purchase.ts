@@ -7,7 +7,7 @@ import { unsettledAnswer } from './receipts.ts'
 import { type PaymentContext, requestPayment } from './request-payment.ts'
 import { conclude, type Purchase, takeBack } from './settle.ts'
 
-/** What a payer bought: a verified payment, or a redemption that allows the handler to run again. */
+/** A verified purchase: a verified payment, or a redemption that allows the handler to run again. */
 export interface Verified {
   readonly verification: Verification
   /** When the verification was requested, by `performance.now()`. */

@@ -22,7 +22,7 @@ export interface Purchase {
   readonly context: PaymentContext
   readonly credential: Credential
   readonly payment: VerifiedPayment
-  /** What the payment buys in addition to the response. */
+  /** The vault and session that the payment buys in addition to the response. */
   readonly grant: Grant
   readonly settlementToken: string
   /** The time just before verification, by `performance.now()`. */

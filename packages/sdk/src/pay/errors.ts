@@ -98,8 +98,8 @@ export class UnreplayableBodyError extends PaymentError {
 }
 
 /**
- * The seller refused the credential. No second payment is made. The amount still counts as spent, because whoever has
- * the credential can use it until `payment.validBeforeSeconds`.
+ * The seller refused the credential. No second payment is made. The amount still counts as spent, because the
+ * credential can be used until `payment.validBeforeSeconds`.
  */
 export class PaymentRejectedError extends PaymentError {
   readonly payment: PaymentRecord
@@ -166,7 +166,7 @@ export class PaymentOutcomeUnknownError extends PaymentError {
   }
 
   /**
-   * The header that was sent. Whoever has it can spend it: keep it out of logs. `undefined` if a push failed before
+   * The header that was sent. Its bearer can spend it: keep it out of logs. `undefined` if a push failed before
    * its hash was known.
    */
   get credential(): { readonly header: string; readonly value: string } | undefined {

@@ -46,7 +46,7 @@ export function walletPayer({ wallet: _, prefer, ...options }: WalletFetchOption
   return payerOf({ ...options, signer: noSigner, prefer: prefer === undefined ? [] : [prefer] })
 }
 
-/** What the wallet signed: the offer that it pays, and the header to send. */
+/** The offer that the wallet signed, and the header to send. */
 export interface WalletCredential {
   readonly reservation: Reservation
   readonly credential: { readonly header: string; readonly value: string; readonly validBeforeSeconds: number }

@@ -1,7 +1,7 @@
 import { auditGenesis, auditRecordBytes, bytesToHex, concatBytes, hexToBytes, sha256 } from '@purser/protocol'
 import type { AuditRecord } from '../organisations.ts'
 
-/** What a check of an audit log found. */
+/** The result of a check of an audit log. */
 export interface AuditLogVerdict {
   /** Whether every record that was read has its hash, and each two neighbours are linked. */
   readonly ok: boolean

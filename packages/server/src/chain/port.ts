@@ -206,7 +206,7 @@ export type CallTrial =
   | { readonly ok: false; readonly reason: string | null }
 
 export interface BalanceReading {
-  /** The zero address stands for the network's native coin. */
+  /** The zero address means the network's native coin. */
   readonly token: Address
   /** `supply`: the token's total supply. */
   readonly account: Address | 'supply'

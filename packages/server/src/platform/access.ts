@@ -2,7 +2,7 @@ import type { Caller, Ctx, Person } from './ctx.ts'
 import { failPlatform } from './errors.ts'
 import { type Role, roles, type Scope } from './roles.ts'
 
-/** What a caller needs for an operation. */
+/** The permissions that an operation requires of its caller. */
 export interface Needs {
   /** The lowest role that may call it; `person` for what everybody who is signed in may do, a member of an organisation or not. */
   readonly role: Role | 'person'

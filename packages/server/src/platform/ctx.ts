@@ -44,7 +44,7 @@ export function tenantOfAccount(accountId: AccountId): Tenant {
   return { organisationId: accountId as string as OrganisationId, environment: 'test' }
 }
 
-/** The id of whoever acts, where it is an API key or a person; otherwise what kind of actor it is. */
+/** The id of the actor if it is an API key or a person, otherwise the kind of actor. */
 export function actorId(actor: Actor): string {
   return actor.kind === 'api-key' || actor.kind === 'person' ? callerId(actor) : actor.kind
 }

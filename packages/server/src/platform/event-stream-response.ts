@@ -15,7 +15,7 @@ export interface SseConnection {
 
 /**
  * The body of a response that continues while both sides stay connected: `open` gets the response once the headers are sent, `closed` is
- * called once, whoever ended it. Ten thousand of them cost far less than ten thousand node streams, and the server ends all of them when it
+ * called once, by the end of either side. Ten thousand of them cost far less than ten thousand node streams, and the server ends all of them when it
  * stops.
  */
 export class EventStreamResponse {

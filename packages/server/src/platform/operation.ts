@@ -138,7 +138,7 @@ export interface OperationSpec<P, Q, I, O> {
    * is invalid.
    */
   readonly guests?: (deps: Deps, request: GuestRequest) => Promise<Caller | undefined>
-  /** What the call takes from the caller's rate limits, if not 1: about a millisecond of the processor each. */
+  /** The cost of the call in the caller's rate limits, about one per millisecond of CPU. Default: 1. */
   readonly cost?: (body: Parsed<I>) => number
   /** Queues that the call waits in before it takes a database connection, if many concurrent calls would lock the same rows. */
   readonly semaphores?: (tenant: Tenant, params: Readonly<Record<string, string>>) => readonly Semaphore[]

@@ -1,4 +1,4 @@
-/** What an operation is about, as API keys may be limited to it. */
+/** The subject of an operation. An API key may be limited to some subjects. */
 export const scopes = ['read', 'payments', 'vaults', 'wallets', 'money', 'webhooks', 'organisation'] as const
 
 /** Roles of a person in an organisation, from the one that may do everything to the one that may only read. */

@@ -3,7 +3,7 @@ import type { AccountId, ApiKeyId, OrganisationId } from './ids.ts'
 /** The actor of a change, for the audit log. */
 export type Actor =
   | { readonly kind: 'api-key'; readonly apiKeyId: ApiKeyId }
-  /** Whoever holds a token, a link or a ticket that opens one thing; `guestId` names it. */
+  /** The bearer of a token, link or ticket that gives access to one resource; `guestId` identifies it. */
   | { readonly kind: 'guest'; readonly guestId: string }
   /** A person who is signed in. */
   | { readonly kind: 'person'; readonly accountId: AccountId }

@@ -46,7 +46,7 @@ export type SignedAttempt = AttemptRow & { readonly raw: Hex }
 
 const CallsBefore = z.array(z.object({ to: HexText, data: HexText, value: HexText.transform((hex) => BigInt(hex)) }))
 
-/** What a transaction calls: its own data, and the calls that run before it. */
+/** The call data of a transaction, and the calls that run before it. */
 export interface CallData {
   readonly data: Hex
   readonly before: readonly LaneCall[]

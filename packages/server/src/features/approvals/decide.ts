@@ -41,7 +41,7 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
   const { person } = ctx
   if (person === undefined) throw fail('approval-needs-person')
   await underPolicy(ctx, async (tx) => {
-    // The wallet first, as whoever requests an approval locks it.
+    // The wallet is locked first, in the order of the transaction that requests an approval.
     await lockPolicy(tx, ctx.tenant, known.masterWalletId)
     const row = await lockOrFail(ctx, tx, approvalId)
     const now = ctx.clock.now()
@@ -71,7 +71,7 @@ export async function refuse(ctx: Ctx, approvalId: ApprovalId, { reason }: Refus
   return getApproval(ctx, approvalId)
 }
 
-/** Cancels a request as whoever made it. Its subject fails with `approval-canceled`. */
+/** Cancels a request on behalf of its requester. Its subject fails with `approval-canceled`. */
 export async function cancel(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
   const by = callerId(ctx.actor)
   await ctx.db.tx(async (tx) => {

@@ -53,7 +53,7 @@ export const Approval = z.strictObject({
   requestedBy: z.strictObject({
     apiKeyId: id('key').nullable(),
     apiKeyName: z.string().nullable(),
-    accountId: id('acc').meta({ description: 'The person, or whoever created the API key.' }),
+    accountId: id('acc').meta({ description: 'The person, or the account that created the API key.' }),
     email: z.string(),
   }),
   createdAt: Instant,

@@ -70,7 +70,7 @@ export async function countOpen(tx: Tx, masterWalletId: MasterWalletId, now: Dat
   return Number(count)
 }
 
-/** An approval with the names of whoever requested it. */
+/** An approval with the names of its requester. */
 const NamedRow = ApprovalRow.extend({ apiKeyName: z.string().nullable(), email: z.string() })
 export type NamedApproval = z.output<typeof NamedRow>
 

@@ -4,7 +4,7 @@ import { Instant } from '../../platform/wire.ts'
 import { PlanName, UsageFigure } from '../plans/index.ts'
 
 /**
- * What the organization has used in the calling key's environment. `period` is the calendar month in UTC; its end is exclusive.
+ * The usage of the organization in the calling key's environment. `period` is the calendar month in UTC; its end is exclusive.
  */
 export const Usage = z.strictObject({
   plan: PlanName,

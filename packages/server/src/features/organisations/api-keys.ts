@@ -35,7 +35,7 @@ const makersMax = 200
 /** After this time a revoked key is not remembered as a maker of new keys. */
 const makersKeptMs = 7 * 24 * 3_600_000
 
-/** What a key may be used for, null for everything, and until when. */
+/** The scopes of a key, null for all, and its expiry. */
 export type KeyLimits = Pick<StoredApiKey, 'scopes' | 'expiresAt'>
 interface Limits extends KeyLimits {
   /** The keys by which it is made, its own maker last; none for a person and the operator. */

@@ -2,7 +2,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import { type AccountRow, findAccount, findKeyCreator } from './store.ts'
 
-/** Returns the account behind the call: the person, or whoever created the API key. Keys that a key creates belong to that account too. */
+/** Returns the account behind the call: the person, or the account that created the API key. Keys that a key creates belong to that account too. */
 export async function callersAccount(ctx: Ctx, db: Queryable): Promise<AccountRow> {
   const account = await findCaller(ctx, db)
   if (account === undefined) throw new Error('the caller has no account')

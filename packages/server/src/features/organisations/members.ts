@@ -23,7 +23,7 @@ import { openSequenceCursor } from './sequence-cursor.ts'
 import { lockOrganisation, moveQuotaAccount, upsertAccount } from './store.ts'
 
 /**
- * Invites a person by account or by e-mail address. What is answered does not depend on whether the account exists; an unknown address gets
+ * Invites a person by account or by e-mail address. The answer does not depend on whether the account exists; an unknown address gets
  * an account that waits for its first sign-in. The person is a member from the moment that they accept.
  */
 export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {

@@ -28,7 +28,7 @@ export function paymentIdentifierExtension(): JsonObject {
   return { [paymentIdentifierKey]: extension }
 }
 
-/** What a payment's row stores of its payment identifier. */
+/** The columns of a payment that store its payment identifier. */
 export interface PaymentName {
   readonly paymentIdentifier: string | null
   readonly paymentFingerprint: string | null

@@ -50,8 +50,8 @@ const recordersMax = 10_000
 /**
  * Records verified payments whose parties are not sanctioned. Payments of concurrent requests share a batch, one batch of a
  * tenant at a time because they share its count. One transaction contains the rows, their events, the month's count, the gas
- * budget and the callers' idempotency keys. The unique claim refuses a credential that was already used as a duplicate, whoever
- * sent it first.
+ * budget and the callers' idempotency keys. The unique claim refuses a credential that was used before as a duplicate, also if
+ * another caller used it.
  */
 export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
   const recorders = new Map<string, (candidate: Candidate) => Promise<Verdict | Error>>()

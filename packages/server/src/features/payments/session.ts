@@ -4,7 +4,7 @@ import type { Id, PaymentId } from '../../platform/ids.ts'
 import { fail, failBody } from './errors.ts'
 import { lockBuying, markBought } from './session-store.ts'
 
-/** What a session is bound to: payer, wallet and host. Null where the payment does not name it. */
+/** The payer, wallet and host to which a session is bound. Null if the payment does not state it. */
 export interface BuyingPayment {
   readonly id: PaymentId
   readonly walletId: string | null

@@ -49,7 +49,7 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
     },
     trustedOrigins: [dashboard.origin],
     rateLimit: { enabled: false },
-    // What is no refusal of better-auth's own reaches whoever calls the handler.
+    // Errors that are not better-auth's own refusals are thrown to the caller of the handler.
     onAPIError: { throw: true },
     session: { expiresIn: sessionSeconds, disableSessionRefresh: true, freshAge: freshMs / 1_000 },
     account: { encryptOAuthTokens: true, accountLinking: { enabled: true, trustedProviders: [] } },
@@ -114,7 +114,7 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
   })
 }
 
-/** A passkey that asks for no PIN, fingerprint or face signs in whoever holds the device. */
+/** Without a PIN, fingerprint or face, a passkey would sign in anybody who has the device. */
 function requireVerified(info: { readonly userVerified: boolean } | undefined): void {
   if (info?.userVerified !== true) throw new APIError('FORBIDDEN', { code: 'USER_NOT_VERIFIED' })
 }

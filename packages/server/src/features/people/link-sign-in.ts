@@ -14,8 +14,8 @@ export function linkSignIn(deps: SignInDeps, options: SignInOptions) {
 const LinkQuery = z.object({ token: z.string().max(200) })
 
 /**
- * Signs in whoever opens the link, once, and leads to the dashboard; a link that was used or is too old leads to its sign-in page. The
- * link proves the address, so that a user is made where there is none.
+ * Signs in the user of a link, once, and redirects to the dashboard. A used or expired link redirects to the sign-in page. The link
+ * proves the address, so a missing user is created.
  */
 function openLink({ db, clock }: SignInDeps, { dashboardUrl }: SignInOptions) {
   return createAuthEndpoint('/link', { method: 'GET', query: LinkQuery, requireHeaders: true }, async (ctx) => {

@@ -10,7 +10,7 @@ const linkMs = 600_000
 const tokenBytes = 32
 
 /**
- * A new one-time link that signs in whoever has this address: its token exists in the answer alone. Good for one use within ten minutes.
+ * Returns a new link that signs in the owner of this address, once, within ten minutes. Its token is stored as a hash only.
  *
  * @example
  * const url = await makeSignInLink(deps, db, { email: 'owner@example.com', baseUrl: 'https://pay.example.com' })
@@ -27,7 +27,7 @@ export async function makeSignInLink(
   return `${baseUrl}/auth/link?token=${token}`
 }
 
-/** What is stored of a link's token. */
+/** The stored form of a link's token. */
 export function hashOfToken(token: string): Uint8Array {
   return createHash('sha256').update(token).digest()
 }

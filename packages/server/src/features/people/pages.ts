@@ -99,7 +99,7 @@ async function answerSignIn(
   return rawAnswer(await handler(new Request(`${baseUrl}${url}`, init)))
 }
 
-/** What is of the connection and not of the request. */
+/** Headers of the connection, which are not forwarded. */
 const hopHeaders = /^(host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|x-forwarded-.*)$/
 
 /** A page elsewhere can neither send a cookie's holder here nor sign its visitor in as somebody else. */

@@ -6,7 +6,7 @@ import { signInPages } from './pages.ts'
 import { createPeople } from './people.ts'
 import type { SignInOptions } from './sign-in-options.ts'
 
-/** What the HTTP server needs for people to sign in, and to be found by their cookies. */
+/** The functions with which the HTTP server signs people in and identifies them by their cookies. */
 export interface SignIn {
   readonly people: People
   readonly pages: readonly PublicPage[]

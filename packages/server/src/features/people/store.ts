@@ -58,7 +58,7 @@ export async function hasAccount(db: Queryable, email: string): Promise<boolean>
 
 const OwnedAccount = z.object({ id: id('acc'), userId: z.string().nullable() })
 
-/** The account with this address, whoever's it is, locked until the transaction ends. */
+/** The account with this address, locked until the transaction ends. */
 export function lockAccountOf(tx: Tx, email: string): Promise<z.output<typeof OwnedAccount> | undefined> {
   return tx.maybeOne(
     OwnedAccount,

@@ -23,8 +23,8 @@ export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): 
 }
 
 /**
- * Returns the name of the lock of an organization's budgets on a network. Whoever takes from a budget with a limit locks it
- * first, until the transaction ends. It is locked by name, because the row of a day does not exist before its first payment.
+ * Returns the name of the lock of an organization's budgets on a network. A transaction that takes from a budget with a limit
+ * locks it first, until it ends. It is locked by name, because the row of a day does not exist before its first payment.
  */
 export function gasLockName({ tenant: { organisationId, environment }, network }: Omit<GasBudget, 'day'>): string {
   return `gas-budget:${organisationId}/${environment}/${network}`

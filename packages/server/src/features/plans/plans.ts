@@ -4,7 +4,7 @@ export const planNames = ['hobby', 'pro', 'enterprise'] as const
 export const PlanName = z.enum(planNames)
 export type PlanName = z.output<typeof PlanName>
 
-/** What a plan grants. -1 means unlimited, here and in the API. */
+/** The quotas and limits of a plan. -1 means unlimited, here and in the API. */
 export interface Plan {
   readonly name: PlanName
   /** Verified payments per calendar month in UTC. */

@@ -4,7 +4,7 @@ import { type Plan, unlimited } from './plans.ts'
 import { monthOf, quotas, type UsageKind } from './quotas.ts'
 import { listCounters, listSharers, planOf, readAtOneInstant } from './store.ts'
 
-/** What is used of a quota, in a response. */
+/** The used part of a quota, in a response. */
 export const UsageFigure = z.strictObject({
   used: z.int(),
   limit: z.int().meta({ description: '-1 means unlimited.' }),

@@ -13,8 +13,8 @@ const wordBytes = 32
 const callDataBytesMax = 1_024
 
 /**
- * Creation code that makes the calls which stand behind it, each with its own gas, and logs how much each used. A call that fails
- * changes nothing for the others, and what it returns is not copied. Stack comments end with the top.
+ * Creation code that makes the calls appended to it, each with its own gas, and logs the gas that each used. A call that fails does
+ * not affect the others, and its return data is not copied. Stack comments list the top last.
  */
 const program = [
   '610400610058', // used = 0x400, place = 0x58: the calls begin behind this program
@@ -39,7 +39,7 @@ export function encodeBoundedCalls(calls: readonly BoundedCall[]): Hex {
   return `0x${program}${calls.map(encodeCall).join('')}`
 }
 
-/** Gas (3 bytes), target (20) and the length of the call data (2) stand before each call's data. */
+/** Gas (3 bytes), target (20) and the length of the call data (2) precede each call's data. */
 function encodeCall({ target, callData, gas }: BoundedCall): string {
   const bytes = callData.length / 2 - 1
   if (bytes > callDataBytesMax || gas >= 2n ** 24n) throw new Error('a call is too long or may use too much gas')

@@ -54,7 +54,7 @@ export interface CarriedRelay {
   readonly hash: Hex
 }
 
-/** What an attempt that moved nothing cost the operator, in wei. The whole grant where a relay's share cannot be determined. */
+/** The cost, in wei, to the operator of an attempt that moved nothing. The whole grant if a relay's share cannot be determined. */
 export interface SpentOnRelay {
   readonly relay: Relay
   readonly wei: bigint
@@ -93,7 +93,7 @@ export interface RelayPurpose {
   /** At the confirmation depth. May come for a relay that had failed, and again for one that was reopened. */
   onSettled(tx: Tx, settled: readonly SettledRelay[]): Promise<void>
   onFailed(tx: Tx, failed: readonly FailedRelay[]): Promise<void>
-  /** What a final transaction cost, for every relay in it that it did not carry. */
+  /** The cost of a final transaction, for every relay of its batch that it did not execute. */
   onSpent(tx: Tx, spent: readonly SpentOnRelay[]): Promise<void>
 }
 

@@ -7,7 +7,7 @@ const secretPattern = /^[A-Za-z0-9_-]{43}$/
 const nobody = new Uint8Array(32)
 
 /**
- * Returns a session's token: its id, a dot, and 256 random bits in base64url. Whoever has it has the access that was paid for.
+ * Returns a session's token: its id, a dot, and 256 random bits in base64url. Its bearer has the access that was paid for.
  */
 export function newSessionToken(sessionId: SessionId, random: Random): string {
   return `${sessionId}.${Buffer.from(random.bytes(32)).toString('base64url')}`

@@ -99,7 +99,7 @@ export async function planTransfer(
   return { source, network, target, fromChain, coin, toCoin, rawAmount, ...priced, route: choice.route, routeReason }
 }
 
-/** What a wallet signs and its payee sends. */
+/** The authorization that a wallet signs and its payee sends. */
 export interface SignedTerms {
   readonly source: SourceWallet
   readonly network: Network

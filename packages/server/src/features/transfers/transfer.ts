@@ -64,7 +64,7 @@ export interface Attached {
   readonly lock: (tx: Tx) => Promise<void>
   /** Runs last in the transaction, after the transfer is stored. */
   readonly write: (tx: Tx, transferId: TransferId) => Promise<void>
-  /** What the transfer is for, for the person who approves it. */
+  /** The purpose of the transfer, shown to the person who approves it. */
   readonly refund: RefundNote
 }
 

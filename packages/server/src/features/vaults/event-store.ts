@@ -2,7 +2,7 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
 import type { VaultEvent } from './schema.ts'
 
-/** What a write adds to its vault's counts. */
+/** The amounts that a write adds to the counters of its vault. */
 export interface VaultGrowth {
   readonly documents: number
   readonly files: number

@@ -160,7 +160,7 @@ const ofContents: readonly Operation[] = [
     needs: { role: 'member', scope: 'vaults' },
     method: 'POST',
     path: '/vaults/{id}/emit',
-    summary: 'Emit an event of your own to whoever watches the vault.',
+    summary: 'Emit an event of your own to all who watch the vault.',
     params: VaultParams,
     input: NewVaultEvent,
     output: VaultEvent,

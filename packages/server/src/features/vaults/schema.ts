@@ -125,7 +125,7 @@ export const Manifest = z.strictObject({
 })
 export type Manifest = z.output<typeof Manifest>
 
-/** What a seal would freeze now: `Manifest` without the time of a seal and without a signature. */
+/** The manifest that a seal would sign now: `Manifest` without the time of sealing and without a signature. */
 const RunningManifest = Manifest.extend({ sealedAt: z.null() })
 export type RunningManifest = z.output<typeof RunningManifest>
 

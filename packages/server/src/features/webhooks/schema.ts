@@ -5,7 +5,7 @@ import { named } from '../../platform/named.ts'
 import { Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 import { allEvents } from './event-types.ts'
 
-/** What a webhook subscribes to. An unknown type is refused, since a mistyped one would never match. */
+/** The event types that a webhook subscribes to. An unknown type is refused, since a mistyped one would never match. */
 const Subscriptions = z
   .array(z.enum([allEvents, ...eventTypes]))
   .min(1)

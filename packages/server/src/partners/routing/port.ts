@@ -35,7 +35,7 @@ export type RouteChoice =
   | { readonly route: 'direct'; readonly why: string }
   | { readonly route: 'partner-swap' | 'partner-bridge'; readonly partner: PartnerName; readonly why: string }
 
-/** A token on a network. The zero address stands for the network's native coin. */
+/** A token on a network. The zero address means the network's native coin. */
 export interface RouteEnd {
   readonly network: Network
   readonly token: { readonly symbol: string; readonly address: Address; readonly decimals: number }
@@ -64,7 +64,7 @@ export interface PlannedCall {
 
 /** Bounds on an account's balance change, in the smallest unit; a decrease is negative. */
 export interface ExpectedChange {
-  /** The zero address stands for the network's native coin. */
+  /** The zero address means the network's native coin. */
   readonly token: Address
   /** `supply`: the token's total supply. */
   readonly account: Address | 'supply'

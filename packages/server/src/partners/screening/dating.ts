@@ -6,7 +6,7 @@ const staleAfterMs = 7 * 86_400_000
 const sourceAliveMs = 30 * 86_400_000
 const dayMs = 86_400_000
 
-/** What is known about the origin of a list that determines its freshness. */
+/** The facts about the origin of a list that determine its freshness. */
 export interface Origin {
   readonly now: Date
   /** Whether it was just read from the source and not from a file of unknown age. */

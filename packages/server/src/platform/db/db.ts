@@ -160,7 +160,7 @@ export interface DbOptions {
   readonly log: Log
   /** Longest that one statement may run, so that a blocked lock leads to a 503 and not to an endless wait; 0: as long as it takes. */
   readonly statementTimeoutMs?: number
-  /** What is between this process and PostgreSQL; default `none`. */
+  /** The pooler between this process and PostgreSQL. Default: `none`. */
   readonly pooler?: Pooler
   /** Whether statements are parsed once per connection; default true, except behind a pooler of transactions. */
   readonly namedStatements?: boolean
@@ -285,7 +285,7 @@ async function inTransaction<T>(
   return result
 }
 
-/** What a transaction writes at its end, in the order of the ranks. */
+/** The writes that a transaction makes at its end, in the order of their ranks. */
 function createLastWrites() {
   const writes = new Map<LastWrite<unknown>, unknown[]>()
   return {

@@ -1,4 +1,4 @@
-/** What a process needs of a server: `any` server will do, or one that takes writes. */
+/** The kind of PostgreSQL server that a process requires: `any`, or one that accepts writes. */
 type ServerNeed = 'any' | 'read-write'
 
 /** The servers that a database address names, in the order in which they are tried. */

@@ -3,7 +3,7 @@ import type { Log } from '../log.ts'
 import { parseAddress } from './hosts.ts'
 import { probe } from './probe.ts'
 
-/** What stands between this process and PostgreSQL: nothing, or a pooler that gives a server to each session or transaction. */
+/** The pooler between this process and PostgreSQL: none, or one that assigns a server connection per session or transaction. */
 export type Pooler = 'none' | 'session' | 'transaction'
 
 export interface PoolOptions {
@@ -52,7 +52,7 @@ const types: pg.CustomTypesConfig = {
       : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
 }
 
-/** What is known about an open connection. */
+/** The state of an open connection. */
 interface Session {
   readonly url: string
   /** The server's process; undefined behind a pooler, which shows another number. */

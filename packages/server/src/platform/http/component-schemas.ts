@@ -5,7 +5,7 @@ export type Direction = 'input' | 'output'
 
 /** The JSON Schemas of an API document. */
 export interface ComponentSchemas {
-  /** The schema as it stands in the document: a reference if it has a name (`platform/named.ts`). */
+  /** The schema as the document contains it: a reference if it has a name (`platform/named.ts`). */
   of(schema: z.ZodType, direction: Direction): Json
   /** Every named schema. One that differs between requests and responses is named `…Input` in requests. */
   readonly components: Json

@@ -24,7 +24,7 @@ export interface IdentifyOptions {
   readonly people?: People
 }
 
-/** Counts a request against the rate limit of whoever makes it, or of its address; throws when the limit is reached. */
+/** Counts a request against the rate limit of its caller or, without one, of its IP address. Throws when the limit is reached. */
 export interface Count {
   caller(caller: Caller): void
   address(): void

@@ -12,7 +12,7 @@ const busyOf = new WeakMap<object, Map<string, Map<string, Busy>>>()
 
 interface Kind {
   readonly name: string
-  /** What the work reads: the limits hold for each source. */
+  /** The source that the work reads. Each source has its own limits. */
   readonly source: object
 }
 

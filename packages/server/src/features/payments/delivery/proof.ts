@@ -16,7 +16,7 @@ import { isSame } from './challenge-id.ts'
 import type { RedeemRequest } from './schema.ts'
 import type { PaymentKey, RedeemableRow } from './store.ts'
 
-/** What a presented credential proves: which payment it is, and secrets that do not appear on chain. */
+/** The payment that a presented credential identifies, and its secrets that do not appear on chain. */
 export interface Shown {
   readonly key: PaymentKey
   /** Secrets shared by the payer and the service; each must have been present at the first verify. */

@@ -63,7 +63,7 @@ export const deliveryOperations: readonly Operation[] = [
     path: '/payments/{id}/undelivered',
     summary: 'Undo the end of a redemption whose answer was not sent.',
     description:
-      'For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by whoever has its answer or may run the handler again.',
+      'For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by the process that has its answer or may run the handler again.',
     params: PaymentParams,
     input: RedeemedRequest,
     output: Payment,

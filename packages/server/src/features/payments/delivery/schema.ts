@@ -13,7 +13,7 @@ export const Delivered = z.strictObject({
 
 const { protocol, credential, digest, resource, method } = VerifyRequest.shape
 
-/** What the payer sent again: the credential, for the request that it paid for. */
+/** The credential that the payer sent again, with the request that it paid for. */
 export const RedeemRequest = z
   .strictObject({
     protocol,

@@ -4,7 +4,7 @@ import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.
 import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
 
-/** What a caller that reports delivery sent at verify; stored with the payment. */
+/** The fields of verify from a caller that reports delivery; stored with the payment. */
 export const Delivery = z.object({
   /** Content-Digest (RFC 9530) of the paid request's body, where the route binds it. */
   digest: z.string().nullable(),

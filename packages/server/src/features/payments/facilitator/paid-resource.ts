@@ -3,7 +3,7 @@ import { text } from '../../../platform/wire.ts'
 import { routeOf } from '../new-payment.ts'
 import type { FacilitatorBody } from './schema.ts'
 
-/** What a payment's row stores about the resource that was bought. */
+/** The columns of a payment that describe the purchased resource. */
 export interface PaidResource {
   readonly resource: string | null
   readonly route: string | null

@@ -36,7 +36,7 @@ export interface Judged {
   refuseByChain(payment: NewPayment): Promise<Funds>
 }
 
-/** What was read from a request, and the check that costs a signature recovery. */
+/** The parsed request, and the check that needs a signature recovery. */
 export interface Reading {
   readonly claim: Claim
   /** Throws the protocol's refusal. */

@@ -8,7 +8,7 @@ import {
 } from '@purser/protocol'
 import type { TempoTransaction } from '../../../chain/port.ts'
 
-/** What a transaction must pay, and for which challenge. */
+/** The payment that a transaction must make, and its challenge. */
 export interface Owed {
   readonly chainId: number
   readonly token: Address

@@ -110,7 +110,7 @@ function shownResponse(answered: Answered): SellerResponse {
   }
 }
 
-/** What a response to a credential says. A settlement that is pending may still be paid. */
+/** The outcome that a response to a credential states. A pending settlement may still be paid. */
 function outcomeOf(second: SendOutcome): 'paid' | 'refused' | 'unknown' {
   if (second.kind === 'failed') return 'unknown'
   const { status } = second

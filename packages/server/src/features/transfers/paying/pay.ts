@@ -82,7 +82,7 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
   })
 }
 
-/** Runs the work under the wallet's policy. A challenge that a payment exists for is refused, whoever was first. */
+/** Runs the work under the wallet's policy. A challenge for which a payment exists is refused. */
 async function stored<T>(ctx: Ctx, { message }: Planned, work: (tx: Tx) => Promise<T>): Promise<T> {
   try {
     return await underPolicy(ctx, work)

@@ -148,7 +148,7 @@ export const WalletPayment = z.strictObject({
   credential: z
     .strictObject({
       header: z.string().meta({ description: 'Name of the header field to send.' }),
-      value: z.string().meta({ description: 'Its value. Whoever has it can get the goods: keep it out of logs.' }),
+      value: z.string().meta({ description: 'Its value. It gives access to the goods: keep it out of logs.' }),
       validBefore: Instant.meta({ description: 'After this the payee can no longer take the money.' }),
     })
     .nullable()

@@ -58,7 +58,7 @@ export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Pr
   if (!isSigned) throw unauthorized('the link’s signature is invalid')
   if (instantOf(Number(expires) * 1_000) <= deps.clock.now()) throw unauthorized('the link has expired')
   if ((await deps.endedReaders([by as Reader])).length > 0)
-    throw unauthorized('the link has ended with whoever read it')
+    throw unauthorized('the key or token that the link was signed for has ended')
   const tenant = await findFileOwner(deps.db, id, fileId)
   if (tenant === undefined || !deps.environments.includes(tenant.environment)) throw fail('file-not-found')
   return { tenant, actor: { kind: 'guest', guestId: `link:${fileId}` } }

@@ -24,7 +24,7 @@ import { findFileById, forgetDeletions, insertFile, queueDeletion, type StoredFi
 const formBytesMax = 65_536
 
 /**
- * Streams a file into a vault, never whole in memory. What is certain to be refused is refused before a byte is read. The blob's
+ * Streams a file into a vault, never whole in memory. Refuses before it reads a byte, where it can. The blob's
  * key is recorded in a row before it is stored. One transaction binds it to the vault, counts it, writes its event and commits
  * the Idempotency-Key. If the upload or the process ends before that, nothing counts, and the row names the blob for the sweep.
  */

@@ -168,7 +168,7 @@ export function settleGas(
   )
 }
 
-/** What a policy said about a movement. */
+/** The verdict of a policy about a movement. */
 export interface Reserved {
   /** Why it was not counted. */
   readonly refusal?: Problem

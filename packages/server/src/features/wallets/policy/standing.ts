@@ -6,7 +6,7 @@ import { attoOf, capOf, type PolicyDocument, type PolicyWindow } from './documen
 import type { OutgoingMovement } from './reserve.ts'
 import { listPolicies, sumUsages } from './store.ts'
 
-/** What the present policy says about a movement that waits. */
+/** The verdict of the current policy about a movement that waits for approval. */
 export interface PolicyStanding {
   /** The rule that would refuse it now; null if none would. Gas is left out. */
   readonly deniedBy: PolicyRule | null

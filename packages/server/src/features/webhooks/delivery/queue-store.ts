@@ -183,7 +183,7 @@ export interface Wanted {
   readonly fresh: number
 }
 
-/** Returns what is due to several endpoints besides what is in hand, oldest first. */
+/** Returns the deliveries that are due to several endpoints, oldest first, without those that are being sent. */
 export function listDue(db: Queryable, wanted: readonly Wanted[], now: Date): Promise<DueRow[]> {
   const webhookIds = wanted.map(({ webhookId }) => webhookId)
   const mosts = wanted.map(({ inHand, fresh }) => inHand.length + fresh)
