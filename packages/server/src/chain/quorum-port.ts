@@ -134,8 +134,8 @@ export interface QuorumReads {
     questions: readonly StateQuestion[],
     options?: { readonly finality?: Finality; readonly atMost?: bigint },
   ): Promise<StateAt>
-  /** The accounts' transaction counts at one block. Throws `chain-unavailable` while the quorum is undecided. */
-  noncesAt(accounts: readonly Address[]): Promise<readonly bigint[]>
+  /** The accounts' transaction counts at one block, at the payment depth if no finality is given. Throws `chain-unavailable` while the quorum is undecided. */
+  noncesAt(accounts: readonly Address[], finality?: Finality): Promise<readonly bigint[]>
   /**
    * The first nonce of a lane: the quorum's transaction count at depth, provided that a quorum sees no later transaction. Throws
    * `chain-unavailable` until then, since a lane that begins above the chain's count could never send.

@@ -1,5 +1,26 @@
-import { expect, test } from 'vitest'
-import { comparisonOf } from './compare.ts'
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { aLane, planPayment, runLane, statusOf } from '../../../test/lane-stage.ts'
+import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
+import { sql } from '../../platform/db/db.ts'
+import { compareNetwork, comparisonOf } from './compare.ts'
+
+let database: TestDatabase
+let dev: DevChain
+let liar: LyingNode
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  dev = await startChain({ network: 'base-sepolia' })
+  liar = await startLyingNode(dev.rpcUrl)
+})
+afterAll(async () => {
+  await liar?.stop()
+  await dev?.stop()
+  await database?.drop()
+})
 
 /** A lane whose next nonce is `next` and that has no open transactions. */
 function idleLane(next: bigint) {
@@ -35,5 +56,37 @@ test.each([
   'after a restore, when %s, a lane gets the right comparison',
   (_, lane, [deep, mined, highest], expected) => {
     expect(comparisonOf(lane, { deep, mined, highest })).toEqual(expected)
+  },
+)
+
+test.each([1, 2])(
+  'after a restore, one node beside %s others cannot move a lane to a nonce that the chain has not reached',
+  async (others) => {
+    const { db } = database
+    const rpcUrls = [liar.url, ...Array.from({ length: others }, () => dev.rpcUrl)]
+    const stage = await aLane({ db, dev, rpcUrls })
+    const { deps, chains, lanes, network, lane } = stage
+    try {
+      await planPayment(stage)
+      await runLane(stage)
+      await db.run(sql`update lanes set generation = -1 where sender = ${lane.sender}`)
+      liar.lie('eth_getTransactionCount', ({ params, truth }) =>
+        params[1] === 'latest' ? { result: '0x100000' } : truth(),
+      )
+      await compareNetwork({ ...deps, chains, lanes }, network)
+      const Row = z.object({ nextNonce: z.bigint() })
+      expect(await db.one(Row, sql`select next_nonce from lanes where sender = ${lane.sender}`)).toEqual({
+        nextNonce: 1n,
+      })
+      liar.tellTheTruth()
+      await compareNetwork({ ...deps, chains, lanes }, network)
+      const next = await planPayment(stage)
+      await runLane(stage)
+      expect(await statusOf(db, next.id)).toBe('final')
+    } finally {
+      liar.tellTheTruth()
+      await lanes.stop()
+      await stage.outbound.close()
+    }
   },
 )

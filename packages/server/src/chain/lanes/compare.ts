@@ -8,7 +8,7 @@ import { type LanePlace, listUncompared, lockUncompared, markCompared, moveNextN
 import type { LaneHandler, PlannedTransaction } from './port.ts'
 import { insertTransactions } from './store.ts'
 
-type Work = Omit<Ctx, 'tenant'>
+type Work = Pick<Ctx, 'db' | 'chains' | 'clock' | 'random' | 'log' | 'lanes'>
 
 /** Purpose of transactions that only use up a nonce. */
 const fillPurpose = 'lanes.fill'
@@ -40,7 +40,8 @@ export const fillHandler: LaneHandler = {
   onFinal: async () => undefined,
 }
 
-async function compareNetwork(ctx: Work, network: Network): Promise<void> {
+/** Compares the network's lanes that were not compared since the last restore. */
+export async function compareNetwork(ctx: Work, network: Network): Promise<void> {
   for (let after = ''; ; ) {
     const senders = await listUncompared(ctx.db, network.name, { after, limit: lanesPerPage })
     if (senders.length > 0) await compareSome(ctx, ctx.chains.on(network), senders)
@@ -51,14 +52,15 @@ async function compareNetwork(ctx: Work, network: Network): Promise<void> {
 
 async function compareSome(ctx: Work, chain: Chain, senders: readonly Address[]): Promise<void> {
   const [deep, highest] = [await chain.noncesAt(senders), await chain.highestNonces(senders)]
-  const { transactionCounts } = await chain.watch(senders, [])
+  // A lane skips mined nonces, however many: only the quorum's count counts.
+  const mined = await chain.noncesAt(senders, { depth: 1 })
   for (const [index, sender] of senders.entries()) {
-    const seen = { deep: deep[index] ?? 0n, mined: transactionCounts.get(sender) ?? 0n, highest: highest[index] ?? 0n }
+    const seen = { deep: deep[index] ?? 0n, mined: mined[index] ?? 0n, highest: highest[index] ?? 0n }
     await ctx.db.tx((tx) => compareLane(ctx, tx, chain.network, { sender, seen }))
   }
 }
 
-/** Transaction counts of an account: at confirmation depth, in the latest block, and including transactions pending at any node. */
+/** Transaction counts of an account: at confirmation depth, in the newest block of the quorum, and including transactions pending at any node. */
 export interface SeenNonces {
   readonly deep: bigint
   readonly mined: bigint

@@ -71,8 +71,9 @@ export function createStates(network: Network, quorum: Quorum): StateReads {
         finality,
       ),
     stateAt,
-    async noncesAt(accounts) {
-      const { values } = await stateAt(accounts.map((account) => ({ account, count: 'transactions' })))
+    async noncesAt(accounts, finality) {
+      const questions = accounts.map((account) => ({ account, count: 'transactions' }) as const)
+      const { values } = await stateAt(questions, { finality: finality ?? payments })
       return values.map((value) => {
         if (value === undefined) throw fail('chain-unavailable', {}, new Error('too few nodes agree on a nonce'))
         return value
