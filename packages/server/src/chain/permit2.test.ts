@@ -166,6 +166,18 @@ test('a transaction that settles the permit through another contract proves as m
   expect(await search({ ...through, inputs: [another], logs: ['paid', 'settled'] })).toEqual({ outcome: 'elsewhere' })
 })
 
+test('one of two nodes cannot invent a settlement through another contract, nor one of three how many it has', async () => {
+  const through = { height: 100n, spentAt: 90n, inputs: [`0x12345678${ours.slice(2)}`], to: settler } as const
+  const [honest, lying] = [
+    { ...through, logs: ['paid', 'settled'] as const },
+    { ...through, logs: ['paid', 'settled', 'paid', 'settled'] as const },
+  ]
+  expect(await search(honest, lying)).toEqual({ outcome: 'open' })
+  expect(await search({ ...through, logs: [] }, honest)).toEqual({ outcome: 'open' })
+  const decided = { outcome: 'used', transactionHash: hashOf(0), places: [1] }
+  expect(await search(honest, lying, honest)).toEqual(decided)
+})
+
 test('a nonce is undecided before the network’s confirmation depth', async () => {
   const depth = BigInt(found.confirmationDepth)
   expect(await search({ height: 100n, spentAt: 100n, inputs: [ours] })).toEqual({ outcome: 'open' })
