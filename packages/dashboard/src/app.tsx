@@ -14,7 +14,7 @@ import { ErrorBlock } from './ui/error-block.tsx'
 import { Empty, Skeleton } from './ui/page.tsx'
 import { Toasts } from './ui/toast.tsx'
 
-/** Finds out who is signed in, then shows the page. Whoever is not signed in is sent to the sign-in page and back. */
+/** Finds out who is signed in, then shows the page. Redirects to the sign-in page and back if nobody is signed in. */
 export function App({ environment }: { environment: Environment }) {
   const account = useQuery({
     queryKey: ['account'],
@@ -57,7 +57,7 @@ export function App({ environment }: { environment: Environment }) {
   )
 }
 
-/** Whoever belongs to no organization joins one here. */
+/** The page for a person without an organization. */
 function NoOrganisation({ account: { email, invitations } }: { account: Account }) {
   return (
     <CSPProvider disableStyleElements>

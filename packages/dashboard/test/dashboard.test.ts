@@ -58,7 +58,7 @@ async function open(
   }
 }
 
-test('whoever is not signed in is sent to the sign-in page, and a link that was used says so', async () => {
+test('a visitor who is not signed in is sent to the sign-in page, and a used link says so', async () => {
   await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
     await page.goto(`${dev.dashboardUrl}/test/payments`)
     await page.waitForURL(/\/dashboard\/sign-in\?to=%2Fdashboard%2Ftest%2Fpayments$/)

@@ -18,7 +18,7 @@ const sold = [
   ['GET', 'https://data.example.com/company/filings', '1250.5'],
 ] as const
 
-/** Ids of what was made, by the name that stands for them in `pages.ts`. */
+/** Ids of the created objects, by their placeholders in `pages.ts`. */
 export type DemoData = Readonly<Record<string, string>>
 
 /** Fills an organisation with what use leaves: payments that moved money on a chain, stubs, wallets with balances. */

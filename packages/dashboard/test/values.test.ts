@@ -75,7 +75,7 @@ const listed = (...ids: string[]) => ({
   pageParams: [undefined],
 })
 
-test('new payments stand before the known ones, each once, and known ones take the newer state', () => {
+test('new payments precede the known ones, each once, and known ones take the newer state', () => {
   const first = { items: [row('3'), row('2', { status: 'settled' })], cursor: 'other' }
   const merged = mergeFirstPage(listed('2', '1'), first)
   expect(merged.pages.flatMap(({ items }) => items.map(({ id, status }) => `${id} ${status}`))).toEqual([

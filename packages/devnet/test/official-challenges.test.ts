@@ -8,7 +8,7 @@ const callers = 50
 let world: World
 
 beforeAll(async () => {
-  // The clock stands still: whatever differs between two challenges does not come from it.
+  // The clock does not move, so a difference between two challenges does not come from it.
   const standing = new Date()
   world = await aWorld({ boot: { clock: { now: () => new Date(standing) } } })
 })

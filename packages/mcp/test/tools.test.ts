@@ -34,7 +34,7 @@ test('what a mark says agrees with the method: a GET only reads, and what is not
     expect(annotationsOf(tool)).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: false })
 })
 
-test.each(each)('%s has a name that every client takes, and schemas that stand alone and compile', (_, tool) => {
+test.each(each)('%s has a name that every client takes, and self-contained schemas that compile', (_, tool) => {
   expect(tool.name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
   const schemas = new AjvJsonSchemaValidator()
   const { inputSchema } = tool

@@ -76,7 +76,7 @@ test('USDC is where the official SDK says that it is, with its domain', () => {
   }
 })
 
-test('tokens are found by address in any case, only on their own network, and stand in the registry checksummed', () => {
+test('tokens are found by address in any case, only on their own network, and the registry has their checksummed form', () => {
   for (const network of networks) {
     for (const token of network.tokens) {
       expect(token.address).toBe(getAddress(token.address))

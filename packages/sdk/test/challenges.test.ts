@@ -75,7 +75,7 @@ test('a provider whose clock is far off still sells: a challenge that came this 
   expect(batches).toEqual([5])
 })
 
-test('an error of Purser reaches whoever waits, and the next payer asks again', async () => {
+test('an error of Purser reaches the waiting payer, and the next payer requests anew', async () => {
   let calls = 0
   const answer = async (): Promise<Response> => {
     calls += 1

@@ -92,7 +92,7 @@ test.each([
   expect(fake.seen).toHaveLength(attempts)
 })
 
-test('members of a problem are at hand: the reason of a refusal, the faults of a request, the limit of a plan', async () => {
+test('an error has the members of its problem: the reason of a refusal, the faults of a request, the limit of a plan', async () => {
   fake.script(
     '/payments/verify',
     problem(402, 'payment-verification-failed', { reason: 'invalid_exact_evm_signature' }),

@@ -90,7 +90,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect([away.status, away.header('retry-after')]).toEqual([503, '5'])
   })
 
-  test('caches between learn of every header on which an answer depends, whoever requests it', async () => {
+  test('Vary names every header on which a response depends, for every origin', async () => {
     await open()
     const own = name === 'next' ? [] : ['accept-encoding']
     const unpaid = await fetch(`${at.shop.url}/paid`)

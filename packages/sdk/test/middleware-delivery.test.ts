@@ -73,7 +73,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409])
   })
 
-  test('a withheld answer is given up when settling failed, and not served to whoever only read the chain', async () => {
+  test('a withheld answer is dropped when settling failed, and not served to a reader of the chain', async () => {
     at.fake.script('/verify', good, duplicate)
     at.fake.script('/settle', problem(503, 'chain-unavailable'))
     const credential = offered()

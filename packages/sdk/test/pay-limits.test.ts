@@ -13,7 +13,7 @@ import { asks, errorOf, listeningSigner, noon, offer, seller } from './pay-stage
 
 const url = 'https://api.seller.test/report'
 
-/** Prices stand in the query, in millionths of a dollar: `?price=10000` costs a cent. */
+/** The query contains the price, in millionths of a dollar: `?price=10000` costs a cent. */
 const priced = () => seller(({ searchParams }) => asks(offer(searchParams.get('price') ?? '10000')))
 
 function stage(limits: PayLimits, options: Partial<PayingFetchOptions> = {}) {

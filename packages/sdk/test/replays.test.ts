@@ -23,7 +23,7 @@ test('an answer is kept for its time and not a moment longer', () => {
   expect(replays.claim({ id: 'a', fingerprint }).kind).toBe('claimed')
 })
 
-test('a name is taken from the first sight of it, and free again only for whoever claimed it', () => {
+test('a payment identifier is taken at its first use, and only its claimant can free it', () => {
   const replays = openReplays(300_000, () => 0)
   const first = sellable(replays.claim({ id: 'a', fingerprint }))
   expect(replays.claim({ id: 'a', fingerprint }).kind).toBe('duplicate')

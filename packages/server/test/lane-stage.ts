@@ -85,7 +85,7 @@ export async function aLane(options: StageOptions) {
 
 export type Stage = Awaited<ReturnType<typeof aLane>>
 
-/** Leases all lanes of a network for a test that runs them step by step, whoever had them. */
+/** Leases all lanes of a network for a test that runs them step by step, also from another process. */
 export async function takeAllLeases(db: Db, network: string, leaseMs = 600_000): Promise<LeaseSet> {
   const shares = sharesOf(network)
   const ownerToken = Buffer.from(systemRandom.bytes(16)).toString('hex')

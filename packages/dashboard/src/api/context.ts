@@ -15,10 +15,10 @@ export interface Workspace {
 
 export const WorkspaceContext = createContext<Workspace | undefined>(undefined)
 
-/** The workspace of the page. Every page stands inside one. */
+/** The workspace of the page. Every page is inside one. */
 export function useWorkspace(): Workspace {
   const workspace = use(WorkspaceContext)
-  if (workspace === undefined) throw new Error('a page stands outside the shell')
+  if (workspace === undefined) throw new Error('a page is outside the shell')
   return workspace
 }
 

@@ -7,9 +7,9 @@ export interface NavEntry {
   readonly icon: LucideIcon
   /** Below the environment, such as `/payments`. */
   readonly path: string
-  /** Where it stands in the rail; what is of the person is in the menu at its foot. */
+  /** The group in the navigation. Entries of `person` are in the menu at its foot. */
   readonly group: 'money in' | 'wallets' | 'developers' | 'organization' | 'person'
-  /** What stands at the end of the entry, such as how many wait. */
+  /** The badge at the end of the entry, such as the number of waiting items. */
   readonly badge?: ComponentType
   /** Prefixes of ids that this section shows: a pasted one opens there. */
   readonly opens?: readonly { readonly prefix: string; readonly path: (id: string) => string }[]

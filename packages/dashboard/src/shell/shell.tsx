@@ -18,7 +18,7 @@ function useWasOpen(open: boolean): boolean {
   return wasOpen
 }
 
-/** What stands around every page. */
+/** The navigation and header around every page. */
 export function Shell() {
   const { environment } = useWorkspace()
   const [isPaletteOpen, setPaletteOpen] = useState(false)

@@ -12,7 +12,7 @@ export interface Passkey {
   readonly isSynced: boolean
 }
 
-/** The passkeys of whoever is signed in, the oldest first. */
+/** The passkeys of the signed-in person, oldest first. */
 export async function listPasskeys(): Promise<readonly Passkey[]> {
   const listed = await purser.request('GET', '/auth/passkey/list-user-passkeys')
   const passkeys = Array.isArray(listed) ? listed.flatMap(readPasskey) : []
@@ -54,7 +54,7 @@ export async function removePasskey(id: string): Promise<void> {
   await purser.request('POST', '/auth/passkey/delete-passkey', { body: { id } })
 }
 
-/** Whether whoever is signed in chose a password. */
+/** Whether the signed-in person has a password. */
 export async function hasPassword(): Promise<boolean> {
   const listed = await purser.request('GET', '/auth/list-accounts')
   return Array.isArray(listed) && listed.some((one) => isRecord(one) && one.providerId === 'credential')

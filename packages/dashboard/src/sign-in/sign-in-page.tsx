@@ -16,7 +16,7 @@ import {
 
 type Act = 'password' | 'link' | 'passkey' | `issuer ${string}`
 
-/** Sign-in by passkey, password or link. What a link refused stands above, in words. */
+/** Sign-in by passkey, password or link. The reason why a link was refused is shown above. */
 export function SignInPage() {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
@@ -132,8 +132,8 @@ export function SignInPage() {
           )}
         </div>
         <p className="mt-4 text-sm text-ink-3">
-          With <code className="font-mono">npm start</code> the link to sign in stands in the terminal. An operator
-          makes a new one with <code className="font-mono">purser admin sign-in-link</code>.
+          With <code className="font-mono">npm start</code> the terminal shows the sign-in link. An operator makes a new
+          one with <code className="font-mono">purser admin sign-in-link</code>.
         </p>
       </div>
     </main>

@@ -46,7 +46,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const [top, setTop] = useState(0)
   const [active, setActive] = useState(-1)
   const height = isCompact ? compactHeight : rowHeight
-  // Where the table begins changes with what stands above it.
+  // The table's position changes with the content above it.
   useLayoutEffect(() => {
     const measure = () => setTop(body.current === null ? 0 : body.current.getBoundingClientRect().top + window.scrollY)
     measure()

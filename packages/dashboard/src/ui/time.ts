@@ -18,7 +18,7 @@ export function fullTime(at: Date): string {
   return full.format(at)
 }
 
-/** In UTC, as it stands on the wire, without milliseconds. */
+/** Formats a time in UTC, without milliseconds. */
 export function utcTime(at: Date): string {
   return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }

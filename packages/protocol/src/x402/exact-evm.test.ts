@@ -59,7 +59,7 @@ test('an offer says exactly what the specification’s example says', () => {
   })
 })
 
-test('an offer is read back to what it was made of, whoever sends it', () => {
+test('a parsed offer equals the terms that it was made from, for every sender', () => {
   for (const { name } of paying) {
     const { network, token, rawAmount, payTo } = offerOn(name)
     const requirements = [requirementsV2(offerOn(name)), requirementsV1(offerOn(name))]

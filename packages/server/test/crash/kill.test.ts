@@ -82,7 +82,7 @@ async function someMoment(random: () => number, load: Load): Promise<void> {
   await delay(random() * 100)
 }
 
-/** What explains a load that stands still: its answers, the transactions by state, and the end of the service's log. */
+/** The state that explains a load without progress: its answers, the transactions by state, and the end of the service's log. */
 async function stateOf(load: Load): Promise<string> {
   const transactions = await database.db.many(
     z.object({ status: z.string(), count: z.bigint() }),

@@ -150,7 +150,7 @@ function eachInTurn(nodes: readonly Rpc[]): Rpc {
   }
 }
 
-/** Takes the lead from whoever has it. */
+/** Takes the lease from the process that has it. */
 async function lead(db: Db, network: Network): Promise<Lease> {
   await db.run(sql`update deposit_cursors set lease_until = null where network = ${network.name}`)
   const lease = await takeLease(db, network.name, { name: 'test', leaseMs: 60_000 })

@@ -62,7 +62,7 @@ export class SimProcess {
       settleWaitMs: 0,
     }
     const parts = relayerParts(this.deps, leaseMs)
-    // A small batch does not wait for more: the clock stands still within a pass.
+    // A small batch does not wait for more: the clock does not move within a pass.
     this.#relaying = { ...parts, timings: { ...parts.timings, batchMs: 0 } }
     const handler = relayHandler(this.#relaying)
     this.#lanes = new LaneTurns(this.deps, { network, signerOf, ownerToken }, [handler])
@@ -102,7 +102,7 @@ export class SimProcess {
   }
 }
 
-/** Looks at the outcome of a settlement a few times, since the clock stands still within a pass: whoever waits sees what others do meanwhile. */
+/** Reads the outcome of a settlement a few times, because the clock does not move within a pass: a waiting request sees the work of others. */
 function patient(settlements: Settlements, chance: Chance): Settlements {
   return {
     request: settlements.request,

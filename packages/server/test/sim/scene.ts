@@ -19,7 +19,7 @@ interface SceneOptions {
   readonly chainAt: (timestamp: bigint) => SimChain
   /** What a liar pretends to have moved. */
   readonly signed: () => readonly Signed[]
-  /** What the liar may say; what stands there more often, it says more often. */
+  /** The lies of the node. A repeated entry is more likely. */
   readonly themes: readonly Theme[]
 }
 
@@ -72,7 +72,7 @@ export class Scene {
     for (const node of this.nodes) node.sync()
   }
 
-  /** Time passes, and the chain stands still. */
+  /** Time passes without a new block. */
   async halt(ms: number): Promise<void> {
     this.nowMs += ms
     this.gate.note(`${ms} ms pass`)

@@ -24,7 +24,7 @@ const quietRoundsMax = 140
 /** Quiet rounds in which one of two nodes may still lie. */
 const quietLyingRounds = 4
 
-/** What a seed did, for whoever reads how much was simulated. */
+/** The counts of the simulated work of a seed. */
 export interface SimulatedWallets {
   readonly intents: number
   readonly moved: number

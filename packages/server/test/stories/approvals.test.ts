@@ -233,7 +233,7 @@ test('a refused or canceled transfer fails, and gives back what it reserved', as
   expect(codeOf(await decide(admin, refused.approvalId, 'approve'))).toBe('approval-not-waiting')
 })
 
-test('only whoever made a request cancels it', async () => {
+test('only the requester cancels a request', async () => {
   const { approvalId } = await aWaiting(await underPolicy())
   const made = await stage.world.call(stage.key, 'POST', '/organisations/current/api-keys', {
     name: 'other',

@@ -138,7 +138,7 @@ test('a caller that lost the right to serve cannot finish, and two reruns are th
   expect(said(await finish(quick))).toEqual([409, 'redemption-lost'])
 })
 
-test('a payment with reported delivery is not redeemed, whoever reports it and however often', async () => {
+test('a payment with reported delivery is not redeemed, also if it is reported again', async () => {
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   const report = () => post('/payments/delivered', { paymentIds: [paymentId] })

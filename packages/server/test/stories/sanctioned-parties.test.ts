@@ -127,7 +127,7 @@ test.each(['payer', 'receiver'] as const)(
   },
 )
 
-test('the facilitator refuses a sanctioned payTo, whoever owns it', async () => {
+test('the facilitator refuses a sanctioned payTo, also if it is no wallet of the service', async () => {
   const payer = await aPayer(base)
   const own = await aPaymentBody(world, org, { payer, wallet: await world.wallet(org) })
   screening.say(String(own.paymentRequirements.payTo), listed)

@@ -89,7 +89,7 @@ test('every cookie of the sign-in has the prefix and its attributes, and the req
   for (const name of ['state', 'nonce', 'code_challenge']) expect(searchParams.get(name)?.length).toBeGreaterThan(20)
 })
 
-test('whoever the issuer verified is signed in to the account with that address', async () => {
+test('a person with an address that the issuer verified is signed in to the account with that address', async () => {
   const answer = await signInAs(verified())
   expect([answer.status, answer.headers.get('location')]).toEqual([302, `${site}/dashboard`])
   const browser = browserOf(world, { cookie: sessionCookie(world, answer) ?? '', organisationId: org.id })

@@ -20,7 +20,7 @@ import {
 } from '../transfer-stage.ts'
 import { codeOf } from '../world.ts'
 
-// The chain charges a data fee, and excludes from its blocks whoever cannot pay it. Only its receipts omit the fee; the
+// The chain charges a data fee, and excludes transactions of senders who cannot pay it. Only its receipts omit the fee; the
 // proxy in front of the node adds it, as op-geth does.
 const gwei = 10n ** 9n
 const l1 = 3n * 10n ** 12n

@@ -40,7 +40,7 @@ function word(value: bigint): string {
   return value.toString(16).padStart(64, '0')
 }
 
-/** The node reports this balance for whoever has exactly that one. */
+/** Makes the node return `reported` for each account whose balance is `real`. */
 function lieAboutBalance(real: bigint, reported: bigint): void {
   stage.node.lie('eth_call', async ({ truth }) => {
     const said = await truth()

@@ -115,7 +115,7 @@ function quoteOf(query: PartnerRequest['query'], changes: Lie): PartnerResponse 
   }
 }
 
-/** The route request that our query stands for. */
+/** The route request that corresponds to our query. */
 function requestIn(query: PartnerRequest['query']): RouteRequest {
   const end = (side: 'from' | 'to') => {
     const network = networkByName(query[`${side}Chain`] === '1' ? 'ethereum' : 'base')

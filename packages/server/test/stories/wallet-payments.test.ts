@@ -106,7 +106,7 @@ test('a version 1 challenge in the body is paid', async () => {
   expect(await endOf(stage, paid.body.id)).toEqual(['confirmed', null])
 })
 
-test('an Idempotency-Key has one signature, whoever repeats it, at once or after the process died before its answer', async () => {
+test('an Idempotency-Key yields one signature, for simultaneous repeats and after the process died before its response', async () => {
   const { child } = await aPayer(stage)
   const challenge = challengeOf(offer())
   const keyed = { from: child, challenge, key: `pay-${child.id}` }

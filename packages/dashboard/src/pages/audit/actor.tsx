@@ -14,7 +14,7 @@ const looks: Readonly<Record<AuditRecord['actor']['kind'], { readonly icon: Luci
   system: { icon: Bot, word: 'The service' },
 }
 
-/** Whoever acted: a member by the address, another by the id, the service and its operator in words. */
+/** The actor: a member by the address, another by the id, the service and its operator in words. */
 export function Actor({ record }: { record: AuditRecord }) {
   const purser = usePurser()
   const members = useQuery({

@@ -8,7 +8,7 @@ export function areaOf({ action }: Pick<AuditRecord, 'action'>): string {
   return action.split('.')[0] ?? action
 }
 
-/** The id of whoever acted, where the log has one. */
+/** The id of the actor, if the log has one. */
 export function actorIdOf({ actor }: Pick<AuditRecord, 'actor'>): string | undefined {
   const id = actor.accountId ?? actor.apiKeyId ?? actor.guestId
   return typeof id === 'string' ? id : undefined

@@ -1,7 +1,7 @@
 const width = 88
 const height = 28
 
-/** The course of a figure, beside it. What it says stands in the chart below, so it is hidden from screen readers. */
+/** The trend of a figure. Hidden from screen readers, because the chart below has the same data. */
 export function Sparkline({ values }: { values: readonly number[] }) {
   if (values.length < 2) return null
   const most = Math.max(1, ...values)

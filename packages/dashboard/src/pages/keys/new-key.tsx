@@ -107,7 +107,7 @@ function NewKeySheet({ onClose }: { onClose: () => void }) {
         </form>
       ) : (
         <SecretOnce secret={data.key} what="key">
-          Whoever has it can use it. Keep it in the settings of your server, and out of code and browsers.
+          Anyone who has it can use it. Keep it in the settings of your server, and out of code and browsers.
         </SecretOnce>
       )}
     </Sheet>

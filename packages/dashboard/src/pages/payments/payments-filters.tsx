@@ -17,7 +17,7 @@ interface FiltersProps {
   readonly filters: ReturnType<typeof filtersOf>
 }
 
-/** Every filter stands in the address, so that a view can be sent to somebody else. */
+/** The filters of the list of payments. The URL contains each of them, so that a view can be shared. */
 export function PaymentsFilters({ search, filters }: FiltersProps) {
   const navigate = useNavigate()
   const set = (change: Record<string, string | undefined>) =>

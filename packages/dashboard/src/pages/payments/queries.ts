@@ -52,8 +52,8 @@ export function paymentQuery(purser: Purser, paymentId: string) {
 }
 
 /**
- * Puts a newer first page on top of a list that is longer: known rows take its values, new ones stand before them. Where it shares no row
- * with the list, more came than fits on one page, and the list begins anew.
+ * Merges a newer first page into a longer list: known rows take its values, and new rows precede them. If it shares no row with the
+ * list, more rows came than fit on one page, and the result is that page alone.
  */
 export function mergeFirstPage(old: PaymentPages, first: Page<PaymentLog>): PaymentPages {
   const rows = old.pages.flatMap(({ items }) => items)
@@ -67,7 +67,7 @@ export function mergeFirstPage(old: PaymentPages, first: Page<PaymentLog>): Paym
   return { ...old, pages: [{ items: [...fresh, ...(head?.items ?? [])], cursor: head?.cursor }, ...rest] }
 }
 
-/** A row whose payment got another status meanwhile, wherever it stands in the list. */
+/** Replaces the row of a payment whose status has changed, anywhere in the list. */
 export function withStatuses(old: PaymentPages, statuses: ReadonlyMap<string, Partial<PaymentLog>>): PaymentPages {
   const pages = old.pages.map((page) => {
     if (!page.items.some(({ paymentId }) => statuses.has(paymentId))) return page

@@ -1,6 +1,6 @@
 import { isRange, type RangeSearch } from '../../ui/range.ts'
 
-/** The filters of the list of payments, as they stand in the address. */
+/** The filters of the list of payments in the URL. */
 export interface PaymentsSearch extends RangeSearch {
   readonly protocol?: 'x402' | 'mpp'
   readonly route?: string

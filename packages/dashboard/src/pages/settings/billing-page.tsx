@@ -78,7 +78,7 @@ function LimitsTable({ plan: { limits } }: { plan: Plan }) {
 
 const nextPlans: Readonly<Partial<Record<Plan['plan'], Plan['plan']>>> = { hobby: 'pro', pro: 'enterprise' }
 
-/** The operator of the service changes plans: the command stands ready to be sent. */
+/** Shows the command with which the operator of the service changes the plan. */
 function UpgradeCard({ plan }: { plan: Plan['plan'] }) {
   const { organisation } = useWorkspace()
   const isOwner = useMay('owner')
@@ -94,7 +94,7 @@ function UpgradeCard({ plan }: { plan: Plan['plan'] }) {
     <Card title={`Upgrade to ${next}`}>
       <p>
         {isOwner
-          ? 'The operator of this service changes the plan. Send this command to whoever runs it:'
+          ? 'The operator of this service changes the plan. Send them this command:'
           : 'The operator of this service changes the plan, on the word of an owner. The command is:'}
       </p>
       <p className="mt-3 flex items-start gap-2 rounded-control bg-well px-3 py-2">

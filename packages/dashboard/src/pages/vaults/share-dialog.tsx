@@ -33,11 +33,11 @@ export function ShareDialog({ vaultId, onClose }: { vaultId: string; onClose: ()
       <div className="flex flex-col gap-6">
         <section>
           <h3 className="font-medium">With a colleague</h3>
-          <p className="mt-1 mb-2 text-ink-2">Whoever belongs to this organization can open this address.</p>
+          <p className="mt-1 mb-2 text-ink-2">Every member of this organization can open this address.</p>
           <Code text={address} label="Copy the address" />
         </section>
         <section className="flex flex-col gap-3">
-          <h3 className="font-medium">With whoever paid</h3>
+          <h3 className="font-medium">With the payer</h3>
           <p className="text-ink-2">
             A token reads the documents, the files and the stream of this vault, and nothing else. It cannot write, and
             it cannot be revoked before it expires.

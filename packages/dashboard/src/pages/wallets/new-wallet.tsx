@@ -82,7 +82,7 @@ function NewWalletSheet({ kind, onClose }: KindProps & { onClose: () => void }) 
         <p className="text-ink-2">
           {kind === 'managed'
             ? 'The service makes a key and keeps it. Nothing limits what may leave the wallet until you set its policy.'
-            : 'You keep the key. Whoever has it has the money: check that you can spend from this address.'}
+            : 'You keep the key. Anyone who has it can spend the money. Check that you can spend from this address.'}
         </p>
         <Field label="Name" hint="Your organization sees it. Nobody else does.">
           {(wiring) => (

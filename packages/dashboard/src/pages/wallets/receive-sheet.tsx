@@ -10,7 +10,7 @@ import { QrCode } from '../../ui/qr-code.tsx'
 import { CopyButton } from '../../ui/values.tsx'
 import type { AnyWallet } from './queries.ts'
 
-/** What to give to whoever sends money: the address, as text and as a code, and the only network on which it counts. */
+/** The details for a sender of money: the address, as text and as a code, and the only network on which it counts. */
 export function ReceiveSheet({ wallet, onClose }: { wallet: AnyWallet; onClose: () => void }) {
   const { environment } = useWorkspace()
   const network = networkName(actualNetwork(wallet.chain, environment))

@@ -106,7 +106,7 @@ function RenameDialog({ wallet, onClose }: DialogProps) {
       }
     >
       <div className="flex flex-col gap-4">
-        <Field label="Name" hint="Without a name, its id stands in its place.">
+        <Field label="Name" hint="Without a name, the id is shown.">
           {(wiring) => (
             <TextInput {...wiring} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
           )}

@@ -118,7 +118,7 @@ test('a key that is revoked while it makes keys leaves none behind', async () =>
     else expect(status).toBe(401)
 })
 
-test('an organisation has at most 50 valid keys in each environment, whoever makes them', async () => {
+test('an organisation has at most 50 valid keys in each environment, made by keys or by people', async () => {
   const full = await world.organisation()
   const answers = await Promise.all(Array.from({ length: 60 }, () => make(full.testKey)))
   const made = answers.filter(({ status }) => status === 201)

@@ -55,7 +55,7 @@ interface Answer {
   readonly body: Buffer
 }
 
-/** As it stands on the wire: `fetch` would tidy the path and unpack the body. */
+/** Returns the response bytes unchanged: `fetch` would normalize the path and decompress the body. */
 function get(target: string, headers: Record<string, string> = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     request({ host: '127.0.0.1', port, path: target, headers }, async (response) => {
@@ -93,7 +93,7 @@ test('index.html answers for every address that the dashboard routes by itself, 
   expect(String((await get('/dashboard')).body)).toContain('two')
 })
 
-test('no page loads, sends or is shown anything of another origin, and no script stands in the page', async () => {
+test('no page loads from or sends to another origin, and no page has an inline script', async () => {
   build('<!doctype html>', 3_000)
   const { headers } = await get('/dashboard')
   const policy = new Map(
