@@ -306,9 +306,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'any-transfer-is-a-permit',
     file: 'chain/rpc/permit2-use.ts',
-    find: `transaction.to.toLowerCase() === transfer.spender.toLowerCase() &&
-    isPermit2Settle(transaction.input, transfer, amount)`,
-    replace: 'transfer.permitted >= amount',
+    find: "return isPermit2Settle(transaction.input, transfer, amount) ? 'straight' : undefined",
+    replace: "return transfer.permitted >= amount ? 'straight' : undefined",
     within: 30,
   },
   {
