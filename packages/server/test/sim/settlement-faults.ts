@@ -306,8 +306,9 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'any-transfer-is-a-permit',
     file: 'chain/rpc/permit2-use.ts',
-    find: "return isPermit2Settle(transaction.input, transfer, amount) ? 'straight' : undefined",
-    replace: "return transfer.permitted >= amount ? 'straight' : undefined",
+    find: `if (typeof transaction.to === 'string' && transaction.to.toLowerCase() === transfer.spender.toLowerCase())
+    return isPermit2Settle(transaction.input, transfer, amount) ? 'straight' : undefined`,
+    replace: "if (transfer.permitted >= amount) return 'straight'",
     within: 30,
   },
   {
