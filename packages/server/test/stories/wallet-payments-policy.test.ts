@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { sql } from '../../src/platform/db/db.ts'
 import { aTransferStage, reservedBy, stranger, type TransferStage, transferOf } from '../transfer-stage.ts'
 import {
   anAdmin,
@@ -146,16 +145,18 @@ test('a payment that was approved takes one fresh 402 for the same payee and at 
   expect(await endOf(stage, paymentId)).toEqual(['confirmed', null])
 })
 
-test('an approved payment that gets no fresh 402 within an hour ends, as does one that was refused, and the funds are free', async () => {
-  const refused = await aWaiting(stranger())
-  const unused = await aWaiting(stranger())
+test('a payment that is refused, undecided for a day or unused for an hour ends, by the test clock too, and its funds are free', async () => {
+  const [refused, expiring, unused] = await Promise.all([aWaiting(stranger()), aWaiting(stranger()), aWaiting(stranger())])
+  const advance = (by: string) => stage.world.call(stage.org.testKey, 'POST', '/test/clock', { advance: by })
   expect((await (await anAdmin(stage)).call('POST', `/approvals/${refused.approvalId}/refuse`, {})).status).toBe(200)
   expect(await endOf(stage, refused.paymentId)).toEqual(['failed', 'approval-refused'])
   await approve(stage, unused.approvalId, unused.paymentId)
-  await stage.world.database.db.run(
-    sql`update wallet_payments set pay_until = now() where transfer_id = ${unused.paymentId}`,
-  )
+  expect((await advance('1h')).body).toMatchObject({ moved: { approvals: 2 } })
   expect(await endOf(stage, unused.paymentId)).toEqual(['failed', 'approval-unused'])
-  expect([await reservedOf(stage, refused.child), await reservedOf(stage, unused.child)]).toEqual([0n, 0n])
+  expect((await transferOf(stage, expiring.paymentId)).status).toBe('pending')
+  expect((await advance('23h')).body).toMatchObject({ moved: { approvals: 1 } })
+  expect(await endOf(stage, expiring.paymentId)).toEqual(['failed', 'approval-expired'])
+  const all = [refused, expiring, unused]
+  expect(await Promise.all(all.map(({ child }) => reservedOf(stage, child)))).toEqual([0n, 0n, 0n])
   expect((await transferOf(stage, unused.paymentId)).amount).toBe('0.9')
 })

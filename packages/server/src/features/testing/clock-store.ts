@@ -27,13 +27,18 @@ export async function bringNearer(
   const approvals = await tx.run(sql`
     update movement_approvals set expires_at = expires_at - ${span}
     where id in (select id from movement_approvals where ${own} and status = 'waiting' order by id for update)`)
+  const approvedPayments = await tx.run(sql`
+    update wallet_payments set pay_until = pay_until - ${span}
+    where transfer_id in (
+      select transfer_id from wallet_payments
+      where ${own} and draft is null and pay_until > ${now} order by transfer_id for update)`)
   const policyUses = await tx.run(sql`
     update policy_reservations set reserved_at = reserved_at - ${span}
     where subject_id in (
       select subject_id from policy_reservations
       where ${own} and released_at is null and reserved_at > ${now}::timestamptz - ${policyDaysMax} * interval '1 day'
       order by subject_id for update)`)
-  return { sessions, vaults, vaultTokens, approvals, policyUses, webhookDeliveries: await retrySooner(tx, own, span) }
+  return { sessions, vaults, vaultTokens, approvals: approvals + approvedPayments, policyUses, webhookDeliveries: await retrySooner(tx, own, span) }
 }
 
 /** Moves retries of webhooks, and how long their endpoints have failed. A queue that nobody serves is due with its first delivery. */

@@ -59,8 +59,8 @@ export const testOperations: readonly Operation[] = [
     summary: 'Advance the test environment in time.',
     description: [
       'Everything of the organisation’s test environment that waits for a time comes nearer by this span, at once: the ends of sessions, of',
-      'vaults and their tokens, and of approvals; uses in the periods of policies; retries of webhooks. Calendar months, chains and the expiry',
-      'of signatures stay. Times that were answered before are earlier when they are read again. For live keys, and where the operator has not',
+      'vaults and their tokens, of open approvals and of approved payments that wait for a fresh 402; uses in the periods of policies; retries',
+      'of webhooks. Calendar months, chains and the expiry of signatures stay. Times that were answered before are earlier when they are read again. For live keys, and where the operator has not',
       'set `TEST_CLOCK`, it is 403.',
     ].join(' '),
     input: NewClockChange,
