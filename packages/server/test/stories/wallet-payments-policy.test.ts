@@ -146,7 +146,11 @@ test('a payment that was approved takes one fresh 402 for the same payee and at 
 })
 
 test('a payment that is refused, undecided for a day or unused for an hour ends, by the test clock too, and its funds are free', async () => {
-  const [refused, expiring, unused] = await Promise.all([aWaiting(stranger()), aWaiting(stranger()), aWaiting(stranger())])
+  const [refused, expiring, unused] = await Promise.all([
+    aWaiting(stranger()),
+    aWaiting(stranger()),
+    aWaiting(stranger()),
+  ])
   const advance = (by: string) => stage.world.call(stage.org.testKey, 'POST', '/test/clock', { advance: by })
   expect((await (await anAdmin(stage)).call('POST', `/approvals/${refused.approvalId}/refuse`, {})).status).toBe(200)
   expect(await endOf(stage, refused.paymentId)).toEqual(['failed', 'approval-refused'])

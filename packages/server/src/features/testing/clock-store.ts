@@ -38,7 +38,14 @@ export async function bringNearer(
       select subject_id from policy_reservations
       where ${own} and released_at is null and reserved_at > ${now}::timestamptz - ${policyDaysMax} * interval '1 day'
       order by subject_id for update)`)
-  return { sessions, vaults, vaultTokens, approvals: approvals + approvedPayments, policyUses, webhookDeliveries: await retrySooner(tx, own, span) }
+  return {
+    sessions,
+    vaults,
+    vaultTokens,
+    approvals: approvals + approvedPayments,
+    policyUses,
+    webhookDeliveries: await retrySooner(tx, own, span),
+  }
 }
 
 /** Moves retries of webhooks, and how long their endpoints have failed. A queue that nobody serves is due with its first delivery. */
