@@ -199,20 +199,20 @@ test('a viewer reads what waits and has no button to decide it', async () => {
   })
 })
 
-test('a person approves money that waits, and the wallet, the count and the movement say so', async () => {
+test('a person approves money that waits, and the wallet, the count and the transfer show it', async () => {
   await open({}, async (page, { faults }) => {
     const { approvalId, waitingTransferId } = await demoData()
     await page.goto(`${dev.dashboardUrl}/test`)
-    await page.getByRole('link', { name: '2 movements of money wait for approval.' }).click()
+    await page.getByRole('link', { name: '2 requests wait for an approval.' }).click()
     await page.getByRole('link', { name: 'Approvals 2 waiting' }).waitFor()
     await page.goto(`${dev.dashboardUrl}/test/approvals/${approvalId}`)
     await page.getByRole('button', { name: 'Approve' }).click()
-    await page.getByRole('dialog').getByText('cannot be called back').waitFor()
+    await page.getByRole('dialog').getByText('cannot be canceled').waitFor()
     await page.getByRole('button', { name: 'Approve 70 USDC' }).click()
     await page.getByText('Approved', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'Approvals 1 waiting' }).waitFor()
     await page.goto(`${dev.dashboardUrl}/test/transfers/${waitingTransferId}`)
-    await page.getByText('A person approved it').waitFor()
+    await page.getByText('Approved').waitFor()
     await page.getByText('Arrived', { exact: true }).first().waitFor()
     expect(faults).toEqual([])
   })

@@ -31,7 +31,7 @@ export function developerScenarios({ dev, browser, open }: Stage): void {
       const code = page.locator('pre')
       await expect.poll(() => code.innerText()).toContain(dev().walletId)
       expect(await code.innerText()).not.toMatch(/svc_test_sk_\w{8}/)
-      await page.getByRole('button', { name: 'Make a test key' }).click()
+      await page.getByRole('button', { name: 'Create a test key' }).click()
       await expect.poll(() => code.innerText()).toMatch(/svc_test_sk_\w{8}/)
       const [apiKey = ''] = /svc_test_sk_\w+/.exec(await code.innerText()) ?? []
       const purser = createPurser({ apiKey, baseUrl: dev().baseUrl })
@@ -48,16 +48,16 @@ export function developerScenarios({ dev, browser, open }: Stage): void {
   test('a key is made with scopes and an end, shown once, works within them, and is refused once it is revoked', async () => {
     await open({}, async (page, { faults }) => {
       await page.goto(`${dev().dashboardUrl}/test/keys`)
-      await page.getByRole('button', { name: 'Make a test key' }).click()
+      await page.getByRole('button', { name: 'Create a test key' }).click()
       const sheet = page.getByRole('dialog')
       await sheet.getByLabel('Name').fill('Forecast <b>server</b>')
       await sheet.getByLabel('Everything').uncheck()
       await sheet.getByLabel('Take payments').uncheck()
       await sheet.getByLabel('Valid for').selectOption({ label: '30 days' })
-      await sheet.getByRole('button', { name: 'Make the key' }).click()
+      await sheet.getByRole('button', { name: 'Create the key' }).click()
       await sheet.getByText('This key is shown once').waitFor()
       const apiKey = await sheet.locator('pre').innerText()
-      await sheet.getByRole('button', { name: 'I have the key' }).click()
+      await sheet.getByRole('button', { name: 'I saved the key' }).click()
       const row = page.getByRole('row').filter({ hasText: 'Forecast <b>server</b>' })
       await row.getByText('Valid', { exact: true }).waitFor()
       expect(await page.content()).not.toContain(apiKey)

@@ -36,7 +36,7 @@ export const pages: readonly { readonly name: string; readonly path: string }[] 
   { name: 'team', path: '/team' },
   { name: 'usage', path: '/usage' },
   { name: 'audit-log', path: '/audit-log' },
-  { name: 'audit-log-empty', path: '/audit-log?area=nothing' },
+  { name: 'audit-log-empty', path: '/audit-log?action=nothing' },
   { name: 'settings', path: '/settings' },
   { name: 'billing', path: '/settings/billing' },
   { name: 'account', path: '/account' },

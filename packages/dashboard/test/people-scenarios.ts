@@ -129,9 +129,10 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
         await page.goto(`${dev().dashboardUrl}/test/account`)
         const sessions = page.getByRole('list', { name: 'Sessions' }).getByRole('listitem')
         await sessions.nth(1).waitFor()
-        while ((await page.getByRole('button', { name: /^End/ }).count()) > 0) {
+        const ends = page.getByRole('main').getByRole('button', { name: /^Sign out/ })
+        while ((await ends.count()) > 0) {
           const before = await sessions.count()
-          await page.getByRole('button', { name: /^End/ }).first().click()
+          await ends.first().click()
           await expect.poll(() => sessions.count()).toBeLessThan(before)
         }
         await page.getByText('This browser').waitFor()
@@ -200,11 +201,14 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
 
   test('the audit log is filtered, opened and verified in the browser; a changed record is found there', async () => {
     await open({}, async (page, { faults }) => {
-      await page.goto(`${dev().dashboardUrl}/test/audit-log?area=organisations`)
+      await page.goto(`${dev().dashboardUrl}/test/audit-log?action=organisations.create`)
+      await page.getByRole('row').filter({ hasText: 'organisations.create' }).waitFor()
+      expect(await page.getByRole('row').filter({ hasNotText: 'organisations.create' }).count()).toBe(1)
       await page.getByRole('row').filter({ hasText: 'organisations.create' }).click()
-      await page.getByRole('dialog').getByText('Hash before').waitFor()
+      await page.getByRole('dialog').getByText('Previous hash').waitFor()
       await page.keyboard.press('Escape')
-      await page.getByLabel('Search the audit log').fill('nothing of this name')
+      await page.getByLabel('Action', { exact: true }).fill('nothing.of.this.name')
+      await page.keyboard.press('Enter')
       await page.getByText('No record matches these filters').waitFor()
       await page.getByRole('button', { name: 'Verify the chain' }).click()
       const dialog = page.getByRole('dialog')

@@ -132,11 +132,9 @@ test('a quota is said with the units of the plan, and without a limit there is n
 
 test('a policy is read back in sentences that leave out nothing it allows', () => {
   const words = (policy: PolicyDocument | null) => policyLines(policy).map(({ kind, text }) => `${kind}: ${text}`)
-  expect(words(null)).toEqual([
-    'allows: Nothing is limited. Every amount may leave, to every address and bank account.',
-  ])
+  expect(words(null)).toEqual(['allows: No limits: any amount can go to any address or bank account.'])
   expect(words({ operations: {}, tokens: { USDC: {} } })).toEqual([
-    'refuses: Nothing may leave this wallet and its child addresses.',
+    'refuses: No money can leave this wallet or its child addresses.',
   ])
   const supplier = '0x9b1deb4d3b7d4bad9bdd2b0d7b3dcb6dabcdef01'
   const policy: PolicyDocument = {
@@ -146,16 +144,16 @@ test('a policy is read back in sentences that leave out nothing it allows', () =
   expect(words(policy)).toEqual([
     'allows: Transfers may go only to 0x9b1d…ef01.',
     'allows: Sweeps to other addresses may go to any address.',
-    'allows: At most 50 at once and 1,500.50 in a day of USDC may leave.',
-    'person: A person approves each movement of more than 20 USDC.',
-    'allows: Any amount of ETH may leave.',
-    'person: A person approves each movement of ETH.',
-    'refuses: Payments for a 402 are refused.',
+    'allows: USDC: at most 50 per transaction and 1,500.50 per day.',
+    'person: Amounts above 20 USDC need an approval.',
+    'allows: ETH: any amount.',
+    'person: Every amount of ETH needs an approval.',
+    'refuses: Payments to paid APIs are refused.',
     'refuses: Withdrawals are refused.',
-    'refuses: No token but USDC, ETH may leave.',
+    'refuses: No other token than USDC and ETH can be sent.',
   ])
   const paying: PolicyDocument = { operations: { pay: { recipients: [supplier] } }, tokens: { USDC: {} } }
-  expect(words(paying)[0]).toBe('allows: Payments for a 402 may go only to 0x9b1d…ef01.')
+  expect(words(paying)[0]).toBe('allows: Payments to paid APIs may go only to 0x9b1d…ef01.')
   const anySeller = { ...draftOf(paying, []), pay: { mode: 'any' as const, lines: '' } }
   expect(policyOf(anySeller, paying).operations).toEqual({ pay: { recipients: 'any' } })
   // A form that is saved unchanged changes nothing, nor what the form does not show.

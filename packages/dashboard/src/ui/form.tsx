@@ -1,5 +1,5 @@
 import { ChevronDown } from 'lucide-react'
-import { type ComponentProps, type ReactNode, useId } from 'react'
+import { type ComponentProps, type FormEvent, type ReactNode, useId, useState } from 'react'
 import { classes } from './classes.ts'
 
 const control =
@@ -45,6 +45,33 @@ export function Field({
 
 export function TextInput({ className, ...rest }: ComponentProps<'input'>) {
   return <input autoComplete="off" spellCheck={false} {...rest} className={classes(control, className)} />
+}
+
+interface SubmittedInputProps {
+  readonly label: string
+  readonly placeholder: string
+  readonly value: string
+  readonly onSet: (text: string) => void
+}
+
+/** A text filter that applies on Enter or when the focus leaves it. Give it a `key` of its value. */
+export function SubmittedInput({ label, placeholder, value, onSet }: SubmittedInputProps) {
+  const [text, setText] = useState(value)
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onSet(text.trim())
+  }
+  return (
+    <form onSubmit={submit} className="w-full sm:w-72">
+      <TextInput
+        aria-label={label}
+        placeholder={placeholder}
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onBlur={() => text.trim() !== value && onSet(text.trim())}
+      />
+    </form>
+  )
 }
 
 export function TextArea({ className, ...rest }: ComponentProps<'textarea'>) {

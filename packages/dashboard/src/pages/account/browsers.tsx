@@ -12,7 +12,7 @@ import { Time } from '../../ui/values.tsx'
 import { browserName } from './browser-name.ts'
 import { browsersKey } from './queries.ts'
 
-/** Where the person is signed in. Each session is ended here, at once and everywhere. */
+/** The sessions of the account. Signing one out ends it immediately. */
 export function Browsers() {
   const queries = useQueryClient()
   const { account } = sessionClient(undefined, undefined)
@@ -29,12 +29,12 @@ export function Browsers() {
   const others = sessions.data?.filter(({ isCurrent }) => !isCurrent) ?? []
   return (
     <Card
-      title="Where you are signed in"
+      title="Active sessions"
       flush
       aside={
         others.length > 1 && (
           <Button small tone="danger" busy={end.isPending} onClick={() => end.mutate(others)}>
-            End all others
+            Sign out all others
           </Button>
         )
       }
@@ -86,7 +86,7 @@ function SessionRow({ session, isEnding, onEnd }: SessionRowProps) {
       </div>
       {!isCurrent && (
         <Button small tone="danger" busy={isEnding} onClick={onEnd}>
-          End
+          Sign out
         </Button>
       )}
     </li>

@@ -166,8 +166,8 @@ function RemoveDialog({ passkey, isLast, onClose }: { passkey: Passkey; isLast: 
     >
       <div className="flex flex-col gap-4">
         <p className="text-ink-2">
-          <span className="font-medium break-words text-ink">{passkey.name}</span> signs nobody in from then on. Delete
-          it from the device too, where it is only clutter.
+          <span className="font-medium break-words text-ink">{passkey.name}</span> no longer signs you in. Delete it
+          from your device too.
           {isLast && ' It is your last one: make sure that you can sign in by a link or a password.'}
         </p>
         {remove.error !== null && <ErrorBlock error={remove.error} onRetry={() => remove.mutate()} />}

@@ -37,8 +37,8 @@ function NoPassword({ email, sendsLinks }: { email: string; sendsLinks: boolean 
   return (
     <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
       <p className="min-w-0 flex-1 basis-64 text-ink-2">
-        You have no password, and you need none with a passkey or a link.
-        {!sendsLinks && ' This service sends no email, so that none can be chosen.'}
+        You have no password. A passkey or a link by email signs you in.
+        {!sendsLinks && ' This service sends no email, so you cannot choose a password.'}
       </p>
       {sendsLinks && (
         <Button busy={send.isPending} onClick={() => send.mutate()}>

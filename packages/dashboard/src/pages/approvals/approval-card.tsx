@@ -38,14 +38,14 @@ function Decide({ approval }: { approval: Approval }) {
   const isOwn = approval.requestedBy.accountId === account.id
   return (
     <footer className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-4 py-3">
-      <p className="mr-auto text-sm text-ink-3">
+      <p className="mr-auto w-full text-sm text-ink-3 empty:hidden">
         {!mayDecide
           ? 'Owners and admins decide.'
           : isOwn
-            ? 'You or your key requested it: another owner or admin approves it, where there is one.'
+            ? 'You or your key requested this. Another owner or admin must approve it, if there is one.'
             : ''}
       </p>
-      {isOwn && <Button onClick={() => setAct('cancel')}>Cancel it</Button>}
+      {isOwn && <Button onClick={() => setAct('cancel')}>Cancel request</Button>}
       {mayDecide && (
         <>
           <Button tone="danger" onClick={() => setAct('refuse')}>

@@ -8,7 +8,7 @@ import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
 import { accountLabel, useBankAccounts } from '../bank-accounts/queries.ts'
 import { walletQuery } from '../wallets/queries.ts'
 import { walletName } from '../wallets/wallet-state.tsx'
-import { requester, subjectPath } from './approval-state.tsx'
+import { kindWord, requester, subjectPath } from './approval-state.tsx'
 import type { Approval } from './queries.ts'
 
 /** What a person must know to decide: from where, to whom, who requests it, why it waits, and what is left after it. */
@@ -25,8 +25,8 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
       </Fact>
       <Fact name="Requested by">{requester(requestedBy)}</Fact>
       <Fact name="For">{note ?? <span className="text-ink-3">no reason given</span>}</Fact>
-      <Fact name="Why it waits">
-        The policy requires a person above <Amount value={approvalAbove} token={token} />
+      <Fact name="Rule">
+        The policy requires an approval above <Amount value={approvalAbove} token={token} />
       </Fact>
       <Remaining approval={approval} />
       {deniedBy !== null && (
@@ -49,7 +49,7 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
       )}
       {reason !== null && <Fact name="Reason">{reason}</Fact>}
       {path !== undefined && (
-        <Fact name="Movement">
+        <Fact name={kindWord(approval)}>
           <Link to={path} className="text-accent-text hover:underline">
             {middleTruncate(path.split('/').at(-1) ?? '')}
           </Link>
@@ -97,9 +97,9 @@ export function Recipient({ approval: { to, toChain, withdrawalId } }: { approva
   )
 }
 
-const windows = { perHour: 'this hour', perDay: 'today', perMonth: 'these 30 days' } as const
+const windows = { perHour: 'this hour', perDay: 'today', perMonth: 'in 30 days' } as const
 
-/** What each cap leaves after this movement. */
+/** What each limit leaves after this request. */
 function Remaining({ approval: { remaining, token } }: { approval: Approval }) {
   const left = Object.entries(windows).flatMap(([name, when]) => {
     const amount = remaining?.[name as keyof typeof windows]
@@ -107,7 +107,7 @@ function Remaining({ approval: { remaining, token } }: { approval: Approval }) {
   })
   if (left.length === 0) return null
   return (
-    <Fact name="Left after it">
+    <Fact name="Remaining limits">
       {left.map(({ when, amount }) => (
         <span key={when} className="mr-2">
           <Amount value={amount} token={token} /> <span className="text-ink-3">{when}</span>

@@ -27,7 +27,7 @@ export function requester({ apiKeyName, apiKeyId, email }: Approval['requestedBy
   return apiKeyId === null ? email : `${apiKeyName ?? 'An API key'} (key of ${email})`
 }
 
-/** Where the page of the movement is. */
+/** The path of the page that shows the requested transfer or withdrawal. */
 export function subjectPath({ transferId, withdrawalId }: Approval): string | undefined {
   if (withdrawalId !== null) return `/withdrawals/${withdrawalId}`
   return transferId === null ? undefined : `/transfers/${transferId}`

@@ -5,14 +5,14 @@ import { Time } from '../../ui/values.tsx'
 import { approvalStates } from './approval-state.tsx'
 
 const titles = {
-  waiting: 'Waits for a person',
-  granted: 'A person approved it',
-  refused: 'A person declined it',
-  canceled: 'The requester canceled it',
-  expired: 'Nobody approved it in time',
+  waiting: 'Waiting for approval',
+  granted: 'Approved',
+  refused: 'Declined',
+  canceled: 'Canceled by the requester',
+  expired: 'Expired without a decision',
 } as const
 
-/** The step of a movement that a policy lets through only when a person approves it; none where no person is needed. */
+/** The approval step of a transfer or withdrawal; none if it needs no approval. */
 export function approvalSteps(approval: Transfer['approval']): readonly TimelineStep[] {
   if (approval === null) return []
   const { id, status, expiresAt } = approval

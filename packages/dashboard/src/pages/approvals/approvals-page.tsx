@@ -46,8 +46,9 @@ export function ApprovalsPage() {
         )
       ) : waiting.data.items.length === 0 ? (
         <div className="rounded-card border border-line bg-surface">
-          <Empty icon={<CircleCheck />} title="Nothing waits for you">
-            A movement waits here when the policy of its wallet wants a person above its amount. Set that under Wallets.
+          <Empty icon={<CircleCheck />} title="Nothing needs your attention">
+            A transfer, payment or withdrawal appears here when its amount needs an approval. Set the amount in the
+            spending policy of the wallet.
           </Empty>
         </div>
       ) : (
@@ -62,9 +63,10 @@ export function ApprovalsPage() {
 }
 
 function stateWords(waiting: readonly Approval[] | undefined): string {
-  if (waiting === undefined || waiting.length === 0) return 'Money that leaves only when a person agrees.'
-  if (waiting.length > shownWaitingMax) return `More than ${shownWaitingMax} movements wait; these are the newest.`
-  return `${count(waiting.length, 'movement')} ${waiting.length === 1 ? 'waits' : 'wait'} for a person.`
+  if (waiting === undefined || waiting.length === 0) return 'Transfers, payments and withdrawals that need an approval.'
+  if (waiting.length > shownWaitingMax)
+    return `More than ${shownWaitingMax} requests wait for an approval. The newest are shown.`
+  return `${count(waiting.length, 'request')} ${waiting.length === 1 ? 'waits' : 'wait'} for an approval.`
 }
 
 function AllRequests() {
@@ -95,8 +97,8 @@ function AllRequests() {
         onOpen={openRow}
         openKey={open}
         empty={
-          <Empty icon={<History />} title="No policy has wanted a person yet">
-            Every request that needs an approval stays listed here, with who decided it and why.
+          <Empty icon={<History />} title="No approval requests yet">
+            Every request stays listed here, with who decided it and why.
           </Empty>
         }
       />

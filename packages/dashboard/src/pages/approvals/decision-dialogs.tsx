@@ -41,7 +41,7 @@ function ApproveDialog({ approval, onClose }: DialogProps) {
   const purser = usePurser()
   const { id, amount, token } = approval
   const money = `${groupDecimal(amount)} ${token}`
-  const approve = useDecision(() => purser.approvals.approve(id), `${money} may leave`, onClose)
+  const approve = useDecision(() => purser.approvals.approve(id), `${money} approved`, onClose)
   return (
     <Dialog
       open
@@ -61,7 +61,7 @@ function ApproveDialog({ approval, onClose }: DialogProps) {
           <Amount value={amount} token={token} className="font-medium" /> goes to <Recipient approval={approval} />
         </p>
         <p className="text-ink-2">
-          It begins within a second and cannot be called back. The caps of the policy are checked again at this moment.
+          It starts within a second and cannot be canceled. The limits of the policy are checked again first.
         </p>
         {approve.error !== null && <ErrorBlock error={approve.error} onRetry={() => approve.mutate()} />}
       </div>
@@ -93,7 +93,7 @@ function RefuseDialog({ approval, onClose }: DialogProps) {
       }
     >
       <div className="flex flex-col gap-4">
-        <p className="text-ink-2">Nothing moves, and the money in the wallet is free again.</p>
+        <p className="text-ink-2">No money moves, and the reserved amount is available again.</p>
         <Field label="Reason" hint="Optional. The requester sees it.">
           {(wiring) => (
             <TextInput {...wiring} maxLength={200} value={reason} onChange={({ target }) => setReason(target.value)} />
@@ -123,7 +123,7 @@ function CancelDialog({ approval, onClose }: DialogProps) {
       }
     >
       <div className="flex flex-col gap-4">
-        <p className="text-ink-2">Nothing moves, and the money in the wallet is free again.</p>
+        <p className="text-ink-2">No money moves, and the reserved amount is available again.</p>
         {cancel.error !== null && <ErrorBlock error={cancel.error} onRetry={() => cancel.mutate()} />}
       </div>
     </Dialog>

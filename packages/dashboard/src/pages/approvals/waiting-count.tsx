@@ -3,7 +3,7 @@ import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { approvalsKey, shownWaitingMax, waitingQuery } from './queries.ts'
 
-/** How many movements wait for a person; nothing where none does. */
+/** The number of requests that wait for an approval; nothing if there are none. */
 export function WaitingCount() {
   const { data } = useQuery(waitingQuery(usePurser()))
   useRefreshOn(['approval.'], approvalsKey)

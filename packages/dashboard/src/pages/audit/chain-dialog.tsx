@@ -48,12 +48,12 @@ export function ChainDialog({ onClose }: { onClose: () => void }) {
     >
       <div className="flex flex-col gap-4">
         <p className="text-ink-2">
-          Your browser reads the records, computes each hash anew and compares it with the record before. A record that
+          Your browser reads the records, computes each hash again and compares it with the record before. A record that
           was changed, moved or removed breaks the chain.
         </p>
         <Field
           label="A hash that you kept (optional)"
-          hint="With it you also see whether the whole log was written anew."
+          hint="With it you also see whether the whole log was rewritten."
           fault={isKeptWrong ? 'A hash has 64 digits, 0 to 9 and a to f.' : undefined}
         >
           {(wiring) => (
@@ -121,6 +121,6 @@ function faultOf(
   if (isWhole && gaps > 0) return `Records are missing at ${count(gaps, 'place')}.`
   if (isWhole && !fromFirst) return 'The first record of the log is missing.'
   if (wasKept && !hasKept)
-    return 'The hash that you kept is not in the log: it was written anew, or the hash is of another log.'
+    return 'The hash that you kept is not in the log: the log was rewritten, or the hash is of another log.'
   return undefined
 }

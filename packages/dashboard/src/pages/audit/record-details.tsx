@@ -20,7 +20,7 @@ function Details({ record }: { record: AuditRecord }) {
     <div className="flex flex-col gap-5">
       <p className="font-mono text-lg break-all">{record.action}</p>
       <Facts>
-        <Fact name="Who">
+        <Fact name="Actor">
           <Actor record={record} />
         </Fact>
         <Fact name="When">
@@ -39,7 +39,7 @@ function Details({ record }: { record: AuditRecord }) {
         <Fact name="Number">
           <span className="num">{record.sequence.toLocaleString('en-US')}</span>
         </Fact>
-        <Fact name="Hash before">
+        <Fact name="Previous hash">
           <Id value={record.previousHash} whole />
         </Fact>
         <Fact name="Hash">

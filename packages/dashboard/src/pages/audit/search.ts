@@ -1,29 +1,28 @@
+import { isRange, type RangeSearch } from '../../ui/range.ts'
 import { isSearchText, type OpenSearch, readOpen } from '../../ui/search.ts'
 
-/** Who acted, as the log names the kinds. */
-export const actorKinds = {
-  person: 'People',
-  'api-key': 'API keys',
-  system: 'The service',
-  operator: 'The operator',
-} as const
-
-export interface AuditSearch extends OpenSearch {
-  /** The first word of an act, such as `wallets`. */
-  readonly area?: string
-  readonly actor?: keyof typeof actorKinds
-  /** A piece of the act, the target, the request id or the actor's id. */
-  readonly q?: string
+/** The filters of the audit log in the URL; the API applies each of them. */
+export interface AuditSearch extends OpenSearch, RangeSearch {
+  /** A whole action, such as `organisations.apiKeys.create`. */
+  readonly action?: string
+  /** The id of what was changed. */
+  readonly target?: string
+  /** The id of the API key or the account that made the change. */
+  readonly actor?: string
 }
 
-/** Reads the filters of the audit log from an address. */
+/** Reads the filters of the audit log from an address; values that are no filter are left out. */
 export function readAuditSearch(search: Readonly<Record<string, unknown>>): AuditSearch {
-  const { area, actor, q } = search
-  const kind = (Object.keys(actorKinds) as readonly (keyof typeof actorKinds)[]).find((one) => one === actor)
+  const { action, target, actor, range } = search
   return {
     ...readOpen(search),
-    ...(isSearchText(area) && { area }),
-    ...(kind !== undefined && { actor: kind }),
-    ...(isSearchText(q) && { q }),
+    ...(isRange(range) && { range }),
+    ...(isSearchText(action) && { action }),
+    ...(isSearchText(target) && { target }),
+    ...(isActorId(actor) && { actor }),
   }
+}
+
+function isActorId(value: unknown): value is string {
+  return typeof value === 'string' && /^(?:acc|key)_[0-9a-z]{26}$/.test(value)
 }

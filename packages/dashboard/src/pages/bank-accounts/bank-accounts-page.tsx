@@ -39,7 +39,7 @@ export function BankAccountsPage() {
         compact={(row) => <CompactAccount row={row} onDelete={remove} />}
         empty={
           <Empty icon={<CreditCard />} title="No bank accounts yet" action={add}>
-            Register where withdrawals are paid to. Only the last four characters are ever shown again.
+            Add the account that withdrawals are paid to. Only its last four characters are shown later.
           </Empty>
         }
       />

@@ -36,8 +36,8 @@ export function DeleteAccountSheet({ account, onClose }: { account: BankAccount;
       <div className="flex flex-col gap-4">
         <p className="font-medium break-words">{accountLabel(account)}</p>
         <p className="text-ink-2">
-          Its details are deleted at once and cannot be restored. No new withdrawal can be paid to it. Withdrawals that
-          already began go on.
+          Its details are deleted immediately and cannot be restored. No new withdrawal can be paid to it. Withdrawals
+          in progress continue.
         </p>
         {remove.error !== null && <ErrorBlock error={remove.error} />}
       </div>

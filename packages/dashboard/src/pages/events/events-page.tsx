@@ -13,7 +13,11 @@ export function EventsPage() {
   return (
     <Page
       title="Events"
-      state={isCatalogue ? 'Every type that a webhook can get, with a sample.' : 'What happened in the last 30 days.'}
+      state={
+        isCatalogue
+          ? 'Every event type that a webhook can receive, with a sample.'
+          : 'What happened in the last 30 days.'
+      }
       wide
     >
       <div className="mb-3">

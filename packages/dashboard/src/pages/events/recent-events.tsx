@@ -76,7 +76,7 @@ export function RecentEvents() {
               </Link>
             }
           >
-            Each payment, deposit, transfer and vault says what happens to it by an event.
+            Payments, deposits, transfers and vaults send an event for each change.
           </Empty>
         }
       />

@@ -27,7 +27,7 @@ export function FigureRow({
       <Figure
         name="Success"
         isReady={figures !== undefined}
-        note={figures?.success === undefined ? 'Nothing has ended yet' : 'of all that ended'}
+        note={figures?.success === undefined ? 'No payment has completed yet' : 'of completed payments'}
       >
         {figures?.success === undefined ? '–' : share(figures.success)}
       </Figure>

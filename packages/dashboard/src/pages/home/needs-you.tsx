@@ -45,7 +45,7 @@ export function NeedsYou() {
       .map(({ id, url }) => ({
         key: id,
         icon: <WebhookOff />,
-        text: `${new URL(url).host} gets no events: its endpoint is off.`,
+        text: `${new URL(url).host} receives no events: its endpoint is off.`,
       })),
     ...quotas
       .filter(isNearlyUsed)
@@ -55,14 +55,14 @@ export function NeedsYou() {
     waiting.data !== undefined && usage.data !== undefined && chains.data !== undefined && webhooks.data !== undefined
   return (
     <div className="flex min-w-0 flex-col gap-5">
-      <Card title="Needs you">
+      <Card title="Needs attention">
         {error !== null ? (
           <ErrorBlock error={error} />
         ) : !isReady ? (
           <Skeleton lines={2} />
         ) : needs.length === 0 ? (
           <p className="flex items-center gap-2 text-ink-2">
-            <CircleCheck className="size-4 text-settled" aria-hidden /> Nothing waits for you.
+            <CircleCheck className="size-4 text-settled" aria-hidden /> Nothing needs your attention.
           </p>
         ) : (
           <ul className="flex flex-col gap-2.5">
@@ -91,6 +91,6 @@ export function NeedsYou() {
 }
 
 function waitingWords(waiting: number): string {
-  if (waiting > shownWaitingMax) return `More than ${count(shownWaitingMax, 'movement')} of money wait for approval.`
-  return `${count(waiting, 'movement')} of money ${waiting === 1 ? 'waits' : 'wait'} for approval.`
+  if (waiting > shownWaitingMax) return `More than ${count(shownWaitingMax, 'request')} wait for an approval.`
+  return `${count(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} for an approval.`
 }

@@ -8,8 +8,8 @@ export type KeyScope = NonNullable<ApiKeyRecord['scopes']>[number]
 export const scopeWords: readonly { readonly scope: KeyScope; readonly allows: string }[] = [
   { scope: 'read', allows: 'Read everything' },
   { scope: 'payments', allows: 'Take payments: challenges, verify, settle, sessions, the registry' },
-  { scope: 'vaults', allows: 'Make and change vaults, their files and tokens' },
-  { scope: 'wallets', allows: 'Make and change wallets, sweeps and spend policies' },
+  { scope: 'vaults', allows: 'Create and change vaults, their files and tokens' },
+  { scope: 'wallets', allows: 'Create and change wallets, sweeps and spending policies' },
   { scope: 'money', allows: 'Move money out: transfers, refunds, withdrawals, bank accounts' },
   { scope: 'webhooks', allows: 'Change endpoints, replay and listen to events' },
   { scope: 'organisation', allows: 'Change the organization, its members and keys' },
@@ -17,7 +17,7 @@ export const scopeWords: readonly { readonly scope: KeyScope; readonly allows: s
 
 /** How long a key may be valid, in days; none for no end. */
 export const lifetimes = [
-  { label: 'No end', days: undefined },
+  { label: 'No expiry', days: undefined },
   { label: '7 days', days: 7 },
   { label: '30 days', days: 30 },
   { label: '90 days', days: 90 },

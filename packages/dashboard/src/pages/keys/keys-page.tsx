@@ -29,7 +29,7 @@ export function KeysPage() {
       title="Keys"
       state={
         listing.rows.length === 0
-          ? 'What your servers and agents call the API with.'
+          ? 'The keys that your servers and agents call the API with.'
           : `${count(valid, 'valid key')} of the ${environment} environment.`
       }
       action={listing.rows.length > 0 && <NewKeyButton />}
@@ -43,7 +43,7 @@ export function KeysPage() {
         compact={(key) => <CompactKey apiKey={key} onRevoke={onRevoke} />}
         empty={
           <Empty icon={<Key />} title={`No ${environment} keys yet`} action={<NewKeyButton />}>
-            A key lets a server or an agent call the API: for everything, or for what you choose.
+            A key lets a server or an agent call the API, with all permissions or with those that you choose.
           </Empty>
         }
       />

@@ -19,7 +19,7 @@ export function NewKeyButton() {
   return (
     <>
       <Button tone="primary" onClick={() => setOpen(true)}>
-        <Plus aria-hidden /> Make a {environment} key
+        <Plus aria-hidden /> Create a {environment} key
       </Button>
       {isOpen && <NewKeySheet onClose={() => setOpen(false)} />}
     </>
@@ -50,18 +50,18 @@ function NewKeySheet({ onClose }: { onClose: () => void }) {
     <Sheet
       open
       onClose={onClose}
-      title={`Make a ${environment} key`}
+      title={`Create a ${environment} key`}
       footer={
         data === undefined ? (
           <>
             <Button onClick={onClose}>Cancel</Button>
             <Button type="submit" form="new-key" tone="primary" busy={make.isPending} disabled={!isReady}>
-              Make the key
+              Create the key
             </Button>
           </>
         ) : (
           <Button tone="primary" onClick={onClose}>
-            I have the key
+            I saved the key
           </Button>
         )
       }
@@ -125,7 +125,7 @@ function ScopeChoice({ chosen, onChange }: ScopeChoiceProps) {
     onChange(chosen?.includes(scope) ? chosen.filter((one) => one !== scope) : [...(chosen ?? []), scope])
   return (
     <fieldset className="flex flex-col gap-2">
-      <legend className="mb-1 text-sm font-medium">May do</legend>
+      <legend className="mb-1 text-sm font-medium">Permissions</legend>
       <CheckChoice
         label="Everything"
         isOn={chosen === null}

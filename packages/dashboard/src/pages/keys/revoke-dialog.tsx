@@ -42,14 +42,18 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKeyRecord; onClos
         <p className="text-ink-2">
           <span className="font-medium break-words text-ink">{apiKey.name}</span>{' '}
           <span className="font-mono text-sm">{shownKey(apiKey.environment, apiKey.last4)}</span> is refused from the
-          next request on, for good. {apiKey.lastUsedAt === null ? 'It was never used.' : 'It was last used '}
+          next request. This cannot be undone. {apiKey.lastUsedAt === null ? 'It was never used.' : 'It was last used '}
           {apiKey.lastUsedAt !== null && (
             <>
               <Time at={apiKey.lastUsedAt} />.
             </>
           )}
         </p>
-        <CheckChoice label="Revoke the keys that it made too" isOn={cascade} onToggle={() => setCascade(!cascade)} />
+        <CheckChoice
+          label="Also revoke the keys that it created"
+          isOn={cascade}
+          onToggle={() => setCascade(!cascade)}
+        />
         {revoke.error !== null && <ErrorBlock error={revoke.error} onRetry={() => revoke.mutate()} />}
       </div>
     </Dialog>
@@ -60,6 +64,6 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKeyRecord; onClos
 function othersWords(revoked: RevokedKey | undefined): string | undefined {
   if (revoked === undefined) return undefined
   const { ended, stillValid } = revoked
-  if (ended.length > 0) return `${count(ended.length, 'key')} that it made ended with it.`
-  return stillValid.length === 0 ? undefined : `${count(stillValid.length, 'key')} that it made: still valid.`
+  if (ended.length > 0) return `${count(ended.length, 'key')} that it created ended with it.`
+  return stillValid.length === 0 ? undefined : `${count(stillValid.length, 'key')} that it created: still valid.`
 }

@@ -1,11 +1,11 @@
 import type { LoggedRequest } from '@purser/sdk'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { FilterX, Logs, RotateCw, X } from 'lucide-react'
-import { type FormEvent, useCallback, useState } from 'react'
+import { useCallback } from 'react'
 import { useWorkspace } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { Button, buttonClasses } from '../../ui/button.tsx'
-import { Select, TextInput } from '../../ui/form.tsx'
+import { Select, SubmittedInput } from '../../ui/form.tsx'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { CompactRequest, logColumns } from './columns.tsx'
@@ -75,7 +75,13 @@ function Filters({ filters, isFiltered, onSet }: FiltersProps) {
   const isOneStatus = status !== '' && !Object.hasOwn(statusNames, status)
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
-      <RouteField key={filters.route ?? ''} value={filters.route ?? ''} onSet={(text) => onSet({ route: text })} />
+      <SubmittedInput
+        key={filters.route ?? ''}
+        label="Route"
+        placeholder="Route, such as /payments/{id}"
+        value={filters.route ?? ''}
+        onSet={(text) => onSet({ route: text })}
+      />
       <Select aria-label="Status" value={status} onChange={({ target }) => onSet({ status: target.value })}>
         <option value="">Any status</option>
         {Object.entries(statusNames).map(([value, label]) => (
@@ -102,25 +108,6 @@ function Filters({ filters, isFiltered, onSet }: FiltersProps) {
         </Button>
       )}
     </div>
-  )
-}
-
-function RouteField({ value, onSet }: { value: string; onSet: (route: string) => void }) {
-  const [text, setText] = useState(value)
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    onSet(text.trim())
-  }
-  return (
-    <form onSubmit={submit} className="w-full sm:w-72">
-      <TextInput
-        aria-label="Route"
-        placeholder="Route, such as /payments/{id}"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-        onBlur={() => text.trim() !== value && onSet(text.trim())}
-      />
-    </form>
   )
 }
 

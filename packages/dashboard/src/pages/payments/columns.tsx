@@ -33,7 +33,7 @@ export const paymentColumns: readonly Column<PaymentLog>[] = [
     from: 'lg',
     cell: ({ payer, chain }) =>
       payer === null ? (
-        <span className="text-ink-3">not named</span>
+        <span className="text-ink-3">unknown</span>
       ) : (
         <OnChain value={payer} network={chain} kind="address" />
       ),
@@ -70,7 +70,7 @@ function RouteCell({ row: { paymentId, method, route } }: { row: PaymentLog }) {
       className="flex min-w-0 items-baseline gap-2"
     >
       {method !== null && <span className="font-mono text-xs text-ink-3">{method}</span>}
-      <span className="truncate">{route === null ? 'No route named' : shortRoute(route)}</span>
+      <span className="truncate">{route === null ? 'No route' : shortRoute(route)}</span>
     </Link>
   )
 }

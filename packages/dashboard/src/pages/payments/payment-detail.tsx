@@ -91,9 +91,7 @@ function PaymentFacts({ payment }: { payment: Payment }) {
       <Fact name="Payment">
         <Id value={payment.id} />
       </Fact>
-      <Fact name="Payer">
-        {payer === null ? 'not named' : <OnChain value={payer} network={chain} kind="address" />}
-      </Fact>
+      <Fact name="Payer">{payer === null ? 'unknown' : <OnChain value={payer} network={chain} kind="address" />}</Fact>
       <Fact name="Paid to">
         <OnChain value={payTo} network={chain} kind="address" />
       </Fact>

@@ -8,7 +8,7 @@ const route = getRouteApi('/shell/payments/$paymentId')
 export function PaymentPage() {
   const { paymentId } = route.useParams()
   return (
-    <div className="mx-auto w-full max-w-[1200px] px-4 pt-5 pb-16 sm:px-8">
+    <div className="w-full max-w-[1200px] px-4 pt-5 pb-16 sm:px-8">
       <Link to="/payments" className="mb-4 inline-flex items-center gap-1.5 text-ink-2 hover:text-ink">
         <ArrowLeft className="size-4" aria-hidden /> Payments
       </Link>

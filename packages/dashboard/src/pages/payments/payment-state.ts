@@ -22,12 +22,13 @@ export function paymentState(status: PaymentStatus): Stated {
 
 /** Where the money is now, and why, in one sentence. */
 export function whereItIs({ status, failureReason, token, chain, txHash }: Payment): string {
-  if (status === 'settled' && txHash === null) return 'A stub of the test environment: no chain was involved.'
+  if (status === 'settled' && txHash === null)
+    return 'A simulated payment of the test environment: no chain was involved.'
   if (status === 'settled') return 'The money has moved to your wallet.'
   if (status === 'settling')
     return `The transaction is on its way to ${networkName(chain)}. The payment is settled when a block has it.`
   if (status === 'verified') return `The payer signed for it. No ${token} has moved yet: it waits for settlement.`
-  if (status === 'voided') return 'It was given up before any money moved.'
+  if (status === 'voided') return 'It was voided before any money moved.'
   return `No money moved: ${failureWords(failureReason)}`
 }
 

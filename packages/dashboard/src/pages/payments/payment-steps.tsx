@@ -50,7 +50,7 @@ function onTheWay({ status, txHash, chain }: Payment): readonly TimelineStep[] {
           key: 'sent',
           state: 'pending',
           title: `On its way to ${networkName(chain)}`,
-          children: 'It waits for its place in a batch.',
+          children: 'It is queued for the next batch.',
         },
       ]
     : []
@@ -59,7 +59,8 @@ function onTheWay({ status, txHash, chain }: Payment): readonly TimelineStep[] {
 function ended({ status, txHash, settledAt, failureReason, amount, token }: Payment): readonly TimelineStep[] {
   if (status === 'settled') {
     const moved = `${groupDecimal(amount)} ${token}`
-    const children = txHash === null ? 'The service settles stubs by itself.' : `${moved} moved to your wallet.`
+    const children =
+      txHash === null ? 'The service settles simulated payments itself.' : `${moved} moved to your wallet.`
     return [{ key: 'settled', state: 'settled', title: 'Settled', at: settledAt, children }]
   }
   if (status === 'settlement_failed')
@@ -76,7 +77,7 @@ function ended({ status, txHash, settledAt, failureReason, amount, token }: Paym
         {
           key: 'void',
           state: 'void',
-          title: 'Given up',
+          title: 'Voided',
           children: 'The signature can no longer be used here. No money moved.',
         },
       ]

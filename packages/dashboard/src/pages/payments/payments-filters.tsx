@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Download, X } from 'lucide-react'
-import { type FormEvent, useEffect, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
-import { Select, TextInput } from '../../ui/form.tsx'
+import { Select, SubmittedInput } from '../../ui/form.tsx'
 import { middleTruncate } from '../../ui/format.ts'
 import { rangeNames, ranges } from '../../ui/range.ts'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
@@ -25,7 +25,13 @@ export function PaymentsFilters({ search, filters }: FiltersProps) {
   const isFiltered = Object.keys(filters).length > 0
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
-      <RouteFilter key={search.route ?? ''} value={search.route ?? ''} onSet={(route) => set({ route })} />
+      <SubmittedInput
+        key={search.route ?? ''}
+        label="Route"
+        placeholder="Route, such as https://api.example.com/…"
+        value={search.route ?? ''}
+        onSet={(route) => set({ route })}
+      />
       <Select
         aria-label="Protocol"
         value={search.protocol ?? ''}
@@ -52,25 +58,6 @@ export function PaymentsFilters({ search, filters }: FiltersProps) {
       <span className="flex-1" />
       <ExportButton filters={filters} />
     </div>
-  )
-}
-
-function RouteFilter({ value, onSet }: { value: string; onSet: (route: string) => void }) {
-  const [text, setText] = useState(value)
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    onSet(text.trim())
-  }
-  return (
-    <form onSubmit={submit} className="w-full sm:w-72">
-      <TextInput
-        aria-label="Route"
-        placeholder="Route, such as https://api.example.com/…"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-        onBlur={() => text.trim() !== value && onSet(text.trim())}
-      />
-    </form>
   )
 }
 

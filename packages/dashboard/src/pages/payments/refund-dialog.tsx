@@ -66,7 +66,7 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
     >
       <div className="flex flex-col gap-4">
         <p className="text-ink-2">
-          A transfer leaves one of your managed wallets, under its policy. It cannot be called back.
+          A transfer leaves one of your managed wallets, under its policy. It cannot be reversed.
         </p>
         <Field
           label="Amount"
@@ -115,7 +115,7 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
         <Facts>
           <Fact name="To">
             {payment.payer === null ? (
-              'not named'
+              'unknown'
             ) : (
               <OnChain value={payment.payer} network={payment.chain} kind="address" />
             )}

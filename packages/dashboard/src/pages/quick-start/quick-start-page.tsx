@@ -98,12 +98,12 @@ function KeyLine({ isMade, isBusy, onMake }: { isMade: boolean; isBusy: boolean;
     <div className="flex flex-wrap items-center justify-between gap-3">
       <p className="min-w-0 flex-1 basis-60 text-ink-2">
         {mayMake
-          ? 'The code needs a key, which may take payments and move no money out.'
-          : 'Put a key of yours in. Admins make keys.'}
+          ? 'The code needs an API key. This one can take payments and cannot move money out.'
+          : 'Insert one of your keys. Admins create keys.'}
       </p>
       {mayMake && (
         <Button busy={isBusy} onClick={onMake}>
-          <KeyRound aria-hidden /> Make a {environment} key
+          <KeyRound aria-hidden /> Create a {environment} key
         </Button>
       )}
     </div>

@@ -32,7 +32,7 @@ export function snippetOf(name: SnippetName, filled: Filled): Snippet {
 }
 
 const sells =
-  'GET /forecast then costs 0.01 USD: the handler runs when the payment is verified, and its answer leaves when it is settled.'
+  'GET /forecast then costs 0.01 USD: the handler runs when the payment is verified, and its response is sent when the payment is settled.'
 
 /** The lines of the options that all middlewares take. */
 function walletLines({ baseUrl, walletId }: Filled, indent: string): string {

@@ -1,4 +1,5 @@
 import type { RegistryRoute } from '@purser/sdk'
+import { count } from '../../ui/format.ts'
 import { RowLink } from '../../ui/row-link.tsx'
 import { Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -70,9 +71,7 @@ export function CompactRoute({ row }: { row: RegistryRoute }) {
       </span>
       <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
         <span className="truncate">{row.host}</span>
-        <span className="shrink-0">
-          <Demand row={row} /> reports
-        </span>
+        <span className="shrink-0">{count(row.snapshotCount, 'report')}</span>
       </span>
     </>
   )

@@ -103,7 +103,7 @@ function VisibilityButton({ row }: { row: RegistryRoute }) {
   const mayChange = useMay('admin')
   const [isAsking, setAsking] = useState(false)
   const next = !row.isPublic
-  const act = next ? 'List it publicly' : 'Take it off the public list'
+  const act = next ? 'List it publicly' : 'Make it private'
   const change = useMutation({
     mutationFn: () => purser.registry.routes.update(row.id, { isPublic: next }),
     onSuccess: () => {
@@ -134,7 +134,7 @@ function VisibilityButton({ row }: { row: RegistryRoute }) {
         <p className="text-ink-2">
           {next
             ? 'Every organization can then find its address, its price and the names of its parameters.'
-            : 'Only this organization sees it from then on. Payments for it go on.'}
+            : 'Only this organization sees it. Payments for it continue.'}
         </p>
         {change.error !== null && <ErrorBlock error={change.error} />}
       </Dialog>

@@ -122,8 +122,7 @@ function NoRoutes({ isFiltered }: { isFiltered: boolean }) {
     )
   return (
     <Empty icon={<RouteIcon />} title="No routes yet" action={<TestPaymentButton tone="primary" />}>
-      A route appears here after the SDK reported a payment for it. The registry then says what it costs and how to call
-      it.
+      A route appears here after the SDK reports a payment for it, with its price and how to call it.
     </Empty>
   )
 }

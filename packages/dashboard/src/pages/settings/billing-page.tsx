@@ -20,7 +20,9 @@ export function BillingPage() {
     <Page
       title={plan.data === undefined ? 'Plan' : `${sentenceCase(plan.data.plan)} plan`}
       state={
-        near.length === 0 ? 'What your plan grants, and how to get more.' : 'Some limits are reached, or nearly so.'
+        near.length === 0
+          ? 'The limits of your plan, and how to raise them.'
+          : 'Some limits are reached or nearly reached.'
       }
     >
       <Link to="/settings" className="mb-4 inline-flex items-center gap-1.5 text-ink-2 hover:text-ink">
@@ -30,7 +32,7 @@ export function BillingPage() {
       <div className="grid gap-5 lg:grid-cols-2">
         <div className="flex min-w-0 flex-col gap-5">
           {plan.data !== undefined && <UpgradeCard plan={plan.data.plan} />}
-          <Card title={`Used in ${environment}`}>
+          <Card title={`Usage in ${environment}`}>
             {usage.data === undefined ? <Skeleton lines={7} /> : <Quotas quotas={quotasOf(usage.data)} />}
           </Card>
         </div>
@@ -53,8 +55,8 @@ const limitLabels: Readonly<Record<keyof Plan['limits'], string>> = {
   documentsPerVault: 'Documents in a vault',
   filesPerVault: 'Files in a vault',
   fileBytes: 'Size of a file',
-  vaultTtlSecondsDefault: 'Life of a vault, unless named',
-  vaultTtlSecondsMax: 'Life of a vault, at most',
+  vaultTtlSecondsDefault: 'Default lifetime of a vault',
+  vaultTtlSecondsMax: 'Maximum lifetime of a vault',
 }
 
 function LimitsTable({ plan: { limits } }: { plan: Plan }) {
@@ -86,7 +88,7 @@ function UpgradeCard({ plan }: { plan: Plan['plan'] }) {
   if (next === undefined)
     return (
       <Card title="Upgrade">
-        <p className="text-ink-2">This is the largest plan. Nothing that it counts is limited.</p>
+        <p className="text-ink-2">This is the largest plan. Its counts have no limits.</p>
       </Card>
     )
   const command = `npx purser admin set-plan --organisation ${organisation.id} --plan ${next}`
@@ -95,13 +97,13 @@ function UpgradeCard({ plan }: { plan: Plan['plan'] }) {
       <p>
         {isOwner
           ? 'The operator of this service changes the plan. Send them this command:'
-          : 'The operator of this service changes the plan, on the word of an owner. The command is:'}
+          : 'The operator of this service changes the plan when an owner requests it. The command is:'}
       </p>
       <p className="mt-3 flex items-start gap-2 rounded-control bg-well px-3 py-2">
         <code className="min-w-0 flex-1 font-mono text-sm break-all">{command}</code>
         <CopyButton value={command} />
       </p>
-      <p className="mt-3 text-ink-2">The new limits hold from the next request on. Nothing has to be started again.</p>
+      <p className="mt-3 text-ink-2">The new limits apply from the next request. No restart is needed.</p>
     </Card>
   )
 }

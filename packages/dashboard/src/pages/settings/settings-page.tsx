@@ -38,7 +38,7 @@ export function SettingsPage() {
                     <Id value={current.data.id} whole />
                   </Fact>
                   <Fact name="Type">{sentenceCase(current.data.type)}</Fact>
-                  <Fact name="Founded">
+                  <Fact name="Created">
                     <Time at={current.data.createdAt} full />
                   </Fact>
                   <Fact name="Environment">{sentenceCase(environment)}</Fact>

@@ -48,7 +48,7 @@ export function InviteSheet({ mayMakeOwners, onClose }: { mayMakeOwners: boolean
       >
         <Field
           label="Email"
-          hint="The person signs in with this address and accepts. Until then they see nothing and count for nothing."
+          hint="The invited person signs in with this address and accepts. Until then they have no access and do not count toward the plan."
         >
           {(wiring) => (
             <TextInput

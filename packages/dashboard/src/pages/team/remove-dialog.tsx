@@ -22,7 +22,7 @@ export function RemoveDialog({ member, isSelf, onClose }: RemoveDialogProps) {
   const remove = useMutation({
     mutationFn: () => purser.organisations.members.remove(member.accountId),
     onSuccess: () => {
-      toastDone(isInvited ? `The invitation of ${name} is taken back` : `${name} is removed`)
+      toastDone(isInvited ? `The invitation of ${name} is revoked` : `${name} is removed`)
       void queries.invalidateQueries({ queryKey: isSelf ? ['account'] : membersKey })
       onClose()
     },
@@ -31,12 +31,12 @@ export function RemoveDialog({ member, isSelf, onClose }: RemoveDialogProps) {
     <Dialog
       open
       onClose={onClose}
-      title={isInvited ? 'Take the invitation back' : isSelf ? `Leave ${organisation.name}` : 'Remove this person'}
+      title={isInvited ? 'Revoke the invitation' : isSelf ? `Leave ${organisation.name}` : 'Remove this person'}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button tone="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
-            {isInvited ? 'Take it back' : isSelf ? 'Leave' : 'Remove'}
+            {isInvited ? 'Revoke it' : isSelf ? 'Leave' : 'Remove'}
           </Button>
         </>
       }

@@ -52,7 +52,7 @@ export function RoleSheet({ member, mayMakeOwners, onClose }: RoleSheetProps) {
       <div className="flex flex-col gap-4">
         <p>
           <span className="font-medium break-all">{name}</span>{' '}
-          <span className="text-ink-2">is {member.role}. The new role holds from the next request on.</span>
+          <span className="text-ink-2">is {member.role}. The new role applies from the next request.</span>
         </p>
         <RoleChoice value={role} onChange={setRole} mayMakeOwners={mayMakeOwners} />
         {change.error !== null && <ErrorBlock error={change.error} />}

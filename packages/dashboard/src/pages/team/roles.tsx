@@ -6,25 +6,25 @@ import { Card } from '../../ui/page.tsx'
 
 /** Roles from the one that may do everything to the one that may only read, with what each may do. */
 const roles: readonly { readonly role: Role; readonly may: string }[] = [
-  { role: 'owner', may: 'Everything, and makes others owners.' },
+  { role: 'owner', may: 'Everything, and can add owners.' },
   {
     role: 'admin',
-    may: 'Everything but owners: keys, webhooks, spend policies, approvals and the team.',
+    may: 'Everything but owners: keys, webhooks, spending policies, approvals and the team.',
   },
   {
     role: 'member',
-    may: 'Works with payments, vaults, wallets, transfers and withdrawals, within the spend policies.',
+    may: 'Works with payments, vaults, wallets, transfers and withdrawals, within the spending policies.',
   },
   { role: 'viewer', may: 'Reads everything and changes nothing.' },
 ]
 
 const acts: readonly { readonly act: string; readonly least: Role }[] = [
   { act: 'Read payments, vaults, wallets, the team and the audit log', least: 'viewer' },
-  { act: 'Make vaults and wallets, take payments, send money within the policies', least: 'member' },
-  { act: 'Approve what a policy holds back', least: 'admin' },
-  { act: 'Change keys, webhooks and spend policies', least: 'admin' },
+  { act: 'Create vaults and wallets, take payments, send money within the spending policies', least: 'member' },
+  { act: 'Approve transfers, payments and withdrawals that need it', least: 'admin' },
+  { act: 'Change keys, webhooks and spending policies', least: 'admin' },
   { act: 'Invite, remove and change admins, members and viewers', least: 'admin' },
-  { act: 'Make and remove owners', least: 'owner' },
+  { act: 'Add and remove owners', least: 'owner' },
 ]
 
 /** A choice of one role, each with what it may do. Only an owner makes owners. */
@@ -76,7 +76,7 @@ export function RolesCard() {
         <thead>
           <tr className="border-b border-line text-sm text-ink-3">
             <th scope="col" className="px-4 py-2 font-medium">
-              Act
+              Action
             </th>
             {roles.map(({ role }) => (
               <th key={role} scope="col" className="w-20 px-1 py-2 text-center font-medium max-sm:w-14 max-sm:text-xs">

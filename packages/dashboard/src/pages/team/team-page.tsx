@@ -46,7 +46,7 @@ export function TeamPage() {
         rowKey={rowKey}
         compact={(member) => <CompactMember member={member} acts={acts} />}
         empty={
-          <Empty icon={<Users />} title="Nobody is here yet" action={invite}>
+          <Empty icon={<Users />} title="No members yet" action={invite}>
             Invite the people who work with this money.
           </Empty>
         }

@@ -1,5 +1,6 @@
 import type { Transfer } from '@purser/sdk'
-import { middleTruncate, networkName } from '../../ui/format.ts'
+import { middleTruncate } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, CopyButton, Id, OnChain, Time } from '../../ui/values.tsx'
@@ -13,13 +14,13 @@ export const transferColumns: readonly Column<Transfer>[] = [
     width: 'w-40',
     cell: ({ amount, fromToken }) => <Amount value={amount} token={fromToken} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-32', cell: (row) => <TransferBadge {...row} /> },
+  { id: 'state', head: 'State', width: 'w-38', cell: (row) => <TransferBadge {...row} /> },
   {
     id: 'to',
     head: 'To',
     cell: ({ toAddress, toChain }) => <OnChain value={toAddress} network={toChain} kind="address" />,
   },
-  { id: 'chain', head: 'Network', width: 'w-48', from: 'lg', cell: (row) => networks(row) },
+  { id: 'chain', head: 'Network', width: 'w-48', from: 'lg', cell: (row) => <Networks {...row} /> },
   {
     id: 'reference',
     head: 'Reference',
@@ -54,8 +55,13 @@ export const transferColumns: readonly Column<Transfer>[] = [
   },
 ]
 
-function networks({ fromChain, toChain }: Transfer): string {
-  return fromChain === toChain ? networkName(fromChain) : `${networkName(fromChain)} → ${networkName(toChain)}`
+function Networks({ fromChain, toChain }: Pick<Transfer, 'fromChain' | 'toChain'>) {
+  if (fromChain === toChain) return <Network chain={fromChain} />
+  return (
+    <>
+      <Network chain={fromChain} /> → <Network chain={toChain} />
+    </>
+  )
 }
 
 export function CompactTransfer({ row }: { row: Transfer }) {

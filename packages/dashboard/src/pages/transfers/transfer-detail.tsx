@@ -68,11 +68,15 @@ function TransferFacts({ transfer }: { transfer: Transfer }) {
           <Network chain={toChain} />
         </span>
       </Fact>
-      <Fact name="Recipient gets">
+      <Fact name="Recipient receives">
         <Amount value={toAmount} token={transfer.receivedToken ?? toToken} />
       </Fact>
       <Fact name="Fee">
-        <Amount value={feeAmount} token={feeToken} />
+        {transfer.txHash === null ? (
+          <span className="text-ink-3">not known yet</span>
+        ) : (
+          <Amount value={feeAmount} token={feeToken} />
+        )}
       </Fact>
       <Fact name="Route">{routeWords(transfer)}</Fact>
       {transfer.reference !== null && <Fact name="Reference">{transfer.reference}</Fact>}

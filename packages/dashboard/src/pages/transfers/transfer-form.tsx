@@ -32,7 +32,7 @@ export function whyNotReady({
   if (walletId === '' || token === '') return 'Choose a wallet and a token.'
   if (!isAmount(amount)) return 'Write an amount above zero.'
   if (!isAddress(toAddress)) return 'Write the address of the recipient.'
-  return toChain === '' || toToken === '' ? 'Choose what the recipient gets.' : undefined
+  return toChain === '' || toToken === '' ? 'Choose what the recipient receives.' : undefined
 }
 
 /** A decimal amount above zero. */

@@ -15,14 +15,14 @@ export function TransferReview({ draft, quote }: { draft: TransferDraft; quote: 
         <strong className="font-medium">
           <Amount value={quote.amount} token={quote.fromToken} />
         </strong>{' '}
-        leaves {wallet === undefined ? 'the wallet' : walletLabel(wallet)}. It cannot be called back once it is sent.
+        leaves {wallet === undefined ? 'the wallet' : walletLabel(wallet)}. It cannot be canceled once it is sent.
       </p>
       <Facts>
         <Fact name="To">
           <Id value={draft.toAddress} whole />
         </Fact>
         <Fact name="On">{networkName(quote.toChain)}</Fact>
-        <Fact name="Recipient gets">
+        <Fact name="Recipient receives">
           <Amount value={quote.toAmount} token={quote.toToken} />
         </Fact>
         <Fact name="At least">

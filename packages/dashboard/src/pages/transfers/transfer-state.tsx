@@ -1,5 +1,5 @@
 import type { Transfer } from '@purser/sdk'
-import { networkName, sentenceCase } from '../../ui/format.ts'
+import { sentenceCase } from '../../ui/format.ts'
 import { type MoneyState, StateBadge } from '../../ui/state.tsx'
 
 const states: Readonly<Record<string, { readonly state: MoneyState; readonly word: string }>> = {
@@ -23,18 +23,18 @@ function isWaiting(approval: Transfer['approval']): boolean {
 }
 
 /** Where the money is now, in one sentence. */
-export function whereTransferIs({ status, txHash, reason, refundTxHash, toChain, approval }: Transfer): string {
-  if (isWaiting(approval)) return 'It waits for a person. Nothing has moved.'
-  if (status === 'confirmed') return 'The recipient has the money, for good.'
+export function whereTransferIs({ status, txHash, reason, refundTxHash, approval }: Transfer): string {
+  if (isWaiting(approval)) return 'It waits for an approval. No money has moved.'
+  if (status === 'confirmed') return 'The recipient has the money. The transfer is final.'
   if (status === 'failed') {
     const why = reason === null ? '' : ` Reason: ${sentenceCase(reason).toLowerCase()}.`
     return refundTxHash === null
-      ? `The recipient got nothing.${why}`
-      : `The recipient got nothing; the money is back in the wallet.${why}`
+      ? `The recipient received nothing.${why}`
+      : `The recipient received nothing. The money is back in the wallet.${why}`
   }
   return txHash === null
     ? 'It waits for its transaction to be sent.'
-    : `Its transaction is sent. It has arrived when ${networkName(toChain)} confirms it.`
+    : 'Its transaction is sent. It has arrived when the network confirms it.'
 }
 
 /** What the route does, in words; a partner's own reason follows. */

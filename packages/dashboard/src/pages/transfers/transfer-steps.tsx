@@ -1,5 +1,6 @@
 import type { Transfer } from '@purser/sdk'
-import { networkName, sentenceCase } from '../../ui/format.ts'
+import { sentenceCase } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import type { TimelineStep } from '../../ui/timeline.tsx'
 import { OnChain } from '../../ui/values.tsx'
 import { approvalSteps } from '../approvals/approval-step.tsx'
@@ -24,14 +25,14 @@ function sent({ txHash, fromChain, status }: Transfer): TimelineStep {
   return {
     key: 'sent',
     state: 'settled',
-    title: `Sent on ${networkName(fromChain)}`,
+    title: onNetwork('Sent on', fromChain),
     children: <OnChain value={txHash} network={fromChain} kind="tx" />,
   }
 }
 
 function delivered({ toChain }: Transfer, hash: string): TimelineStep {
   const children = <OnChain value={hash} network={toChain} kind="tx" />
-  return { key: 'delivered', state: 'settled', title: `Delivered on ${networkName(toChain)}`, children }
+  return { key: 'delivered', state: 'settled', title: onNetwork('Delivered on', toChain), children }
 }
 
 function last({ status, confirmedAt, reason, txHash, toChain }: Transfer): readonly TimelineStep[] {
@@ -46,10 +47,18 @@ function last({ status, confirmedAt, reason, txHash, toChain }: Transfer): reado
       },
     ]
   if (txHash === null) return []
-  return [{ key: 'end', state: 'pending', title: `Waits for confirmation on ${networkName(toChain)}` }]
+  return [{ key: 'end', state: 'pending', title: onNetwork('Waits for confirmation on', toChain) }]
 }
 
 function refunded({ fromChain, refundedAt }: Transfer, hash: string): TimelineStep {
   const children = <OnChain value={hash} network={fromChain} kind="tx" />
   return { key: 'refund', state: 'settled', title: 'The money came back', at: refundedAt, children }
+}
+
+function onNetwork(words: string, chain: string) {
+  return (
+    <>
+      {words} <Network chain={chain} />
+    </>
+  )
 }

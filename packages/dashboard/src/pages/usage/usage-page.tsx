@@ -38,7 +38,7 @@ export function UsagePage() {
       }
     >
       <div className="grid gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,2fr)]">
-        <Card title={`Used in ${environment}`}>
+        <Card title={`Usage in ${environment}`}>
           {usage.error !== null ? (
             <ErrorBlock error={usage.error} onRetry={() => usage.refetch()} />
           ) : usage.data === undefined ? (

@@ -10,7 +10,7 @@ export const vaultColumns: readonly Column<Vault>[] = [
   { id: 'state', head: 'State', width: 'w-28', cell: (vault) => <VaultBadge vault={vault} /> },
   {
     id: 'ends',
-    head: 'Kept until',
+    head: 'Expires',
     width: 'w-40',
     from: 'lg',
     cell: ({ ttl }) => <Ends ttl={ttl} />,
@@ -37,7 +37,7 @@ export const vaultColumns: readonly Column<Vault>[] = [
 ]
 
 export function Ends({ ttl }: { ttl: string | null }) {
-  return ttl === null ? <span className="text-ink-2">No end</span> : <Time at={ttl} />
+  return ttl === null ? <span className="text-ink-2">No expiry</span> : <Time at={ttl} />
 }
 
 function NameCell({ vault }: { vault: Vault }) {

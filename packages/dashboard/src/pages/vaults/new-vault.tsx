@@ -59,7 +59,7 @@ function NewVaultDialog({ onClose }: { onClose: () => void }) {
       }
     >
       <div className="flex flex-col gap-4">
-        <Field label="Description" hint="Everybody who can read the vault sees it.">
+        <Field label="Description" hint="Everyone who can read the vault sees it.">
           {(wiring) => (
             <TextInput
               {...wiring}
@@ -70,7 +70,10 @@ function NewVaultDialog({ onClose }: { onClose: () => void }) {
             />
           )}
         </Field>
-        <Field label="Keep it for" hint="At its end, the vault and everything in it is deleted unless it is persisted.">
+        <Field
+          label="Keep it for"
+          hint="When it expires, the vault and everything in it is deleted, unless it is persisted."
+        >
           {(wiring) => (
             <Select {...wiring} value={ttl} onChange={({ target }) => setTtl(target.value)}>
               <option value="1h">1 hour</option>

@@ -46,8 +46,8 @@ export function SealDialog({ vault, onClose }: { vault: VaultState; onClose: () 
             {count(vault.documents.length, 'document')} and {count(vault.files.length, 'file')} become part of the
             proof.
           </li>
-          <li>From then on nobody can add, change or remove anything, and the live stream ends.</li>
-          <li>The service signs the result. Anybody who has the proof can check it without trusting you.</li>
+          <li>Afterwards no one can add, change or remove anything, and the live stream ends.</li>
+          <li>The service signs the result. Anyone who has the proof can check it without trusting you.</li>
           <li>It cannot be opened again.</li>
         </ul>
         <Field label="Summary" hint="Optional. It becomes part of what is signed.">

@@ -19,7 +19,7 @@ export function VaultFacts({ vault }: { vault: VaultState }) {
         <Fact name="Created">
           <Time at={createdAt} full />
         </Fact>
-        <Fact name="Kept until">{ttl === null ? <Ends ttl={ttl} /> : <Time at={ttl} full />}</Fact>
+        <Fact name="Expires">{ttl === null ? <Ends ttl={ttl} /> : <Time at={ttl} full />}</Fact>
         {sealedAt !== null && (
           <Fact name="Sealed">
             <Time at={sealedAt} full />

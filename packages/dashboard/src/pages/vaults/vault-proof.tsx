@@ -81,8 +81,8 @@ function Result({ ok, kid, items }: { ok: boolean; kid: string | undefined; item
     <div className={`mt-4 rounded-control p-3 ${ok ? 'bg-settled-soft' : 'bg-failed-soft'}`}>
       <p className={`font-medium ${ok ? 'text-settled' : 'text-failed'}`}>
         {ok
-          ? `Proven: ${items === 1 ? 'the one item is' : `all ${items} items are`} exactly what was sealed.`
-          : 'Not proven: what is here differs from what was sealed.'}
+          ? `Verified: ${items === 1 ? 'the one item is' : `all ${items} items are`} exactly what was sealed.`
+          : 'Not verified: the content differs from what was sealed.'}
       </p>
       {ok && kid !== undefined && (
         <p className="mt-0.5 flex flex-wrap items-center gap-x-1.5 text-ink-2">

@@ -22,6 +22,6 @@ export function vaultWords(vault: VaultState): string {
   const contents = `${count(vault.documents.length, 'document')} and ${count(vault.files.length, 'file')}`
   if (!isOpen(vault)) return `Sealed with ${contents}. Nothing in it can change.`
   return vault.documents.length + vault.files.length === 0
-    ? 'Empty so far. It shows what is written into it as it happens.'
-    : `Open, with ${contents} so far. It shows what is written into it as it happens.`
+    ? 'Empty so far. New items appear here live.'
+    : `Open, with ${contents} so far. New items appear here live.`
 }

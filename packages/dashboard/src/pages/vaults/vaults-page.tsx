@@ -68,7 +68,7 @@ const rowKey = ({ id }: Vault) => id
 const compact = (vault: Vault) => <CompactVault vault={vault} />
 
 function quotaWords(quota: VaultQuota | undefined): string {
-  if (quota === undefined) return 'What was delivered for a payment, sealed so that anybody can prove it.'
+  if (quota === undefined) return 'What was delivered for a payment, sealed so that anyone can verify it.'
   const { active, storageBytes } = quota
   const vaults = isUnlimited(active)
     ? count(active.used, 'vault')
@@ -97,7 +97,8 @@ function NoVaults({ isFiltered }: { isFiltered: boolean }) {
     )
   return (
     <Empty icon={<VaultIcon />} title="No vaults yet" action={<NewVaultButton tone="primary" />}>
-      A vault holds what was delivered for a payment: documents, files, and a live stream. Sealed, it proves itself.
+      A vault holds what was delivered for a payment: documents, files, and a live stream. A sealed vault has a signed
+      proof.
     </Empty>
   )
 }

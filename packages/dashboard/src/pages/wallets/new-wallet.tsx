@@ -81,10 +81,10 @@ function NewWalletSheet({ kind, onClose }: KindProps & { onClose: () => void }) 
       <div className="flex flex-col gap-4">
         <p className="text-ink-2">
           {kind === 'managed'
-            ? 'The service makes a key and keeps it. Nothing limits what may leave the wallet until you set its policy.'
+            ? 'The service creates and stores the key. No limits apply until you set a spending policy.'
             : 'You keep the key. Anyone who has it can spend the money. Check that you can spend from this address.'}
         </p>
-        <Field label="Name" hint="Your organization sees it. Nobody else does.">
+        <Field label="Name" hint="Only your organization sees it.">
           {(wiring) => (
             <TextInput
               {...wiring}

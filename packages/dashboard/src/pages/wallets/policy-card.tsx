@@ -11,7 +11,7 @@ import { PolicySheet } from './policy-sheet.tsx'
 import { policyLines } from './policy-words.ts'
 import { policyQuery } from './queries.ts'
 
-/** What may leave the wallet and its child addresses, in sentences. */
+/** The spending policy of the wallet and its child addresses, in sentences. */
 export function PolicyCard({ walletId, tokens }: { walletId: string; tokens: readonly string[] }) {
   const found = useQuery(policyQuery(usePurser(), walletId))
   const mayChange = useMay('admin')
@@ -19,7 +19,7 @@ export function PolicyCard({ walletId, tokens }: { walletId: string; tokens: rea
   const { data } = found
   return (
     <Card
-      title="What may leave"
+      title="Spending policy"
       aside={
         data !== undefined &&
         mayChange && (
@@ -40,7 +40,7 @@ export function PolicyCard({ walletId, tokens }: { walletId: string; tokens: rea
           <PolicyLines lines={policyLines(data.policy)} />
           {data.updatedAt !== null && (
             <p className="mt-3 text-sm text-ink-3">
-              Set <Time at={data.updatedAt} />. It holds for the wallet and its child addresses together.
+              Set <Time at={data.updatedAt} />. It applies to the wallet and its child addresses together.
             </p>
           )}
         </>

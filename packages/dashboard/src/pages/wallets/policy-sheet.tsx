@@ -52,7 +52,7 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
     <Sheet
       open
       onClose={onClose}
-      title="What may leave this wallet"
+      title="Spending policy of this wallet"
       footer={
         <>
           <Button onClick={onClose}>Leave it as it is</Button>
@@ -66,21 +66,21 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
         <Recipients
           label="Transfers may go to"
           listed="Only these addresses"
-          hint="One address a line."
+          hint="One address per line."
           draft={draft.transfer}
           onChange={(transfer) => setDraft({ ...draft, transfer })}
         />
         <Recipients
-          label="Payments for a 402 may go to"
+          label="Payments to paid APIs may go to"
           listed="Only these sellers"
-          hint="One address that a seller is paid at a line."
+          hint="One payment address of a seller per line."
           draft={draft.pay}
           onChange={(pay) => setDraft({ ...draft, pay })}
         />
         <Recipients
           label="Withdrawals may go to"
           listed="Only these bank accounts"
-          hint="One id of a bank account a line, such as bac_…"
+          hint="One bank account id per line, such as bac_…"
           draft={draft.withdraw}
           onChange={(withdraw) => setDraft({ ...draft, withdraw })}
         />
@@ -96,7 +96,7 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
           )}
         </section>
         <p className="text-sm text-ink-3">
-          A stricter policy is set at once. A looser one needs a sign-in within the last ten minutes.
+          A stricter policy applies immediately. A looser one needs a sign-in within the last ten minutes.
         </p>
         {save.error !== null && <ErrorBlock error={save.error} onRetry={() => save.mutate()} />}
       </div>
@@ -158,7 +158,7 @@ const capLabels: Readonly<Record<CapName, string>> = {
   perHour: 'In an hour',
   perDay: 'In a day',
   perMonth: 'In 30 days',
-  approvalAbove: 'A person approves above',
+  approvalAbove: 'Approval needed above',
 }
 
 function TokenFields({ token, onChange }: { token: TokenDraft; onChange: (token: TokenDraft) => void }) {
@@ -187,7 +187,7 @@ function TokenFields({ token, onChange }: { token: TokenDraft; onChange: (token:
                   <TextInput
                     {...wiring}
                     inputMode="decimal"
-                    placeholder={name === 'approvalAbove' ? 'Nobody is needed' : 'No limit'}
+                    placeholder={name === 'approvalAbove' ? 'No approval' : 'No limit'}
                     value={caps[name]}
                     onChange={({ target }) => onChange({ ...token, caps: { ...caps, [name]: target.value.trim() } })}
                   />

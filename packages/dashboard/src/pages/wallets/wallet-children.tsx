@@ -40,7 +40,8 @@ export function WalletChildren({ wallet }: { wallet: MasterWallet }) {
         compact={(row) => <CompactChild row={row} chain={wallet.chain} />}
         empty={
           <Empty icon={<GitBranch />} title="No child addresses yet" action={add}>
-            An address of its own for a customer says who paid. The wallet’s policy holds for its child addresses too.
+            Give each customer an address of their own to see who paid. The wallet’s policy applies to its child
+            addresses too.
           </Empty>
         }
       />

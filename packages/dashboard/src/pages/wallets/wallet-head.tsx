@@ -47,7 +47,7 @@ export function WalletHead({ wallet }: { wallet: AnyWallet }) {
         {mayChange && (
           <Menu
             trigger={
-              <Button aria-label="More acts">
+              <Button aria-label="More actions">
                 <MoreHorizontal aria-hidden />
               </Button>
             }
@@ -149,8 +149,8 @@ function EndDialog({ wallet, onClose }: DialogProps) {
       <div className="flex flex-col gap-4">
         <p className="text-ink-2">
           {managed
-            ? 'It takes no payments and sends nothing from then on. Its addresses stay watched, and it can be restored. A wallet that has money cannot be retired.'
-            : 'The service watches its address no longer, and payments to it are refused. Its money stays where it is.'}
+            ? 'It takes no payments and sends nothing. Its addresses stay watched, and it can be restored. A wallet that has money cannot be retired.'
+            : 'The service stops watching its address, and payments to it are refused. Its money stays where it is.'}
         </p>
         {end.error !== null && <ErrorBlock error={end.error} />}
       </div>

@@ -52,7 +52,7 @@ export function isOnHold({ direction, status, amlStatus, frozenAmount }: WalletT
 
 /** Where the money of one deposit or transfer stands. */
 export function transactionStanding(row: WalletTransaction): Omit<Standing, 'sentence'> {
-  if (row.status === 'withdrawn') return { state: 'void', word: 'Undone by the chain' }
+  if (row.status === 'withdrawn') return { state: 'void', word: 'Reorganized' }
   if (isOnHold(row)) return { state: 'held', word: row.amlStatus === 'pending' ? 'In screening' : 'On hold' }
   if (row.status === 'pending') return { state: 'pending', word: 'Not final' }
   return { state: 'settled', word: row.direction === 'in' ? 'Received' : 'Sent' }

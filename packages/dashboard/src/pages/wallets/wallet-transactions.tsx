@@ -36,7 +36,7 @@ export function WalletTransactions({ wallet, onHoldOnly }: { wallet: AnyWallet; 
               : 'A deposit is on hold while its sender is screened, and for as long as screening names the sender as sanctioned.'}
           </Empty>
         ) : (
-          <Empty icon={<ArrowDownLeft />} title="Nothing came or went yet">
+          <Empty icon={<ArrowDownLeft />} title="No deposits or transfers yet">
             Deposits and transfers appear here when their block is on the chain.
           </Empty>
         )

@@ -79,7 +79,7 @@ const rowKey = ({ id }: AnyWallet) => id
 const compact = (wallet: AnyWallet) => <CompactWallet wallet={wallet} />
 
 function stateWords(rows: readonly AnyWallet[], hasMore: boolean, kind: 'managed' | 'own'): string {
-  if (rows.length === 0) return 'Where your money arrives, and what it may leave for.'
+  if (rows.length === 0) return 'The addresses that receive and send your money.'
   const words = kind === 'own' ? count(rows.length, 'wallet') : count(rows.length, 'managed wallet')
   const idle = rows.filter((wallet) => standingOf(wallet).state !== 'settled').length
   const shown = `${hasMore ? 'The newest ' : ''}${words}`

@@ -60,8 +60,8 @@ export function Attempts({ webhook, openId }: AttemptsProps) {
       onOpen={open}
       openKey={openId}
       empty={
-        <Empty icon={<Send />} title="Nothing was sent yet">
-          Each attempt appears here with what was sent, what the endpoint answered, and when the next one comes.
+        <Empty icon={<Send />} title="No deliveries yet">
+          Each attempt appears here with its request, what the endpoint returned, and when the next attempt is due.
         </Empty>
       }
     />
@@ -75,14 +75,14 @@ const columns: readonly Column<WebhookAttempt>[] = [
   { id: 'state', head: 'State', width: 'w-32', cell: (row) => <AttemptBadge row={row} /> },
   {
     id: 'answer',
-    head: 'Answer',
+    head: 'Response',
     width: 'w-64',
     cell: (row) => <span className="text-ink-2">{attemptWords(row)}</span>,
   },
   { id: 'attempt', head: 'Attempt', align: 'right', width: 'w-24', from: 'lg', cell: ({ attempt }) => attempt },
   {
     id: 'took',
-    head: 'Took',
+    head: 'Duration',
     align: 'right',
     width: 'w-24',
     from: 'lg',
@@ -149,21 +149,21 @@ export function AttemptSheet({ webhook, openId }: AttemptsProps) {
       }
     >
       {attempt === undefined ? (
-        <p className="text-ink-2">This attempt is not among those that were read. Scroll the list to read more.</p>
+        <p className="text-ink-2">This attempt is not loaded yet. Scroll the list to load more.</p>
       ) : (
         <div className="flex flex-col gap-5">
           <AttemptFacts attempt={attempt} />
           {replay.error !== null && <ErrorBlock error={replay.error} />}
           <section className="flex min-w-0 flex-col gap-2">
-            <h3 className="font-medium">What was sent</h3>
+            <h3 className="font-medium">Request</h3>
             <SentEvent eventId={attempt.eventId} />
           </section>
           <section className="flex min-w-0 flex-col gap-2">
-            <h3 className="font-medium">What the endpoint answered</h3>
+            <h3 className="font-medium">Response</h3>
             {attempt.responseBody === null || attempt.responseBody === '' ? (
               <p className="text-ink-2">{attempt.responseStatus === null ? 'Nothing.' : 'An empty body.'}</p>
             ) : (
-              <CodeBlock text={readable(attempt.responseBody)} label="Copy the answer" />
+              <CodeBlock text={readable(attempt.responseBody)} label="Copy the response" />
             )}
           </section>
         </div>

@@ -24,7 +24,7 @@ export function HealthCard({ webhook }: { webhook: Webhook }) {
           <Fact name="Endpoint">
             <Id value={webhook.id} />
           </Fact>
-          <Fact name="Gets">{eventWords(webhook)}</Fact>
+          <Fact name="Events">{eventWords(webhook)}</Fact>
           <Fact name="Created">
             <Time at={webhook.createdAt} full />
           </Fact>
@@ -36,9 +36,11 @@ export function HealthCard({ webhook }: { webhook: Webhook }) {
 
 function Strip({ attempts }: { attempts: readonly WebhookAttempt[] }) {
   const { failed, p95Ms, lastError } = healthOf(attempts)
-  if (attempts.length === 0) return <p className="text-ink-2">Nothing was sent to it yet. Send it a test event.</p>
+  if (attempts.length === 0) return <p className="text-ink-2">No events sent yet. Send a test event.</p>
   const words =
-    failed === 0 ? `All ${attempts.length} were delivered` : `${count(failed, 'attempt')} of ${attempts.length} failed`
+    failed === 0
+      ? `All ${attempts.length} attempts succeeded`
+      : `${failed} of ${count(attempts.length, 'attempt')} failed`
   return (
     <div className="flex flex-col gap-2">
       <div className="flex h-7 items-stretch gap-px" aria-hidden>
@@ -52,7 +54,7 @@ function Strip({ attempts }: { attempts: readonly WebhookAttempt[] }) {
       </div>
       <p className="num text-ink-2">
         {words}
-        {p95Ms !== undefined && `; 95 of 100 took ${duration(p95Ms)} or less`}.
+        {p95Ms !== undefined && `; p95 ${duration(p95Ms)}`}.
         {lastError !== undefined && <span className="text-failed"> Now failing: {lastError}.</span>}
       </p>
     </div>

@@ -69,7 +69,7 @@ function NewWebhookSheet({ onClose }: { onClose: () => void }) {
             tone="primary"
             onClick={() => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: data.id } })}
           >
-            I have the secret
+            I saved the secret
           </Button>
         )
       }
@@ -78,7 +78,7 @@ function NewWebhookSheet({ onClose }: { onClose: () => void }) {
         <div className="flex flex-col gap-4">
           <Field
             label="Address"
-            hint="It gets a signed POST for each event, and answers 2xx."
+            hint="It receives a signed POST for each event and must return 2xx."
             fault={url === '' || isReadable ? undefined : 'An address begins with https://.'}
           >
             {(wiring) => (

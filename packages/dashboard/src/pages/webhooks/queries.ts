@@ -41,8 +41,8 @@ export function healthOf(attempts: readonly WebhookAttempt[]): Health {
 
 /** What came of an attempt, in words. */
 export function attemptWords({ responseStatus, error }: WebhookAttempt): string {
-  if (responseStatus !== null) return `The endpoint answered ${responseStatus}`
-  return error ?? 'No answer came'
+  if (responseStatus !== null) return `The endpoint returned ${responseStatus}`
+  return error ?? 'No response'
 }
 
 /** The address without its scheme. */

@@ -57,7 +57,7 @@ export function WebhookHead({ webhook }: { webhook: Webhook }) {
         {mayChange && (
           <Menu
             trigger={
-              <Button aria-label="More acts">
+              <Button aria-label="More actions">
                 <MoreHorizontal aria-hidden />
               </Button>
             }
@@ -69,7 +69,7 @@ export function WebhookHead({ webhook }: { webhook: Webhook }) {
                     icon: <Power />,
                     onChoose: choose('switch'),
                   },
-                  { label: 'Make a new secret', icon: <KeyRound />, onChoose: choose('rotate') },
+                  { label: 'Rotate the secret', icon: <KeyRound />, onChoose: choose('rotate') },
                   { label: 'Delete', icon: <Trash2 />, onChoose: choose('delete') },
                 ],
               },
@@ -141,14 +141,14 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
     <Ask
       title="Replay what failed"
       act="Send them again"
-      keep="Not now"
+      keep="Cancel"
       onClose={onClose}
       work={() => purser.webhooks.replay(webhook.id, { since: new Date(Date.now() - ranges[range].ms).toISOString() })}
       onDone={(answer) => toastDone(replayedWords(answer))}
     >
       <p className="text-ink-2">
-        Deliveries of which every attempt failed are sent again with the same event id, so that your endpoint can tell
-        what it already has. Deliveries that are still being attempted are left alone.
+        Deliveries of which every attempt failed are sent again with the same event id, so that your endpoint can
+        recognize duplicates. Deliveries that are still being attempted are left alone.
       </p>
       <Field label="Failed in">
         {(wiring) => (
@@ -168,7 +168,7 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
 function replayedWords(answer: unknown): string {
   if (typeof answer !== 'object' || answer === null || !('replayed' in answer)) return 'The deliveries are sent again'
   const replayed = Number(answer.replayed)
-  return replayed === 0 ? 'Nothing had failed for good' : `${count(replayed, 'delivery', 'deliveries')} sent again`
+  return replayed === 0 ? 'No failed deliveries' : `${count(replayed, 'delivery', 'deliveries')} sent again`
 }
 
 function SwitchDialog({ webhook, onClose }: DialogProps) {
@@ -186,8 +186,8 @@ function SwitchDialog({ webhook, onClose }: DialogProps) {
     >
       <p className="text-ink-2">
         {isActive
-          ? 'It gets no event that happens while it is off, also not later.'
-          : 'It gets every event that happens from then on.'}
+          ? 'Events that happen while it is off are never sent to it.'
+          : 'It receives every event from then on.'}
       </p>
     </Ask>
   )
@@ -210,7 +210,7 @@ function DeleteDialog({ webhook, onClose }: DialogProps) {
       }}
     >
       <p className="break-all">{webhook.url}</p>
-      <p className="text-ink-2">It gets no further event. What was not delivered yet is dropped.</p>
+      <p className="text-ink-2">It receives no further events. Undelivered events are dropped.</p>
     </Ask>
   )
 }
@@ -223,18 +223,18 @@ function RotateDialog({ webhook, onClose }: DialogProps) {
     <Dialog
       open
       onClose={onClose}
-      title="Make a new secret"
+      title="Rotate the secret"
       footer={
         data === undefined ? (
           <>
             <Button onClick={onClose}>Keep the old one</Button>
             <Button tone="primary" busy={rotate.isPending} onClick={() => rotate.mutate()}>
-              Make a new secret
+              Rotate the secret
             </Button>
           </>
         ) : (
           <Button tone="primary" onClick={onClose}>
-            I have the secret
+            I saved the secret
           </Button>
         )
       }

@@ -34,9 +34,8 @@ export function WebhooksPage() {
         compact={compact}
         onOpen={open}
         empty={
-          <Empty icon={<WebhookIcon />} title="No endpoints yet" action={<NewWebhookButton />}>
-            An endpoint is an address of yours that gets each event as a signed POST, again and again until it answers
-            2xx.
+          <Empty icon={<WebhookIcon />} title="No expirypoints yet" action={<NewWebhookButton />}>
+            An endpoint is a URL that receives each event as a signed POST, retried until it returns 2xx.
           </Empty>
         }
       />
@@ -89,7 +88,7 @@ function HealthWords({ webhook }: { webhook: Webhook }) {
   if (error !== null) return <span className="text-ink-3">not readable now</span>
   if (data === undefined) return <span className="skeleton inline-block h-3.5 w-24 align-middle" />
   const { attempts, failed } = healthOf(data.items)
-  if (attempts === 0) return <span className="text-ink-3">nothing sent yet</span>
+  if (attempts === 0) return <span className="text-ink-3">none sent yet</span>
   return failed === 0 ? (
     <span className="num text-ink-2">all {attempts} delivered</span>
   ) : (

@@ -1,5 +1,6 @@
 import type { Withdrawal } from '@purser/sdk'
-import { middleTruncate, networkName } from '../../ui/format.ts'
+import { middleTruncate } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, CopyButton, Time } from '../../ui/values.tsx'
@@ -14,13 +15,13 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
   },
   { id: 'state', head: 'State', width: 'w-36', cell: (row) => <WithdrawalBadge {...row} /> },
-  { id: 'payout', head: 'Bank gets', align: 'right', width: 'w-40', cell: (row) => <Payout row={row} /> },
+  { id: 'payout', head: 'Bank receives', align: 'right', width: 'w-40', cell: (row) => <Payout row={row} /> },
   {
     id: 'reference',
     head: 'Reference',
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
   },
-  { id: 'chain', head: 'Network', width: 'w-36', from: 'xl', cell: ({ chain }) => networkName(chain) },
+  { id: 'chain', head: 'Network', width: 'w-36', from: 'xl', cell: ({ chain }) => <Network chain={chain} /> },
   {
     id: 'id',
     head: 'Withdrawal',

@@ -92,7 +92,7 @@ function WithdrawalFacts({ withdrawal }: { withdrawal: Withdrawal }) {
       <Fact name="Bank account">
         <Id value={bankAccountId} />
       </Fact>
-      <Fact name="Bank gets">
+      <Fact name="Bank receives">
         <Payout row={withdrawal} />
       </Fact>
       {feeAmount !== null && (

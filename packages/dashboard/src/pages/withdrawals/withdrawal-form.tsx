@@ -156,15 +156,15 @@ export function WithdrawalReview({
         <strong className="font-medium">
           <Amount value={draft.amount} token={draft.token} />
         </strong>{' '}
-        leaves {walletLabel(wallet)} and is converted to {account.currency} by the payout partner. It cannot be called
-        back.
+        leaves {walletLabel(wallet)} and is converted to {account.currency} by the payout partner. It cannot be
+        reversed.
       </p>
       <Facts>
         <Fact name="To">{account.accountName}</Fact>
         <Fact name="Account">
           <span className="num">{account.maskedAccount}</span> {account.currency}
         </Fact>
-        <Fact name="Rate and fee">The partner sets both when it converts. They are shown then.</Fact>
+        <Fact name="Rate and fee">The payout partner sets both at conversion.</Fact>
         {draft.reference !== '' && <Fact name="Reference">{draft.reference}</Fact>}
       </Facts>
     </>

@@ -32,10 +32,10 @@ export function refundWords({ refund }: Pick<Withdrawal, 'refund'>): string | un
 /** Where the money is now, in one sentence. */
 export function whereWithdrawalIs(withdrawal: Withdrawal): string {
   const { status, reason, estimatedDays, token, txHash } = withdrawal
-  if (withdrawal.approval?.status === 'waiting') return 'It waits for a person. Nothing has moved.'
-  if (status === 'completed') return 'The partner says that the bank is paid.'
+  if (withdrawal.approval?.status === 'waiting') return 'It waits for an approval. No money has moved.'
+  if (status === 'completed') return 'The payout partner reports that the bank was paid.'
   if (status === 'conversion_complete')
-    return `The ${token} is money now, and the bank is being paid. That takes about ${estimatedDays === 1 ? 'a day' : `${estimatedDays} days`}.`
+    return `The ${token} is converted, and the bank is being paid. That takes about ${estimatedDays === 1 ? 'a day' : `${estimatedDays} days`}.`
   if (status === 'failed') {
     const why = reason === null ? '' : ` Reason: ${sentenceCase(reason).toLowerCase()}.`
     return ['The bank was not paid.', why.trim(), refundWords(withdrawal)].filter(Boolean).join(' ')

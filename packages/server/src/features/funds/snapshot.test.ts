@@ -95,3 +95,21 @@ test('a caller whose own reservation is excluded sees the amount that it reserve
   ])
   expect([without.spendable[0]?.available, all.spendable[0]?.available]).toEqual([1_000n, 960n])
 })
+
+test('a read before the first block is booked waits for it, and fails if none is booked in time', async () => {
+  const reading = async (isBookedInTime: boolean) => {
+    const { deps } = aStage()
+    let booked: bigint | undefined
+    const deposits = {
+      ...deps.deposits,
+      bookedTo: async () => booked,
+      isBookedInTime: async () => {
+        if (isBookedInTime) booked = 10n
+        return isBookedInTime
+      },
+    }
+    return readFunds({ ...deps, deposits }, network, [placeOf(400)])
+  }
+  expect((await reading(true)).spendable[0]?.available).toBe(1_000n)
+  await expect(reading(false)).rejects.toMatchObject({ code: 'chain-unavailable' })
+})

@@ -97,16 +97,22 @@ async function readOnce(deps: Deps, network: Network, places: readonly Place[]):
 }
 
 async function readStates(
-  { db, chains, deposits }: Deps,
+  deps: Deps,
   network: Network,
   places: readonly Place[],
 ): Promise<Omit<Snapshot, 'network' | 'fees'>> {
+  const { db, chains, deposits } = deps
   const owners = [...new Set(places.map(({ owner }) => owner))]
   const [{ readAt, senders, authorizations }, bookedTo] = await Promise.all([
     readUnderWay(db, network.name, owners),
     deposits.bookedTo(db, network.name),
   ])
-  if (bookedTo === undefined) throw failChain('chain-unavailable', {}, new Error('no deposits are booked yet'))
+  if (bookedTo === undefined) {
+    // A service that has just started books its first block within seconds.
+    if (await deposits.isBookedInTime(db, network.name, { block: 0n, msMax: bookingMsMax }))
+      return readStates(deps, network, places)
+    throw failChain('chain-unavailable', {}, new Error('no deposits are booked yet'))
+  }
   const coins = new Map(places.map(({ owner, coin }) => [`${owner} ${coin.symbol}`, { owner, coin }]))
   const tokens = new Map(network.tokens.map(({ symbol, address }) => [symbol, address]))
   const questions: Reading[] = [

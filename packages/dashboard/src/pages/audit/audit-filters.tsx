@@ -1,0 +1,81 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { X } from 'lucide-react'
+import { usePurser } from '../../api/context.ts'
+import { buttonClasses } from '../../ui/button.tsx'
+import { Select, SubmittedInput } from '../../ui/form.tsx'
+import { middleTruncate } from '../../ui/format.ts'
+import { rangeNames, ranges } from '../../ui/range.ts'
+import { keysKey } from '../keys/key-words.ts'
+import { memberName, membersKey } from '../team/team-words.ts'
+import type { AuditSearch } from './search.ts'
+
+interface FiltersProps {
+  readonly filters: Omit<AuditSearch, 'open'>
+  readonly onSet: (change: Record<string, string | undefined>) => void
+}
+
+/** The filters of the audit log: a whole action, the id of a target, an actor and a range of time. */
+export function AuditFilters({ filters, onSet }: FiltersProps) {
+  const { action, target, actor, range } = filters
+  return (
+    <div className="mb-3 flex flex-wrap items-center gap-2">
+      <SubmittedInput
+        key={`action ${action ?? ''}`}
+        label="Action"
+        placeholder="Action, such as webhooks.create"
+        value={action ?? ''}
+        onSet={(text) => onSet({ action: text })}
+      />
+      <SubmittedInput
+        key={`target ${target ?? ''}`}
+        label="Target"
+        placeholder="Id of the target"
+        value={target ?? ''}
+        onSet={(text) => onSet({ target: text })}
+      />
+      <ActorFilter value={actor} onSet={(id) => onSet({ actor: id })} />
+      <Select aria-label="Time" value={range ?? ''} onChange={({ target }) => onSet({ range: target.value })}>
+        <option value="">Any time</option>
+        {rangeNames.map((name) => (
+          <option key={name} value={name}>
+            {ranges[name].label}
+          </option>
+        ))}
+      </Select>
+      {Object.keys(filters).length > 0 && (
+        <Link to="/audit-log" search={{}} className={buttonClasses('ghost')}>
+          <X aria-hidden /> Clear
+        </Link>
+      )}
+    </div>
+  )
+}
+
+/** Members and API keys by name. An id of the URL that is neither is shown as it is. */
+function ActorFilter({ value, onSet }: { value: string | undefined; onSet: (id: string) => void }) {
+  const purser = usePurser()
+  const people = useQuery({
+    queryKey: [...membersKey, 'names'],
+    queryFn: ({ signal }) => purser.organisations.members.list({ limit: 500 }, { signal }).toArray({ limit: 500 }),
+  })
+  const keys = useQuery({
+    queryKey: [...keysKey, 'names'],
+    queryFn: async ({ signal }) => (await purser.organisations.apiKeys.list({ limit: 100 }, { signal }).page()).items,
+  })
+  const known = [
+    ...(people.data ?? []).map((member) => ({ id: member.accountId, name: memberName(member) })),
+    ...(keys.data ?? []).map(({ id, name }) => ({ id, name })),
+  ]
+  const others = value !== undefined && !known.some(({ id }) => id === value) ? [{ id: value, name: null }] : []
+  return (
+    <Select aria-label="Actor" value={value ?? ''} onChange={({ target }) => onSet(target.value)} className="max-w-60">
+      <option value="">All actors</option>
+      {[...known, ...others].map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name ?? middleTruncate(id)}
+        </option>
+      ))}
+    </Select>
+  )
+}
