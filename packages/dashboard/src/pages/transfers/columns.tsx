@@ -14,7 +14,7 @@ export const transferColumns: readonly Column<Transfer>[] = [
     width: 'w-40',
     cell: ({ amount, fromToken }) => <Amount value={amount} token={fromToken} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-38', cell: (row) => <TransferBadge {...row} /> },
+  { id: 'state', head: 'State', width: 'w-44', cell: (row) => <TransferBadge {...row} /> },
   {
     id: 'to',
     head: 'To',

@@ -14,7 +14,7 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     width: 'w-40',
     cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-36', cell: (row) => <WithdrawalBadge {...row} /> },
+  { id: 'state', head: 'State', width: 'w-40', cell: (row) => <WithdrawalBadge {...row} /> },
   { id: 'payout', head: 'Bank receives', align: 'right', width: 'w-40', cell: (row) => <Payout row={row} /> },
   {
     id: 'reference',
