@@ -3,6 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Dev } from '../../devnet/src/dev.ts'
 import { makeSignInLink } from '../../server/src/features/people/index.ts'
+import { sql } from '../../server/src/platform/db/db.ts'
 import type { Watched } from './browser.ts'
 import { signIn } from './stage.ts'
 
@@ -95,6 +96,36 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
       await page.goto(`${dev().dashboardUrl}/sign-in`)
       await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
       await expect.poll(() => page.getByRole('alert').textContent()).toContain('not known here')
+    })
+  })
+
+  test('a password is chosen by a link, which works once; a failure that is not of the link leaves it usable', async () => {
+    const { db } = dev().server.deps
+    const token = 'a-token-of-a-link-by-email'
+    await db.run(
+      sql`insert into auth.verification (id, identifier, value, "expiresAt")
+          select 'ver-test', ${`reset-password:${token}`}, id, now() + interval '1 hour' from auth."user" where email = 'dev@example.com'`,
+    )
+    await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
+      const password = 'a sentence that is long enough'
+      const chooseWith = async (used: string) => {
+        await page.goto(`${dev().dashboardUrl}/choose-password?token=${used}`)
+        await page.getByLabel('New password').fill(password)
+        await page.getByRole('button', { name: 'Choose this password' }).click()
+      }
+      await page.route('**/auth/reset-password', (route) => route.fulfill({ status: 429, body: '{}' }), { times: 1 })
+      await chooseWith(token)
+      await page.getByRole('alert').getByText('Wait a moment').waitFor()
+      expect(page.url()).not.toContain(token)
+      await page.getByRole('button', { name: 'Choose this password' }).click()
+      await page.getByText('Your password is set.').waitFor()
+      await page.getByRole('link', { name: 'Sign in' }).click()
+      await page.getByLabel('Email').fill('dev@example.com')
+      await page.getByLabel('Password').fill(password)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+      await chooseWith(token)
+      await page.getByText('This link was used already').waitFor()
     })
   })
 
