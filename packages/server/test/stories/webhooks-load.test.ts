@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { shareFirst } from '../../src/features/webhooks/delivery/endpoint.ts'
 import { leaseQueues } from '../../src/features/webhooks/delivery/queue-store.ts'
 import { WebhookWorker } from '../../src/features/webhooks/index.ts'
-import { sql } from '../../src/platform/db/db.ts'
+import { type Db, type Sql, sql } from '../../src/platform/db/db.ts'
 import type { Answering } from '../webhooks/receiver.ts'
 import { aStage, type Hook, type Stage } from '../webhooks/stage.ts'
 
@@ -88,6 +88,28 @@ test('where more endpoints have work than a process has slots, they take turns',
   await Promise.all(busy.map(({ receiver }) => receiver.until(1_001)))
   await worker.stop()
   expect(await own.deliveries()).toEqual({ succeeded: 2_003 })
+  await own.stop()
+})
+
+test('an idle worker sends one statement for each time that it reads the tables', async () => {
+  const own = await aStage('api')
+  const { deps } = own.world.server
+  const texts: string[] = []
+  const seen = <Args extends [unknown, Sql], Result>(send: (...args: Args) => Result) => {
+    return (...args: Args): Result => {
+      texts.push(args[1].text)
+      return send(...args)
+    }
+  }
+  const db: Db = {
+    ...deps.db,
+    one: seen(deps.db.one.bind(deps.db)) as Db['one'],
+    many: seen(deps.db.many.bind(deps.db)) as Db['many'],
+  }
+  const worker = new WebhookWorker({ ...deps, db })
+  await expect.poll(() => texts.length).toBeGreaterThan(8)
+  await worker.stop()
+  expect(new Set(texts.slice(3)).size, texts.join('\n')).toBe(1)
   await own.stop()
 })
 

@@ -10,13 +10,24 @@ import type { WebhookId } from '../store.ts'
 
 const Subscribed = z.object({ eventId: id('evt'), webhookId: id('wh').nullable() })
 
-/** Whether there are events whose deliveries are not written yet; queried many times a second, mostly in vain. */
+const hasEventsColumn = sql`(select event_id from events_due order by event_id limit 1) is not null as has_events`
+
+/** Whether there are events whose deliveries are not written yet. */
 export async function hasEvents(db: Queryable): Promise<boolean> {
-  const { has } = await db.one(
-    z.object({ has: z.boolean() }),
-    sql`select (select event_id from events_due order by event_id limit 1) is not null as has`,
+  const { hasEvents } = await db.one(z.object({ hasEvents: z.boolean() }), sql`select ${hasEventsColumn}`)
+  return hasEvents
+}
+
+const News = z.object({ hasEvents: z.boolean(), hasQueues: z.boolean() })
+
+/** Whether there are events whose deliveries are not written yet, and queues to lease; sent many times a second, mostly in vain. */
+export function findNews(db: Queryable, now: Date): Promise<z.output<typeof News>> {
+  return db.one(
+    News,
+    sql`
+    select ${hasEventsColumn},
+      (select look_at from webhook_queues where look_at <= ${now} order by look_at limit 1) is not null as has_queues`,
   )
-  return has
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Loop, pause, startLoop } from '../../../platform/work/loop.ts'
 import type { WebhookId } from '../store.ts'
 import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
 import { fanOut } from './fan-out.ts'
-import { type Lease, leaseQueues, listDue, listEndpoints, releaseQueues, renewQueues } from './queue-store.ts'
+import { findNews, type Lease, leaseQueues, listDue, listEndpoints, releaseQueues, renewQueues } from './queue-store.ts'
 import { createRecord } from './record.ts'
 import { send } from './send.ts'
 
@@ -88,25 +88,33 @@ export class WebhookWorker {
     this.#delivering.wake()
   }
 
-  /** Runs beside the deliveries, so that failures of new events, or many of them, do not delay existing deliveries. */
+  /** Runs beside the deliveries, so that failures of new events, or many of them, do not delay existing deliveries. `#findNews` wakes it. */
   async #fanOut(): Promise<number> {
-    const began = performance.now()
     const { written, isMore } = await fanOut(this.#deps)
     if (written > 0) this.#expectNews()
-    return isMore ? 0 : pauseMsAfter(began)
+    return isMore ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Reads what is to be delivered; returns the milliseconds until the next read. */
   async #look(): Promise<number> {
     if (performance.now() - this.#renewedAt >= renewMs) await this.#renew()
     const began = performance.now()
-    const isDue = this.#hasNews || began >= this.#nextLookAt
-    if (isDue) await this.#takeNews()
+    const isDue = began >= this.#nextLookAt
+    if (isDue) await this.#findNews()
+    if (this.#hasNews) await this.#takeNews()
     await this.#readDue()
     for (const endpoint of this.#leased.values()) this.#sendFrom(endpoint)
     await this.#releaseIdle()
     if (isDue) this.#nextLookAt = performance.now() + pauseMsAfter(began)
     return this.#nextLookAt - performance.now()
+  }
+
+  /** One statement finds what other processes wrote and what has become due; an idle worker sends no other. */
+  async #findNews(): Promise<void> {
+    const { hasEvents, hasQueues } = await findNews(this.#deps.db, this.#deps.clock.now())
+    if (hasEvents) this.wakeForEvents()
+    if (hasQueues) this.#hasNews = true
+    for (const endpoint of this.#leased.values()) endpoint.expectMore()
   }
 
   async #takeNews(): Promise<void> {
