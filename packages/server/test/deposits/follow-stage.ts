@@ -8,7 +8,7 @@ import type { Rpc } from '../../src/chain/rpc/rpc.ts'
 import { createTransferReads } from '../../src/chain/rpc/transfers.ts'
 import { type Lease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
-import { unwatchAddress, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
+import { unwatchAddress, type WatchHead, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
 import { createWatched } from '../../src/features/wallets/deposits/watched.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import type { Deps, Tenant } from '../../src/platform/ctx.ts'
@@ -82,8 +82,9 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
       return {
         id: walletId,
         address,
-        /** Deletes the wallet, as of the newest block that a node reports. */
-        unwatch: (headBlock?: bigint) => deps.db.tx((tx) => unwatchAddress(ctx, tx, { walletId, headBlock })),
+        /** Deletes the wallet at this time, when a node reports this head. */
+        unwatch: (head: WatchHead | undefined, at = deps.clock.now()) =>
+          deps.db.tx((tx) => unwatchAddress({ ...ctx, clock: { now: () => at } }, tx, { walletId, head })),
       }
     },
     anotherTenant: () => aTenant(deps, database, tenant.environment),

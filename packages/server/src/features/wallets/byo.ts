@@ -8,7 +8,7 @@ import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { networkFor } from '../chains/index.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
 import { refuseServiceAddress, refuseToken } from './contracts.ts'
-import { unwatchAddress, watchAddress } from './deposits/watch.ts'
+import { unwatchAddress, type WatchHead, watchAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
 import type { ByoWallet, NewByoWallet, WalletChange } from './schema.ts'
 import {
@@ -102,26 +102,27 @@ export function changeByoWallet(ctx: Ctx, walletId: ByoWalletId, change: WalletC
 
 /** Stops watching the address and frees its place in the plan; the address may be registered again. */
 export async function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<void> {
-  const headBlock = await headBlockOf(ctx, await findByoWallet(ctx.db, ctx.tenant, walletId))
+  const wallet = await findByoWallet(ctx.db, ctx.tenant, walletId)
+  const head = await headOf(ctx, wallet)
   return ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
     const period = periodOf('byoWallets', now)
     await lockCounter(tx, ctx.tenant, 'byoWallets', period)
     if (!(await markDeleted(tx, ctx.tenant, walletId, now))) throw fail('wallet-not-found')
-    await unwatchAddress(ctx, tx, { walletId, headBlock })
+    await unwatchAddress(ctx, tx, { walletId, head })
     await addToCounter(tx, ctx.tenant, 'byoWallets', period, -1)
     await ctx.audit(tx, { action: 'wallets.byo.delete', target: walletId })
   })
 }
 
 /** The newest block of the wallet's network; undefined if no node responds, which does not prevent deletion. */
-async function headBlockOf(ctx: Ctx, wallet: ByoWalletRow | undefined): Promise<bigint | undefined> {
+async function headOf(ctx: Ctx, wallet: ByoWalletRow | undefined): Promise<WatchHead | undefined> {
   const network = ctx.chains.configured.find(({ name }) => name === wallet?.network)
   if (network === undefined) return undefined
   return ctx.chains
     .on(network)
     .head()
-    .then(({ number }) => number)
+    .then((head) => ({ ...head, network }))
     .catch((error: unknown) => {
       if (isProblem(error, 'chain-unavailable')) return undefined
       throw error

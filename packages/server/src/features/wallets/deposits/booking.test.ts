@@ -47,6 +47,7 @@ function watch(walletId: string, address: Address, changes: Partial<WatchRow> = 
     since: instantOf(blockSeconds * 1_000 - 3_600_000),
     until: null,
     untilBlock: null,
+    isUntilNewest: false,
     ...changes,
   }
 }
@@ -119,12 +120,16 @@ test('a transfer counts from shortly before the wallet was watched until it no l
   expect(counted({ since: at(60_000) })).toBe(1)
   expect(counted({ since: at(901_000) })).toBe(0)
   expect(counted({ since: at(901_000) }, true)).toBe(1)
-  expect(counted({ until: at(base.blockTimeMs) })).toBe(1)
-  expect(counted({ until: at(base.blockTimeMs - 1) }), 'the block may be later than the end').toBe(0)
-  expect(counted({ until: at(base.blockTimeMs - 1) }, true)).toBe(0)
+  expect(counted({ until: at(0) }), 'no node responded').toBe(1)
+  expect(counted({ until: at(-1) })).toBe(0)
+  expect(counted({ until: at(-1) }, true)).toBe(0)
   expect(counted({ until: at(-60_000), untilBlock: 7n }), 'clocks apart: the head at the end decides').toBe(1)
-  expect(counted({ until: at(base.blockTimeMs - 1), untilBlock: 6n })).toBe(0)
-  expect(counted({ until: at(base.blockTimeMs), untilBlock: 6n }), 'the node of the deletion was behind').toBe(1)
+  expect(counted({ until: at(0), untilBlock: 6n }), 'the node of the deletion was behind').toBe(1)
+  expect(counted({ until: at(-1), untilBlock: 6n })).toBe(0)
+  const above = { untilBlock: 6n, isUntilNewest: true }
+  expect(counted({ until: at(base.blockTimeMs - 1), ...above }), 'the block may be later than the end').toBe(0)
+  expect(counted({ until: at(base.blockTimeMs), ...above }), 'our clock was ahead').toBe(1)
+  expect(counted({ until: at(0), ...above, network: 'eth-sepolia' }), 'another network than the head').toBe(1)
   expect(counted({ until: at(60_000), untilBlock: 6n, network: 'eth-sepolia' }), 'another network').toBe(1)
 })
 

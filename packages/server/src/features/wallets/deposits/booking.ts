@@ -99,15 +99,22 @@ interface Place {
   readonly at: Date
 }
 
+/** Milliseconds after a block's time, which is in whole seconds, in which the next one may have the same time or none is due. */
+export function blockMsOf({ blockTimeMs }: Network): number {
+  return Math.max(1_000, blockTimeMs)
+}
+
 /**
  * Whether a block came after the wallet was deleted: above the head that a node reported then, and not by its time before the deletion.
- * The node may have been behind, so that its head alone proves nothing about a higher block. A block's time is its start in whole seconds: a
- * block that may be later than the deletion counts as later.
+ * Above a head that was the newest block, what may be later counts as later. Where the node was behind or none responded, a block whose time
+ * is before the deletion belongs to the wallet: to report a payment of the next second is better than to lose one.
  */
-function isOver({ until, untilBlock, network: home }: WatchRow, { blockNumber, at }: Place, network: Network): boolean {
+function isOver(watch: WatchRow, { blockNumber, at }: Place, network: Network): boolean {
+  const { until, untilBlock, isUntilNewest } = watch
   if (until === null) return false
-  if (untilBlock !== null && home === network.name && blockNumber <= untilBlock) return false
-  return until.getTime() < at.getTime() + Math.max(1_000, network.blockTimeMs)
+  const isHome = watch.network === network.name
+  if (untilBlock !== null && isHome && blockNumber <= untilBlock) return false
+  return until.getTime() < at.getTime() + (isHome && isUntilNewest ? blockMsOf(network) : 0)
 }
 
 /** Prefers the tenant's wallets at the address that were created for this network, if there are any. */

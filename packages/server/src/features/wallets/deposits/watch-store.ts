@@ -31,16 +31,18 @@ export async function insertWatches(tx: Tx, tenant: Tenant, watches: readonly Wa
     on conflict (wallet_id, network) do nothing`)
 }
 
-/** When watching ends; `block` is the newest one of the wallet's own network at that time, if known. */
+/** When watching ends; `block` is the newest one of the wallet's own network that a node reported, if one did. */
 export interface WatchEnd {
   readonly at: Date
   readonly block: bigint | undefined
+  /** Whether that block's time shows that the next one was not mined yet. */
+  readonly isNewest: boolean
 }
 
 /** Ends every watch of a wallet. */
 export async function endWatches(tx: Tx, tenant: Tenant, walletId: string, until: WatchEnd): Promise<void> {
   await tx.run(sql`
-    update watched_addresses set until = ${until.at}, until_block = ${until.block ?? null}
+    update watched_addresses set until = ${until.at}, until_block = ${until.block ?? null}, is_until_newest = ${until.isNewest}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${walletId} and until is null`)
 }
 
@@ -129,6 +131,7 @@ export const WatchRow = z.object({
   since: z.date(),
   until: z.date().nullable(),
   untilBlock: z.bigint().nullable(),
+  isUntilNewest: z.boolean(),
 })
 export type WatchRow = z.output<typeof WatchRow>
 
@@ -142,7 +145,8 @@ export function listWatchesAt(
   return db.many(
     WatchRow,
     sql`
-    select wallet_id, network, chain, organisation_id, environment, '0x' || encode(address, 'hex') as address, tokens, since, until, until_block
+    select wallet_id, network, chain, organisation_id, environment, '0x' || encode(address, 'hex') as address, tokens, since, until, until_block,
+      is_until_newest
     from watched_addresses where address = any(${bytes}::bytea[]) and environment = ${environment} order by wallet_id, network`,
   )
 }

@@ -72,7 +72,7 @@ test('a thousand addresses are watched in one statement, and repeating the call 
         from watched_addresses where organisation_id = ${org.id}`,
     )
   expect(await count()).toEqual({ all: 1_000n, open: 1_000n, both: 500n })
-  await deps.db.tx((tx) => unwatchAddress(ctx, tx, { walletId: watches[0]?.walletId ?? '', headBlock: undefined }))
+  await deps.db.tx((tx) => unwatchAddress(ctx, tx, { walletId: watches[0]?.walletId ?? '', head: undefined }))
   expect(await count()).toEqual({ all: 1_000n, open: 999n, both: 500n })
   await expect(deps.db.tx((tx) => watchAddresses(ctx, tx, [...watches, ...watches.slice(0, 1)]))).rejects.toThrow(
     'at most 1000',

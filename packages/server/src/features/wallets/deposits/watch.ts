@@ -1,5 +1,8 @@
+import type { Network } from '@purser/protocol'
+import type { Head } from '../../../chain/facts.ts'
 import type { Ctx, Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import { blockMsOf } from './booking.ts'
 import { endWatches, insertWatches, type Watch } from './watch-store.ts'
 
 type WatchCtx = Pick<Ctx, 'clock'> & { readonly tenant: Tenant }
@@ -21,14 +24,19 @@ export async function watchAddresses(ctx: WatchCtx, tx: Tx, watches: readonly Wa
   if (watches.length > 0) await insertWatches(tx, ctx.tenant, watches, ctx.clock.now())
 }
 
+/** The newest block of a network, as a node reported it. */
+export type WatchHead = Pick<Head, 'number' | 'timestampSeconds'> & { readonly network: Network }
+
 /**
- * Stops watching for the wallet: transfers in blocks above this one of its network do not belong to it. Transfers that were already found
- * are processed as usual.
+ * Stops watching for the wallet: transfers in blocks after the deletion do not belong to it. `head` is the newest block of its network;
+ * undefined if no node responded. Transfers that were already found are processed as usual.
  */
 export function unwatchAddress(
   ctx: WatchCtx,
   tx: Tx,
-  { walletId, headBlock }: { readonly walletId: string; readonly headBlock: bigint | undefined },
+  { walletId, head }: { readonly walletId: string; readonly head: WatchHead | undefined },
 ): Promise<void> {
-  return endWatches(tx, ctx.tenant, walletId, { at: ctx.clock.now(), block: headBlock })
+  const at = ctx.clock.now()
+  const isNewest = head !== undefined && at.getTime() < Number(head.timestampSeconds) * 1_000 + blockMsOf(head.network)
+  return endWatches(tx, ctx.tenant, walletId, { at, block: head?.number, isNewest })
 }
