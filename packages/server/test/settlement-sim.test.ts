@@ -16,9 +16,8 @@ afterAll(async () => {
 })
 
 test('settlement keeps its guarantees with hostile payers, lying nodes, reorganizations and processes that die', async () => {
-  const sum = await runSeeds(30, (seed) => new Simulation(stage, seed))
-  expect(sum.settled).toBeGreaterThan(0)
-  expect(sum.served).toBeGreaterThan(0)
+  const idle = await runSeeds({ usual: 30, needed: ['settled', 'served'] }, (seed) => new Simulation(stage, seed))
+  expect(idle).toEqual([])
 }, 7_200_000)
 
 test('a seed repeats its history, also while the process is busy with something else', async () => {

@@ -16,9 +16,8 @@ afterAll(async () => {
 })
 
 test('wallets keep their guarantees with hostile partners, lying nodes, reorganizations, restores and processes that die', async () => {
-  const sum = await runSeeds(10, (seed) => new WalletSimulation(stage, seed))
-  expect(sum.intents).toBeGreaterThan(0)
-  expect(sum.moved).toBeGreaterThan(0)
+  const idle = await runSeeds({ usual: 10, needed: ['intents', 'moved'] }, (seed) => new WalletSimulation(stage, seed))
+  expect(idle).toEqual([])
 }, 7_200_000)
 
 test('the simulator finds each planted fault of wallets, within the seeds that it states', async () => {
