@@ -1,6 +1,7 @@
 import os from 'node:os'
 import { benchChallenge, fullChallenge, quickChallenge } from './challenge.ts'
 import { createClosing } from './closing.ts'
+import { benchDashboard, fullDashboard, quickDashboard } from './dashboard.ts'
 import { benchFairness, fullFairness, quickFairness } from './fairness.ts'
 import { benchGrowth, fullGrowth, quickGrowth } from './growth.ts'
 import { benchMpp, fullMpp, quickMpp } from './mpp.ts'
@@ -30,6 +31,7 @@ const benches = {
   settle: () => benchSettle(quick ? quickSettle : fullSettle, closing, numberOf('block-gas')),
   growth: () => benchGrowth({ ...growthPlan, payments }, closing),
   fairness: () => benchFairness(quick ? quickFairness : fullFairness, closing),
+  dashboard: () => benchDashboard(quick ? quickDashboard : fullDashboard, closing),
   webhooks: () => benchWebhooks(quick ? quickWebhooks : fullWebhooks, closing),
   transfers: () => benchTransfers(quick ? quickTransfers : fullTransfers, closing),
   wallets: () => benchWallets(quick ? quickWallets : fullWallets, closing, chosenOf(walletParts)),

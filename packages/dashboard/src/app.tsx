@@ -1,5 +1,4 @@
 import { CSPProvider } from '@base-ui/react/csp-provider'
-import { Tooltip } from '@base-ui/react/tooltip'
 import { type Account, AuthenticationError, type Environment } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
@@ -47,11 +46,9 @@ export function App({ environment }: { environment: Environment }) {
   return (
     <CSPProvider disableStyleElements>
       <WorkspaceContext value={workspace}>
-        <Tooltip.Provider>
-          <Toasts>
-            <RouterProvider router={live.router} />
-          </Toasts>
-        </Tooltip.Provider>
+        <Toasts>
+          <RouterProvider router={live.router} />
+        </Toasts>
       </WorkspaceContext>
     </CSPProvider>
   )
@@ -61,18 +58,16 @@ export function App({ environment }: { environment: Environment }) {
 function NoOrganisation({ account: { email, invitations } }: { account: Account }) {
   return (
     <CSPProvider disableStyleElements>
-      <Tooltip.Provider>
-        <Toasts>
-          <main className="mx-auto max-w-[620px] p-4 pt-16">
-            <Empty icon={<Building2 />} title="You belong to no organization">
-              {invitations.length > 0
-                ? `Join one that invited ${email}.`
-                : `Ask an owner to invite ${email}. The invitation appears here.`}
-            </Empty>
-            <Invitations invitations={invitations} />
-          </main>
-        </Toasts>
-      </Tooltip.Provider>
+      <Toasts>
+        <main className="mx-auto max-w-[620px] p-4 pt-16">
+          <Empty icon={<Building2 />} title="You belong to no organization">
+            {invitations.length > 0
+              ? `Join one that invited ${email}.`
+              : `Ask an owner to invite ${email}. The invitation appears here.`}
+          </Empty>
+          <Invitations invitations={invitations} />
+        </main>
+      </Toasts>
     </CSPProvider>
   )
 }

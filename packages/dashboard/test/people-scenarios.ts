@@ -100,11 +100,19 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
   })
 
   test('a password is chosen by a link, which works once; a failure that is not of the link leaves it usable', async () => {
-    const { db } = dev().server.deps
+    const { server, baseUrl } = dev()
+    const { deps } = server
+    const email = 'pat@example.com'
+    const invited = await purserOf(dev()).organisations.members.add({ email, role: 'viewer' })
+    const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
+    await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
+      await page.goto(signInUrl)
+      await page.getByText('You belong to no organization').waitFor()
+    })
     const token = 'a-token-of-a-link-by-email'
-    await db.run(
+    await deps.db.run(
       sql`insert into auth.verification (id, identifier, value, "expiresAt")
-          select 'ver-test', ${`reset-password:${token}`}, id, now() + interval '1 hour' from auth."user" where email = 'dev@example.com'`,
+          select 'ver-test', ${`reset-password:${token}`}, id, now() + interval '1 hour' from auth."user" where email = ${email}`,
     )
     await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
       const password = 'a sentence that is long enough'
@@ -120,13 +128,14 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
       await page.getByRole('button', { name: 'Choose this password' }).click()
       await page.getByText('Your password is set.').waitFor()
       await page.getByRole('link', { name: 'Sign in' }).click()
-      await page.getByLabel('Email').fill('dev@example.com')
+      await page.getByLabel('Email').fill(email)
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-      await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+      await page.getByText('You belong to no organization').waitFor()
       await chooseWith(token)
       await page.getByText('This link was used already').waitFor()
     })
+    await purserOf(dev()).organisations.members.remove(invited.accountId)
   })
 
   test('the sign-in page offers the issuers of the deployment, leads to them, and says what they refused', async () => {

@@ -3,6 +3,7 @@ import { Menu as MenuIcon, Search } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { useWorkspace } from '../api/context.ts'
 import { IconButton } from '../ui/button.tsx'
+import { TipHost } from '../ui/tip.tsx'
 import { Rail } from './rail.tsx'
 
 const loadPalette = () => import('./palette.tsx')
@@ -55,6 +56,7 @@ export function Shell() {
           <Outlet />
         </main>
       </div>
+      <TipHost />
       <Suspense>{hasPalette && <Palette open={isPaletteOpen} onClose={() => setPaletteOpen(false)} />}</Suspense>
     </div>
   )

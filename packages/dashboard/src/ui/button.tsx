@@ -1,6 +1,6 @@
-import { Tooltip } from '@base-ui/react/tooltip'
-import type { ComponentProps, ReactElement, ReactNode } from 'react'
+import type { ComponentProps } from 'react'
 import { classes } from './classes.ts'
+import { Tip } from './tip.tsx'
 
 export type ButtonTone = 'primary' | 'secondary' | 'ghost' | 'danger'
 
@@ -58,29 +58,5 @@ export function IconButton({ label, children, className, ...rest }: ComponentPro
         {children}
       </button>
     </Tip>
-  )
-}
-
-/** Shows words beside whatever has the pointer or the focus. */
-export function Tip({
-  text,
-  children,
-  side = 'top',
-}: {
-  text: ReactNode
-  children: ReactElement
-  side?: 'top' | 'right'
-}) {
-  return (
-    <Tooltip.Root>
-      <Tooltip.Trigger render={children} delay={250} />
-      <Tooltip.Portal>
-        <Tooltip.Positioner sideOffset={6} side={side} className="z-50">
-          <Tooltip.Popup className="fade-in max-w-80 rounded-control bg-ink px-2 py-1 text-xs text-page shadow-float">
-            {text}
-          </Tooltip.Popup>
-        </Tooltip.Positioner>
-      </Tooltip.Portal>
-    </Tooltip.Root>
   )
 }

@@ -1,8 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import { Maximize2 } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { buttonClasses, Tip } from './button.tsx'
+import { buttonClasses } from './button.tsx'
 import { Sheet } from './overlay.tsx'
+import { Tip } from './tip.tsx'
 
 interface RecordSheetProps {
   readonly title: string

@@ -1,11 +1,11 @@
 import { Check, Copy, ExternalLink } from 'lucide-react'
 import { type MouseEvent, useEffect, useState, useSyncExternalStore } from 'react'
 import { useWorkspace } from '../api/context.ts'
-import { Tip } from './button.tsx'
 import { classes } from './classes.ts'
 import { actualNetwork, explorerUrl } from './explorer.ts'
 import { groupDecimal, middleTruncate, networkName } from './format.ts'
-import { fullTime, shortTime, timeZone, utcTime } from './time.ts'
+import { fullTime, shortTime } from './time.ts'
+import { Tip } from './tip.tsx'
 
 interface AmountProps {
   /** Decimal, as the API says it. */
@@ -30,7 +30,7 @@ export function Amount({ value, token, raw, className }: AmountProps) {
 export function Id({ value, whole = false }: { value: string; whole?: boolean }) {
   return (
     <span className="group/id inline-flex max-w-full min-w-0 items-center gap-1">
-      <Tip text={<span className="font-mono break-all">{value}</span>}>
+      <Tip text={value}>
         <span className={classes('font-mono text-sm', whole ? 'break-all' : 'whitespace-nowrap')}>
           {whole ? value : middleTruncate(value)}
         </span>
@@ -99,19 +99,9 @@ export function Time({ at, full = false }: { at: string | null | undefined; full
   if (at === null || at === undefined) return <span className="text-ink-3">not yet</span>
   const date = new Date(at)
   return (
-    <Tip
-      text={
-        <span className="num">
-          {fullTime(date)} ({timeZone})
-          <br />
-          {utcTime(date)}
-        </span>
-      }
-    >
-      <time dateTime={at} className="num whitespace-nowrap">
-        {full ? fullTime(date) : shortTime(date, now)}
-      </time>
-    </Tip>
+    <time dateTime={at} className="num whitespace-nowrap">
+      {full ? fullTime(date) : shortTime(date, now)}
+    </time>
   )
 }
 

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { Maximize2 } from 'lucide-react'
-import { Tip } from '../../ui/button.tsx'
 import { Sheet } from '../../ui/overlay.tsx'
+import { Tip } from '../../ui/tip.tsx'
 import { PaymentDetail } from './payment-detail.tsx'
 
 /** A payment beside the list that it was opened from. */

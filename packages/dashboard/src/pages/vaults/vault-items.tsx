@@ -1,10 +1,11 @@
 import type { VaultDocument, VaultFile, VaultState } from '@purser/sdk'
 import { Link } from '@tanstack/react-router'
 import { Braces, Download, File as FileIcon, Inbox } from 'lucide-react'
-import { buttonClasses, Tip } from '../../ui/button.tsx'
+import { buttonClasses } from '../../ui/button.tsx'
 import { classes } from '../../ui/classes.ts'
 import { byteSize } from '../../ui/format.ts'
 import { Card, Empty } from '../../ui/page.tsx'
+import { Tip } from '../../ui/tip.tsx'
 import { Id } from '../../ui/values.tsx'
 import { DocumentPreview, FilePreview } from './preview.tsx'
 

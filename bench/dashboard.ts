@@ -1,0 +1,174 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { launchBrowser } from '../packages/dashboard/test/browser.ts'
+import { signIn } from '../packages/dashboard/test/stage.ts'
+import type { Dev } from '../packages/devnet/src/dev.ts'
+import { startTemporaryDev } from '../packages/devnet/src/temporary-dev.ts'
+import type { Closing } from './closing.ts'
+import { figure, median, sum, table } from './figures.ts'
+
+export interface DashboardPlan {
+  /** The number of payments in the table. */
+  readonly rows: number
+  readonly scrollMs: number
+  readonly runs: number
+}
+
+export const fullDashboard: DashboardPlan = { rows: 100_000, scrollMs: 5_000, runs: 5 }
+export const quickDashboard: DashboardPlan = { rows: 100_000, scrollMs: 2_000, runs: 3 }
+
+const viewport = { width: 1440, height: 900 }
+/** Pixels per frame, about three rows: a fast fling. */
+const step = 120
+const rowHeight = 44
+const longTasksMax = 0
+const ratioMin = 0.9
+
+interface Scroll {
+  readonly framesPerSecond: number
+  /** Tasks of the page over 50 ms, in milliseconds. */
+  readonly longTasksMs: readonly number[]
+}
+
+/**
+ * Scrolls the table of payments in a real browser, in turn with a bare virtual list of as many rows. Returns the number of missed targets: at
+ * least 0.9 of the frames of the bare list, and no task over 50 ms.
+ */
+export async function benchDashboard({ rows, scrollMs, runs }: DashboardPlan, closing: Closing): Promise<number> {
+  const dev = await startTemporaryDev()
+  closing.add(() => dev.stop())
+  const browser = await launchBrowser()
+  closing.add(() => browser.close())
+  await makePayment(dev)
+  const payments = await openPayments(browser, dev, rows)
+  const bare = await openBare(browser, rows)
+  const pairs: { readonly ours: Scroll; readonly bare: Scroll }[] = []
+  for (let run = 0; run <= runs; run += 1) {
+    const pair = { ours: await scroll(payments, scrollMs), bare: await scroll(bare, scrollMs) }
+    // The first pair warms both up.
+    if (run > 0) pairs.push(pair)
+  }
+  const ours = median(pairs.map((pair) => pair.ours.framesPerSecond))
+  const limit = median(pairs.map((pair) => pair.bare.framesPerSecond))
+  const longTasks = pairs.flatMap((pair) => pair.ours.longTasksMs)
+  console.log(`\nscrolling ${rows.toLocaleString('en-US')} payments, ${step} pixels a frame, median of ${runs} runs\n`)
+  console.log(
+    table(
+      ['', 'frames/s', 'tasks over 50 ms', 'longest, ms'],
+      [
+        ['payments', figure(ours), String(longTasks.length), figure(Math.max(0, ...longTasks))],
+        ['bare virtual list', figure(limit), String(sum(pairs.map((pair) => pair.bare.longTasksMs.length))), ''],
+      ],
+    ),
+  )
+  console.log(`\n  ratio (frames of payments / of the bare list): ${figure(ours / limit)}x, at least ${ratioMin}x`)
+  return (ours / limit < ratioMin ? 1 : 0) + (longTasks.length > longTasksMax ? 1 : 0)
+}
+
+async function makePayment({ apiKey, baseUrl, walletId }: Dev): Promise<void> {
+  const answer = await fetch(`${baseUrl}/test/payments`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ walletId, price: '0.01' }),
+  })
+  if (!answer.ok) throw new Error(`the test payment was refused: ${await answer.text()}`)
+}
+
+/** Opens the page of payments, whose first page of the list has `rows` rows in the shape of the one payment that there is. */
+async function openPayments(browser: Browser, dev: Dev, rows: number): Promise<Page> {
+  const context = await browser.newContext({ viewport, storageState: await signIn(browser, dev) })
+  await watchTasks(context)
+  const page = await context.newPage()
+  await page.route('**/payments/logs?*', async (route) => {
+    const answer = await route.fetch()
+    const [one] = (await answer.json()) as readonly Readonly<Record<string, unknown>>[]
+    if (one === undefined) throw new Error('the list of payments is empty')
+    const json = Array.from({ length: rows }, (_, index) => {
+      const number = String(index).padStart(26, '0')
+      return { ...one, id: `plog_${number}`, paymentId: `pay_${number}` }
+    })
+    await route.fulfill({ response: answer, json })
+  })
+  await page.goto(`${dev.dashboardUrl}/test/payments`)
+  await page.getByRole('row').nth(5).waitFor()
+  return page
+}
+
+/** A virtual list without a framework: the visible rows, each of eight cells of plain text, are written as one piece of HTML per frame. */
+async function openBare(browser: Browser, rows: number): Promise<Page> {
+  const context = await browser.newContext({ viewport })
+  await watchTasks(context)
+  const page = await context.newPage()
+  await page.setContent(
+    `<!doctype html><style>
+      body { margin: 0; font: 13px sans-serif }
+      table { width: 100%; table-layout: fixed; border-collapse: collapse }
+      tr { height: ${rowHeight}px; border-bottom: 1px solid #ddd }
+    </style><table><tbody></tbody></table>`,
+  )
+  await page.evaluate(
+    ({ rows, rowHeight }) => {
+      const body = document.querySelector('tbody')
+      const overscan = 12
+      let shownFrom = -1
+      const show = () => {
+        const first = Math.max(0, Math.floor(window.scrollY / rowHeight) - overscan)
+        if (body === null || first === shownFrom) return
+        shownFrom = first
+        const last = Math.min(rows, first + Math.ceil(window.innerHeight / rowHeight) + 2 * overscan)
+        const cells = (row: number) =>
+          [
+            '0.01 USDC',
+            'Settled',
+            'GET api.example.com/forecast',
+            'x402',
+            'Base Sepolia',
+            '0xDAC4…358c',
+            `pay_${row}`,
+            'now',
+          ]
+            .map((text) => `<td>${text}</td>`)
+            .join('')
+        const spacer = (count: number) => `<tr style="height:${count * rowHeight}px"></tr>`
+        const shown = Array.from({ length: last - first }, (_, at) => `<tr>${cells(first + at)}</tr>`)
+        body.innerHTML = spacer(first) + shown.join('') + spacer(rows - last)
+      }
+      addEventListener('scroll', show)
+      show()
+    },
+    { rows, rowHeight },
+  )
+  return page
+}
+
+async function watchTasks(context: BrowserContext): Promise<void> {
+  await context.addInitScript(() => {
+    const tasks: number[] = []
+    Object.assign(globalThis, { longTasks: tasks })
+    new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
+      type: 'longtask',
+    })
+  })
+}
+
+async function scroll(page: Page, ms: number): Promise<Scroll> {
+  await page.bringToFront()
+  await page.evaluate(() => window.scrollTo(0, 0))
+  return page.evaluate(
+    ({ ms, step }) =>
+      new Promise<Scroll>((resolve) => {
+        const { longTasks = [] } = globalThis as { longTasks?: number[] }
+        longTasks.length = 0
+        const began = performance.now()
+        let frames = 0
+        const frame = () => {
+          frames += 1
+          window.scrollBy(0, step)
+          const seconds = (performance.now() - began) / 1_000
+          if (seconds * 1_000 < ms) requestAnimationFrame(frame)
+          else resolve({ framesPerSecond: frames / seconds, longTasksMs: [...longTasks] })
+        }
+        requestAnimationFrame(frame)
+      }),
+    { ms, step },
+  )
+}
