@@ -1,0 +1,71 @@
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseEnv } from 'node:util'
+import { networks } from '@purser/protocol'
+import { expect, test } from 'vitest'
+import { readConfig } from '../src/config.ts'
+
+const root = path.resolve(import.meta.dirname, '../../..')
+const read = (file: string): string => readFileSync(path.join(root, file), 'utf8')
+const example = () => parseEnv(read('deploy/purser.env.example')) as Record<string, string>
+const compose = read('deploy/compose.yaml')
+const unit = read('deploy/systemd/purser@.service')
+const dockerfile = read('Dockerfile')
+
+/** The settings of the service in a deployment file: its own lines of `NAME: value` or `Environment=NAME=value`. */
+function settingsIn(text: string): Record<string, string> {
+  const pairs = [...text.matchAll(/^\s*(?:Environment=)?((?:DATABASE|KEY)_[A-Z_]+)(?:: |=)(.+)$/gm)]
+  return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, value.replace(/\$\{[^}]+\}/, 'secret')]))
+}
+
+test.each([
+  ['compose', compose, ['api', 'work']],
+  ['systemd', unit, ['api', 'work', 'all']],
+] as const)('the settings of %s start the service in each role', (_, text, roles) => {
+  for (const role of roles) {
+    const env = { ...example(), ...settingsIn(text) }
+    const config = readConfig(
+      env,
+      ['--role', role],
+      networks.map(({ name }) => name),
+    )
+    expect(config).toMatchObject({ role, databaseUrl: env.DATABASE_URL, environments: ['test'] })
+    expect(config).toMatchObject({ keyEncryption: { file: env.KEY_ENCRYPTION_KEY_FILE } })
+  }
+})
+
+test('each setting of the example is one that the service reads and the manual describes', () => {
+  const sources = globSync('packages/server/src/*.ts', { cwd: root }).map(read).join('\n')
+  for (const name of Object.keys(example())) {
+    expect([name, sources.includes(name.replace(/^RPC_URL_.*/, 'RPC_URL_'))]).toEqual([name, true])
+    expect([name, read('docs/operations.md').includes(name)]).toEqual([name, true])
+  }
+})
+
+test('the image has the files that its commands start, and its ports are those of the service', () => {
+  const started = [...`${dockerfile}${compose}${unit}`.matchAll(/packages\/server\/src\/[\w/]+\.ts/g)].map(
+    ([file]) => file,
+  )
+  expect(new Set(started)).toEqual(new Set(['packages/server/src/main.ts', 'packages/server/src/admin/main.ts']))
+  for (const file of started) expect(read(file)).not.toBe('')
+  const config = readConfig(
+    { ...example(), ...settingsIn(compose) },
+    [],
+    networks.map(({ name }) => name),
+  )
+  if ('faults' in config) throw new Error(JSON.stringify(config.faults))
+  expect(dockerfile).toContain(`EXPOSE ${config.port} ${config.metricsPort}`)
+  expect(dockerfile).toContain(`http://127.0.0.1:${config.metricsPort}/metrics`)
+  const pinned = (JSON.parse(read('package.json')) as { devDependencies: { node: string } }).devDependencies.node
+  expect(dockerfile.match(/^FROM node:[\d.]+/gm)).toEqual(Array(2).fill(`FROM node:${pinned}`))
+})
+
+test('a deployment waits longer for a stop than the service takes', () => {
+  // STOP_DELAY_MS and the minute that requests under way may take.
+  const neededSeconds = 5 + 60
+  const seconds = [...`${compose}${unit}`.matchAll(/(?:stop_grace_period: |TimeoutStopSec=)(\d+)/g)].map(([, text]) =>
+    Number(text),
+  )
+  expect(seconds).toHaveLength(2)
+  for (const one of seconds) expect(one).toBeGreaterThan(neededSeconds)
+})
