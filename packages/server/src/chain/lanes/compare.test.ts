@@ -1,4 +1,4 @@
-import { type DevChain, startChain } from '@purser/devnet'
+import { type DevChain, fundNative, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
@@ -90,3 +90,32 @@ test.each([1, 2])(
     }
   },
 )
+
+test('after a restore, a node that reports pending transactions of an account without coin does not block the account', async () => {
+  const { db } = database
+  const stage = await aLane({ db, dev, rpcUrls: [liar.url, dev.rpcUrl, dev.rpcUrl], funded: false })
+  const { deps, chains, lanes, network, lane } = stage
+  try {
+    await db.run(
+      sql`insert into lanes (network, sender, next_nonce, generation) values (${network.name}, ${lane.sender}, 0, -1)`,
+    )
+    liar.lie('eth_getTransactionCount', ({ params, truth }) => (params[1] === 'pending' ? { result: '0x5' } : truth()))
+    await compareNetwork({ ...deps, chains, lanes }, network)
+    liar.tellTheTruth()
+    const Row = z.object({ nextNonce: z.bigint(), count: z.bigint() })
+    const found = await db.one(
+      Row,
+      sql`select next_nonce, (select count(*) from chain_transactions where sender = ${lane.sender}) as count
+        from lanes where sender = ${lane.sender}`,
+    )
+    expect(found).toEqual({ nextNonce: 0n, count: 0n })
+    await fundNative(dev, lane.sender, 10n ** 18n)
+    const first = await planPayment(stage)
+    await runLane(stage)
+    expect(await statusOf(db, first.id)).toBe('final')
+  } finally {
+    liar.tellTheTruth()
+    await lanes.stop()
+    await stage.outbound.close()
+  }
+})

@@ -3,6 +3,7 @@ import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
+import { fail } from '../errors.ts'
 import type { Chain } from '../port.ts'
 import { type LanePlace, listUncompared, lockUncompared, markCompared, moveNextNonce } from './compare-store.ts'
 import type { LaneHandler, PlannedTransaction } from './port.ts'
@@ -52,12 +53,27 @@ export async function compareNetwork(ctx: Work, network: Network): Promise<void>
 
 async function compareSome(ctx: Work, chain: Chain, senders: readonly Address[]): Promise<void> {
   const [deep, highest] = [await chain.noncesAt(senders), await chain.highestNonces(senders)]
-  // A lane skips mined nonces, however many: only the quorum's count counts.
-  const mined = await chain.noncesAt(senders, { depth: 1 })
+  const newest = await newestOf(chain, senders)
   for (const [index, sender] of senders.entries()) {
-    const seen = { deep: deep[index] ?? 0n, mined: mined[index] ?? 0n, highest: highest[index] ?? 0n }
+    const { mined, canPay } = newest[index] ?? { mined: 0n, canPay: true }
+    const seen = { deep: deep[index] ?? 0n, mined, highest: canPay ? (highest[index] ?? 0n) : mined }
     await ctx.db.tx((tx) => compareLane(ctx, tx, chain.network, { sender, seen }))
   }
+}
+
+/**
+ * Transaction counts of accounts in the newest block of the quorum, and whether they have coin there. A lane skips mined nonces, however many, so
+ * only the quorum's count counts. An account without coin has no pending transaction, whatever a node reports, and could pay for no empty one.
+ */
+async function newestOf(chain: Chain, senders: readonly Address[]) {
+  const counts = senders.map((account) => ({ account, count: 'transactions' }) as const)
+  const coins = chain.network.nativeCoin === null ? [] : senders.map((account) => ({ account, asset: 'coin' }) as const)
+  const { values } = await chain.stateAt([...counts, ...coins], { finality: { depth: 1 } })
+  if (values.includes(undefined)) throw fail('chain-unavailable', {}, new Error('too few nodes agree on an account'))
+  return senders.map((_, index) => ({
+    mined: values[index] ?? 0n,
+    canPay: values[senders.length + index] !== 0n,
+  }))
 }
 
 /** Transaction counts of an account: at confirmation depth, in the newest block of the quorum, and including transactions pending at any node. */
