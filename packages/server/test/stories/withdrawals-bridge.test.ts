@@ -236,6 +236,26 @@ test.each([
   ])
 })
 
+test('a payout that Bridge answers for two withdrawals pays for one: the other fails with its tokens in place', async () => {
+  const one = await begun()
+  await expect.poll(() => tokenBalance(base, 'USDC', one.payout.toAddress)).toBe(60_000_000n)
+  const { id, toAddress } = one.payout
+  const place = { payment_rail: 'base', currency: 'usdc', amount: '60.0', to_address: toAddress }
+  const again = { id, state: 'awaiting_funds', source_deposit_instructions: place }
+  bridge.instead = ({ method, path }) =>
+    method === 'POST' && path === '/transfers' ? { status: 201, json: again } : undefined
+  const other = await stage.aMaster()
+  const made = await withdraw(other)
+  expect([made.status, made.body.reason]).toEqual([422, 'partner-refused'])
+  await says(one.payout, 'payment_processed')
+  await until(one, 'completed')
+  const { list } = await call('GET', '/wallet-infra/withdrawals')
+  const statuses = list.filter(({ fromWalletId }) => fromWalletId === other.id).map(({ status }) => status)
+  expect(statuses).toEqual(['failed'])
+  expect(await tokenBalance(base, 'USDC', toAddress)).toBe(60_000_000n)
+  expect(await tokenBalance(base, 'USDC', other.address)).toBe(100_000_000n)
+})
+
 test('neither Bridge’s key nor the bank account is in any log line', () => {
   const text = stage.lines.join('')
   expect(text).toMatch(/withdrawal/)

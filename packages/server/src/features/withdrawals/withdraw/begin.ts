@@ -67,8 +67,10 @@ async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fa
   if (!agreed.ok) return { reason: 'partner-refused', code: agreed.refusal.code }
   const { payoutId, deposit, partnerState } = agreed.value
   if (!isFit(agreed.value, row) || deposit === undefined) return { reason: 'partner-refused', code: partnerState }
-  await setPayout(ctx.db, ctx.tenant, row.id, { payoutId, depositAddress: deposit.address, partnerState })
-  return undefined
+  const payout = { payoutId, depositAddress: deposit.address, partnerState }
+  const isNew = await setPayout(ctx.db, ctx.tenant, row.id, payout)
+  // A payout pays one withdrawal: tokens for another would be the partner's.
+  return isNew ? undefined : { reason: 'partner-refused', code: partnerState }
 }
 
 /** Whether the payout expects exactly the withdrawn amount, at another address than its source. */

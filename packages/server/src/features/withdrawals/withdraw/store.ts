@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { boundsOf, filtered, type Period, within } from '../../../platform/db/page.ts'
 import { type EventId, type Id, id } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
@@ -124,16 +124,22 @@ export function listWithdrawals(
   )
 }
 
-/** Stores the created payout; the first one stays if there are two calls. */
+/** Stores the created payout; the first one stays if there are two calls. Returns false if the payout belongs to another withdrawal. */
 export async function setPayout(
   db: Queryable,
   tenant: Tenant,
   withdrawalId: WithdrawalId,
   agreed: { readonly payoutId: string; readonly depositAddress: string; readonly partnerState: string },
-): Promise<void> {
-  await db.run(sql`
-    update withdrawals set payout_id = ${agreed.payoutId}, deposit_address = ${agreed.depositAddress}, partner_state = ${agreed.partnerState}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId} and payout_id is null`)
+): Promise<boolean> {
+  try {
+    await db.run(sql`
+      update withdrawals set payout_id = ${agreed.payoutId}, deposit_address = ${agreed.depositAddress}, partner_state = ${agreed.partnerState}
+      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId} and payout_id is null`)
+    return true
+  } catch (error) {
+    if (breaksUnique(error, 'withdrawals_partner_payout_id_key')) return false
+    throw error
+  }
 }
 
 /** Lets a withdrawal begin that waited for an approval. */
