@@ -15,7 +15,7 @@ export const featureEdges = {
   transfers: ['approvals', 'chains', 'funds', 'plans', 'relayer', 'wallets'],
   testing: ['chains', 'payments', 'wallets'],
   vaults: ['plans'],
-  registry: [],
+  registry: ['plans'],
   requests: [],
   webhooks: ['plans'],
   withdrawals: ['approvals', 'chains', 'funds', 'transfers', 'wallets'],

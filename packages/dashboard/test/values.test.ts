@@ -120,6 +120,7 @@ test('a quota is said with the units of the plan, and without a limit there is n
     persistedVaults: figure,
     storageBytes: storage,
     webhooks: figure,
+    childAddresses: figure,
   }
   const said = quotasOf(usage).map((quota) => `${quota.label}: ${quotaWords(quota)}`)
   expect(said).toContain('Payments this month: 3 of 10,000')

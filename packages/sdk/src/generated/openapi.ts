@@ -5410,6 +5410,8 @@ export interface components {
                 readonly paymentsPerMonth: number;
                 readonly byoWallets: number;
                 readonly managedWallets: number;
+                readonly childAddresses: number;
+                readonly registryRoutes: number;
                 readonly webhooks: number;
                 readonly activeVaults: number;
                 readonly persistedVaults: number;
@@ -6047,6 +6049,7 @@ export interface components {
             readonly persistedVaults: components["schemas"]["UsageFigure"];
             readonly storageBytes: components["schemas"]["UsageFigure"];
             readonly webhooks: components["schemas"]["UsageFigure"];
+            readonly childAddresses: components["schemas"]["UsageFigure"];
         };
         readonly UsageFigure: {
             readonly used: number;
@@ -8838,7 +8841,19 @@ export interface operations {
             readonly 413: components["responses"]["413.payload-too-large"];
             readonly 415: components["responses"]["415.unsupported-media-type"];
             readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
+            /** @description `rate-limit-exceeded`, `child-address-limit-reached` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             readonly 431: components["responses"]["431"];
             readonly 500: components["responses"]["500"];
             readonly 503: components["responses"]["503"];

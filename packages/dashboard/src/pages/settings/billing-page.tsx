@@ -48,6 +48,8 @@ const limitLabels: Readonly<Record<keyof Plan['limits'], string>> = {
   paymentsPerMonth: 'Verified payments a month',
   byoWallets: 'Own wallets',
   managedWallets: 'Managed wallets',
+  childAddresses: 'Child addresses',
+  registryRoutes: 'Routes in the registry',
   webhooks: 'Webhook endpoints',
   activeVaults: 'Active vaults',
   persistedVaults: 'Persisted vaults',

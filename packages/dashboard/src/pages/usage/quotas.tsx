@@ -16,6 +16,7 @@ const labels = {
   payments: 'Payments this month',
   byoWallets: 'Own wallets',
   managedWallets: 'Managed wallets',
+  childAddresses: 'Child addresses',
   activeVaults: 'Active vaults',
   persistedVaults: 'Persisted vaults',
   storageBytes: 'Storage',

@@ -37,6 +37,7 @@ test('usage states the plan, the calendar month in UTC, and used and limit of ev
     persistedVaults: { used: 0, limit: 20, percent: 0, unlimited: false },
     storageBytes: { used: 0, limit: 10_737_418_240, percent: 0, unlimited: false },
     webhooks: { used: 0, limit: 10, percent: 0, unlimited: false },
+    childAddresses: { used: 0, limit: 100_000, percent: 0, unlimited: false },
   })
   expect((await world.call(org.testKey, 'GET', '/account/usage')).body).toEqual(usage)
   expect(await usageOf(org, org.liveKey)).toMatchObject({ payments: { used: 0 }, byoWallets: { used: 0 } })

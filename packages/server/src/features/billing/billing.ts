@@ -26,6 +26,7 @@ export async function getUsage(ctx: Ctx): Promise<Usage> {
     persistedVaults: figureOf('persistedVaults'),
     storageBytes: figureOf('storageBytes'),
     webhooks: figureOf('webhooks'),
+    childAddresses: figureOf('childAddresses'),
   }
 }
 

@@ -16,6 +16,7 @@ export const Usage = z.strictObject({
   persistedVaults: UsageFigure,
   storageBytes: UsageFigure,
   webhooks: UsageFigure,
+  childAddresses: UsageFigure,
 })
 export type Usage = z.input<typeof Usage>
 
@@ -28,6 +29,8 @@ export const PlanRecord = z.strictObject({
     paymentsPerMonth: Limit,
     byoWallets: Limit,
     managedWallets: Limit,
+    childAddresses: Limit,
+    registryRoutes: Limit,
     webhooks: Limit,
     activeVaults: Limit,
     persistedVaults: Limit,

@@ -7,18 +7,19 @@ import { addToCounter, lockCounter, planOf } from './store.ts'
 import { reportThresholds } from './thresholds.ts'
 
 /**
- * Counts one more of a kind in the transaction that creates it, or refuses with the document's limit error. The counter stays
+ * Counts what a transaction creates of a kind, one by default, or refuses all of it with the document's limit error. The counter stays
  * locked until that transaction ends, so that parallel requests together never exceed the limit.
  */
 export async function countOrRefuse(
   tx: Tx,
   ctx: Pick<Ctx, 'tenant' | 'clock' | 'upgradeUrl' | 'publish'>,
   kind: UsageKind,
+  count = 1,
 ): Promise<void> {
   const period = periodOf(kind, ctx.clock.now())
   const limit = quotas[kind].limitOf(await planOf(tx, ctx.tenant.organisationId))
   const used = await lockCounter(tx, ctx.tenant, kind, period)
-  if (limit !== unlimited && used >= limit) throw limitError(ctx, quotas[kind].code, limit, used)
-  await addToCounter(tx, ctx.tenant, kind, period, 1)
-  await reportThresholds(tx, ctx, { kind, limit, used: used + 1 })
+  if (limit !== unlimited && used + count > limit) throw limitError(ctx, quotas[kind].code, limit, used)
+  await addToCounter(tx, ctx.tenant, kind, period, count)
+  await reportThresholds(tx, ctx, { kind, limit, used: used + count })
 }

@@ -8,6 +8,7 @@ const fail = defineErrors({
   'byo-wallet-limit-reached': { status: 429, title, detail: 'The plan takes no more wallets of your own.' },
   'managed-wallet-limit-reached': { status: 429, title, detail: 'The plan takes no more managed wallets.' },
   'webhook-limit-reached': { status: 429, title, detail: 'The plan takes no more webhooks.' },
+  'child-address-limit-reached': { status: 429, title, detail: 'The plan takes no more child addresses.' },
   'vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more active vaults.' },
   'persisted-vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more persisted vaults.' },
   'documents-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more documents.' },

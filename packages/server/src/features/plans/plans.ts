@@ -11,6 +11,10 @@ export interface Plan {
   readonly paymentsPerMonth: number
   readonly byoWallets: number
   readonly managedWallets: number
+  /** Of all managed wallets together. */
+  readonly childAddresses: number
+  /** Routes of the registry; a report of another one replaces the route that was reported longest ago. */
+  readonly registryRoutes: number
   readonly webhooks: number
   readonly activeVaults: number
   readonly persistedVaults: number
@@ -36,6 +40,8 @@ export const plans: Readonly<Record<PlanName, Plan>> = {
     paymentsPerMonth: 100,
     byoWallets: 1,
     managedWallets: 1,
+    childAddresses: 1_000,
+    registryRoutes: 100,
     webhooks: 1,
     activeVaults: 3,
     persistedVaults: 1,
@@ -51,6 +57,8 @@ export const plans: Readonly<Record<PlanName, Plan>> = {
     paymentsPerMonth: 10_000,
     byoWallets: 5,
     managedWallets: 5,
+    childAddresses: 100_000,
+    registryRoutes: 10_000,
     webhooks: 10,
     activeVaults: 50,
     persistedVaults: 20,
@@ -66,6 +74,8 @@ export const plans: Readonly<Record<PlanName, Plan>> = {
     paymentsPerMonth: unlimited,
     byoWallets: unlimited,
     managedWallets: unlimited,
+    childAddresses: unlimited,
+    registryRoutes: unlimited,
     webhooks: unlimited,
     activeVaults: unlimited,
     persistedVaults: unlimited,

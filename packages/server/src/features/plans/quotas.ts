@@ -14,6 +14,7 @@ export const usageKinds = [
   'persistedVaults',
   'storageBytes',
   'webhooks',
+  'childAddresses',
 ] as const
 export type UsageKind = (typeof usageKinds)[number]
 
@@ -32,6 +33,7 @@ export const quotas: Readonly<Record<UsageKind, Quota>> = {
   persistedVaults: { limitOf: (plan) => plan.persistedVaults, code: 'persisted-vault-quota-exceeded', per: 'all' },
   storageBytes: { limitOf: (plan) => plan.storageBytes, code: 'storage-quota-exceeded', per: 'all' },
   webhooks: { limitOf: (plan) => plan.webhooks, code: 'webhook-limit-reached', per: 'all' },
+  childAddresses: { limitOf: (plan) => plan.childAddresses, code: 'child-address-limit-reached', per: 'all' },
 }
 
 /** Returns the counter's period at an instant: the calendar month in UTC, or `all` for kinds that are not counted per month. */

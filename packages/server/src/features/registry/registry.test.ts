@@ -245,7 +245,7 @@ test('a route is seen and changed by its own organisation and environment alone'
 })
 
 test('above ten thousand routes, the private one that was seen longest ago is deleted', async () => {
-  const org = await world.organisation()
+  const org = await world.organisation('pro')
   await see(org, { routePattern: '/public' })
   const { id } = await onlyRoute(org)
   await world.call(org.testKey, 'PATCH', `/registry/routes/${id}`, { isPublic: true })

@@ -1,14 +1,13 @@
 import { routePatternOf } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
+import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
+import { planOf, unlimited } from '../plans/index.ts'
 import { failBody } from './errors.ts'
 import { mergeParams } from './merge.ts'
 import { redacted } from './redact.ts'
 import type { RouteParam, Snapshot } from './schema.ts'
 import { forgetOldest, insertRoute, lockRoute, markReported, type ReportedRoute, type RouteRow } from './store.ts'
-
-/** Most routes of one organization per environment: paths of a route without a pattern must not fill the table. */
-const routesMax = 10_000
 
 /**
  * Stores a paid route as its middleware reported it: one row per host, method and normalized route, however many report it at
@@ -20,12 +19,18 @@ export async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ ac
     throw failBody('payment-log-not-found')
   const seen = seenRoute(ctx, snapshot)
   await ctx.db.tx(async (tx) => {
-    if (await insertRoute(tx, ctx.tenant, seen)) return forgetOldest(tx, ctx.tenant, routesMax)
+    if (await insertRoute(tx, ctx.tenant, seen)) return keepWithinPlan(tx, ctx.tenant)
     const known = await lockRoute(tx, ctx.tenant, seen)
     // If it was deleted between the two statements, the result is as if it had been reported just before.
     if (known !== undefined) await markReported(tx, ctx.tenant, withKnown(known, seen))
   })
   return { accepted: true }
+}
+
+/** Paths of a route that is reported without a pattern must not fill the table: the plan limits the routes of an environment. */
+async function keepWithinPlan(tx: Tx, tenant: Tenant): Promise<void> {
+  const { registryRoutes } = await planOf(tx, tenant.organisationId)
+  if (registryRoutes !== unlimited) await forgetOldest(tx, tenant, registryRoutes)
 }
 
 function seenRoute(ctx: Ctx, snapshot: Snapshot): ReportedRoute {

@@ -241,3 +241,26 @@ test('an Idempotency-Key derives once', async () => {
   expect(again.list).toEqual(first.list)
   expect(await childrenOf(org)).toHaveLength(3)
 })
+
+test('a plan limits the child addresses of all wallets together; a batch that goes over it derives none', async () => {
+  const org = await world.organisation('hobby')
+  const master = await aMaster(org)
+  await world.database.db.run(sql`
+    insert into usage_counters (organisation_id, environment, kind, period, used) values (${org.id}, 'test', 'childAddresses', 'all', 997)`)
+  const over = await derive(org, master, { count: 4 })
+  expect([over.status, codeOf(over), over.body.limit, over.body.current]).toEqual([
+    429,
+    'child-address-limit-reached',
+    1_000,
+    997,
+  ])
+  expect(await childrenOf(org)).toEqual([])
+  const answers = await Promise.all([1, 2, 3, 4, 5].map(() => derive(org, master)))
+  expect(countByStatus(answers)).toEqual({ 201: 3, 429: 2 })
+  expect((await childrenOf(org)).map(({ childIndex }) => childIndex)).toEqual([1, 2, 3])
+  const { body } = await world.call(org.testKey, 'GET', '/account/usage')
+  expect(body.childAddresses).toEqual({ used: 1_000, limit: 1_000, percent: 100, unlimited: false })
+  await world.call(org.testKey, 'POST', '/billing/rebuild-cache')
+  const rebuilt = await world.call(org.testKey, 'GET', '/account/usage')
+  expect(rebuilt.body.childAddresses).toMatchObject({ used: 3 })
+})

@@ -5,6 +5,7 @@ import { failPlatform } from '../../../platform/errors.ts'
 import { type MasterWalletId, newId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { countOrRefuse } from '../../plans/index.ts'
 import { watchAddresses } from '../deposits/watch.ts'
 import { fail } from '../errors.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
@@ -39,10 +40,12 @@ export function createChildAddresses(
   ctx.witness.requireCurrent()
   return ctx.db.tx(async (tx) => {
     tx.beforeReturn(ctx.witness.cover)
+    const count = request.count ?? 1
+    await countOrRefuse(tx, ctx, 'childAddresses', count)
     const parent = await lockParent(tx, ctx.tenant, walletId)
     if (parent === undefined) throw fail('wallet-not-found')
     if (parent.retiredAt !== null) throw fail('wallet-retired')
-    const derived = deriveNext(ctx.deriveAddress, parent, request.count ?? 1)
+    const derived = deriveNext(ctx.deriveAddress, parent, count)
     const last = derived.at(-1)
     if (last === undefined) throw fail('child-addresses-exhausted')
     const children = childrenOf(ctx, { walletId, parent, derived, request })

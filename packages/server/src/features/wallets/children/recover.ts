@@ -2,6 +2,7 @@ import { type Address, sameAddress } from '@purser/protocol'
 import { type Auditing, appendAudit } from '../../../platform/audit.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { type ChildAddressId, type MasterWalletId, newId } from '../../../platform/ids.ts'
+import { addToCounter, lockCounter } from '../../plans/index.ts'
 import { watchAddress } from '../deposits/watch.ts'
 import { fail } from '../errors.ts'
 import { findTenantOfWallet } from '../policy/store.ts'
@@ -21,8 +22,10 @@ export function recoverChildAddress(
 ): Promise<ChildAddressId | undefined> {
   return ctx.db.tx(async (tx) => {
     const tenant = await findTenantOfWallet(tx, walletId)
-    const parent = tenant && (await lockParent(tx, tenant, walletId))
-    if (tenant === undefined || parent === undefined) throw fail('wallet-not-found')
+    if (tenant === undefined) throw fail('wallet-not-found')
+    await lockCounter(tx, tenant, 'childAddresses', 'all')
+    const parent = await lockParent(tx, tenant, walletId)
+    if (parent === undefined) throw fail('wallet-not-found')
     const passedOver = await listPassedOver(tx, tenant, walletId)
     const childIndex = passedOver.find((index) => {
       const derived = ctx.deriveAddress(parent, index)
@@ -32,6 +35,7 @@ export function recoverChildAddress(
     const id = newId('cad', ctx)
     const { account, chain, network, supportedTokens } = parent
     const made = { id, masterWalletId: walletId, account, childIndex, address, name: null, metadata: {} }
+    await addToCounter(tx, tenant, 'childAddresses', 'all', 1)
     await insertChildAddresses(tx, tenant, [{ ...made, createdAt: ctx.clock.now() }])
     await watchAddress({ ...ctx, tenant }, tx, { walletId: id, address, chain, network, supportedTokens })
     const details = { childAddressId: id, address, index: childIndex }

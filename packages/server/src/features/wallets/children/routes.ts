@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Operation, operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
+import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
 import { WalletChange } from '../schema.ts'
@@ -28,6 +29,7 @@ export const childAddressOperations: readonly Operation[] = [
       ...walletNotFound,
       'child-addresses-exhausted': fail.table['child-addresses-exhausted'],
       'wallet-retired': fail.table['wallet-retired'],
+      'child-address-limit-reached': planErrors['child-address-limit-reached'],
     },
     semaphores: childAddressSemaphores,
     resourceOf: childrenPlace,

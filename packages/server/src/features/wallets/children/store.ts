@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type ChildAddressId, id, type MasterWalletId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { StoredAddress } from '../store.ts'
@@ -154,4 +154,10 @@ export function listChildAddresses(
       and (${page.below ?? null}::bigint is null or child_index < ${page.below ?? null}::bigint)
     order by child_index desc limit ${page.limit + 1}`,
   )
+}
+
+/** Selects the number of child addresses of a tenant, to rebuild the counter. */
+export function countingChildAddresses(tenant: Tenant): Sql {
+  return sql`
+    select count(*) from child_addresses where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}`
 }
