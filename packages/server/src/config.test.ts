@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { faultsAsText, readConfig } from './config.ts'
+import { watchReads } from './unknown-settings.ts'
 
 const env = {
   DATABASE_URL: 'postgres://purser@db.test/purser',
@@ -40,4 +43,48 @@ test('durability must be stated where live is served, and nowhere else', () => {
   expect(durabilityOf({ ENVIRONMENTS: 'test' })).toBeUndefined()
   expect(durabilityOf({ DATABASE_DURABILITY: 'yes' })).toEqual(['DATABASE_DURABILITY is not usable'])
   expect(durabilityOf({ DATABASE_DURABILITY: 'synchronous' })).toBe('synchronous')
+})
+
+const faultsOf = (more: Record<string, string>, networks: readonly string[] = ['base', 'base-sepolia']) => {
+  const config = readConfig({ ...env, ...more }, [], networks)
+  return 'faults' in config ? config.faults.map(({ name, fault, how }) => `${name} ${fault}: ${how}`) : []
+}
+
+test.each([
+  ['SETLE_WAIT_MS', 'SETTLE_WAIT_MS'],
+  ['SETTLE_WAIT_SM', 'SETTLE_WAIT_MS'],
+  ['TRUST_PROXYS', 'TRUST_PROXY'],
+  ['SMTP_FORM', 'SMTP_FROM'],
+  ['RPC_URL_BASE_SEPOLA', 'RPC_URL_BASE_SEPOLIA'],
+])('the misspelled setting %s is a fault that names %s', (misspelled, meant) => {
+  expect(faultsOf({ [misspelled]: '1' })).toEqual([`${misspelled} is not a setting: did you mean ${meant}?`])
+})
+
+test('a node of an unknown network is a fault; variables of other programs and near names of settings that are set are none', () => {
+  expect(faultsOf({ RPC_URL_SEPOLIA: 'https://node.test' })).toEqual([
+    'RPC_URL_SEPOLIA names no known network: use one of RPC_URL_BASE, RPC_URL_BASE_SEPOLIA',
+  ])
+  const others = {
+    HOME: '/root',
+    HOSTNAME: 'pod-1',
+    DATABASE_URI: 'postgres://other',
+    LOGLEVEL_X: 'a',
+    NODE_OPTIONS: '--x',
+  }
+  expect(faultsOf(others)).toEqual([])
+  expect(faultsOf({ SETTLE_WAIT_MS: '1000', SETLE_WAIT_MS: '2000' })).toEqual([])
+})
+
+test('the manual describes every setting that is read', () => {
+  const { env: watched, names } = watchReads({
+    ...env,
+    KEY_ENCRYPTION: 'aws-kms',
+    FILES_S3_ENDPOINT: 'https://s3.test',
+  })
+  readConfig(watched, [], ['base'])
+  expect(names.size).toBeGreaterThan(50)
+  const manual = ['operations', 'partners', 'screening', 'signing-in']
+    .map((page) => readFileSync(path.resolve(import.meta.dirname, `../../../docs/${page}.md`), 'utf8'))
+    .join('\n')
+  expect([...names].filter((name) => !manual.includes(name))).toEqual([])
 })

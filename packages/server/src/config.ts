@@ -12,6 +12,7 @@ import { type Durability, durabilities } from './platform/db/durability.ts'
 import { parseAddress } from './platform/db/hosts.ts'
 import { parseProxies } from './proxies.ts'
 import { readSignIn, type SignInSettings } from './sign-in-config.ts'
+import { misspelledSettings, watchReads } from './unknown-settings.ts'
 
 type Role = 'all' | 'api' | 'work'
 
@@ -114,11 +115,12 @@ export function rpcVariable(network: string): string {
 
 /** Reads the whole configuration of `purser serve` and reports all faults together, each with how to fix it. */
 export function readConfig(
-  env: Env,
+  environment: Env,
   args: readonly string[],
   networks: readonly string[],
 ): Config | { readonly faults: readonly ConfigFault[] } {
   const faults: ConfigFault[] = []
+  const { env, names } = watchReads(environment)
   const read = createReader(env, faults)
   const keys = readKeySettings(env, faults)
   const config: Config = {
@@ -203,6 +205,7 @@ export function readConfig(
         how: 'list addresses separated by commas',
       })
   }
+  faults.push(...misspelledSettings(environment, names))
   return faults.length > 0 ? { faults } : config
 }
 

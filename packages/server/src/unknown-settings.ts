@@ -1,0 +1,62 @@
+import type { ConfigFault } from './config-fault.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** An environment that notes the names that are read from it. */
+export function watchReads(env: Env): { readonly env: Env; readonly names: ReadonlySet<string> } {
+  const names = new Set<string>()
+  const watched = new Proxy(env, {
+    get(target, name) {
+      if (typeof name === 'string') names.add(name)
+      return Reflect.get(target, name)
+    },
+  })
+  return { env: watched, names }
+}
+
+/**
+ * The variables that are set and that nothing reads, and that were probably meant: nodes of unknown networks, and names that are nearly those of
+ * settings which are not set. Other variables of the environment are none of the service's business.
+ */
+export function misspelledSettings(env: Env, known: ReadonlySet<string>): ConfigFault[] {
+  const unset = [...known].filter((name) => (env[name] ?? '') === '')
+  return Object.keys(env).flatMap((name) => {
+    if (known.has(name) || (env[name] ?? '') === '') return []
+    const near = unset.find((one) => isNear(name, one))
+    if (near !== undefined) return [{ name, fault: 'is not a setting', how: `did you mean ${near}?` }]
+    if (!name.startsWith('RPC_URL_')) return []
+    const networks = [...known].filter((one) => one.startsWith('RPC_URL_'))
+    return [{ name, fault: 'names no known network', how: `use one of ${networks.join(', ')}` }]
+  })
+}
+
+/** Shorter names are too close to those of other programs. */
+const nameLengthMin = 8
+
+function isNear(name: string, known: string): boolean {
+  if (name.length < nameLengthMin || known.length < nameLengthMin) return false
+  return editDistance(name, known) <= (known.length < 12 ? 1 : 2)
+}
+
+/** The fewest insertions, deletions, replacements and swaps of neighbors that make one text the other (optimal string alignment). */
+function editDistance(from: string, to: string): number {
+  let beforeLast: readonly number[] = []
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= from.length; row++) {
+    const line = [row]
+    for (let column = 1; column <= to.length; column++) {
+      const isSame = from[row - 1] === to[column - 1]
+      const isSwap = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+      const costs = [
+        (last[column] ?? 0) + 1,
+        (line[column - 1] ?? 0) + 1,
+        (last[column - 1] ?? 0) + (isSame ? 0 : 1),
+        ...(row > 1 && column > 1 && isSwap ? [(beforeLast[column - 2] ?? 0) + 1] : []),
+      ]
+      line.push(Math.min(...costs))
+    }
+    beforeLast = last
+    last = line
+  }
+  return last[to.length] ?? 0
+}
