@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { faultsAsText, readConfig } from './config.ts'
-import { watchReads } from './unknown-settings.ts'
+import { watchReads } from './settings.ts'
 
 const env = {
   DATABASE_URL: 'postgres://purser@db.test/purser',

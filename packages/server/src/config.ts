@@ -11,8 +11,8 @@ import type { Pooler } from './platform/db/db.ts'
 import { type Durability, durabilities } from './platform/db/durability.ts'
 import { parseAddress } from './platform/db/hosts.ts'
 import { parseProxies } from './proxies.ts'
+import { createReader, misspelledSettings, watchReads } from './settings.ts'
 import { readSignIn, type SignInSettings } from './sign-in-config.ts'
-import { misspelledSettings, watchReads } from './unknown-settings.ts'
 
 type Role = 'all' | 'api' | 'work'
 
@@ -218,42 +218,6 @@ export function faultsAsText(faults: readonly ConfigFault[]): string {
   return `The configuration has ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n${faults
     .map(({ name, fault, how }) => `  ${name}: ${fault}\n    ${how}`)
     .join('\n')}\n`
-}
-
-function createReader(env: Env, faults: ConfigFault[]) {
-  return {
-    required(name: string, how: string, fits: (value: string) => boolean): string {
-      const value = env[name]
-      if (value === undefined || value === '') faults.push({ name, fault: 'is missing', how: `set it to ${how}` })
-      else if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}` })
-      return value ?? ''
-    },
-    optional(name: string, how: string, fits: (value: string) => boolean): string | undefined {
-      const value = env[name]
-      if (value === undefined || value === '') return undefined
-      if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}, or leave it out` })
-      return value
-    },
-    oneOf(name: string, known: readonly string[], fallback: string): string {
-      const value = env[name]
-      if (value === undefined || value === '') return fallback
-      if (!known.includes(value))
-        faults.push({ name, fault: 'is not usable', how: `set it to one of ${known.join(', ')}` })
-      return value
-    },
-    integer(name: string, fallback: number, least: number, most: number): number {
-      const value = env[name]
-      if (value === undefined || value === '') return fallback
-      const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
-      if (number >= least && number <= most) return number
-      faults.push({
-        name,
-        fault: 'is not usable',
-        how: `set it to a whole number from ${least} to ${most}, or leave it out for ${fallback}`,
-      })
-      return fallback
-    },
-  }
 }
 
 /** The role, from `--role` or `ROLE`. Any other argument is a fault, so that a typing error does not start another role. */

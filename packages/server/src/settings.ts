@@ -60,3 +60,40 @@ function editDistance(from: string, to: string): number {
   }
   return last[to.length] ?? 0
 }
+
+/** Reads settings, and notes the faults of those that cannot be used. */
+export function createReader(env: Env, faults: ConfigFault[]) {
+  return {
+    required(name: string, how: string, fits: (value: string) => boolean): string {
+      const value = env[name]
+      if (value === undefined || value === '') faults.push({ name, fault: 'is missing', how: `set it to ${how}` })
+      else if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}` })
+      return value ?? ''
+    },
+    optional(name: string, how: string, fits: (value: string) => boolean): string | undefined {
+      const value = env[name]
+      if (value === undefined || value === '') return undefined
+      if (!fits(value)) faults.push({ name, fault: 'is not usable', how: `set it to ${how}, or leave it out` })
+      return value
+    },
+    oneOf(name: string, known: readonly string[], fallback: string): string {
+      const value = env[name]
+      if (value === undefined || value === '') return fallback
+      if (!known.includes(value))
+        faults.push({ name, fault: 'is not usable', how: `set it to one of ${known.join(', ')}` })
+      return value
+    },
+    integer(name: string, fallback: number, least: number, most: number): number {
+      const value = env[name]
+      if (value === undefined || value === '') return fallback
+      const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+      if (number >= least && number <= most) return number
+      faults.push({
+        name,
+        fault: 'is not usable',
+        how: `set it to a whole number from ${least} to ${most}, or leave it out for ${fallback}`,
+      })
+      return fallback
+    },
+  }
+}
