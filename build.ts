@@ -13,6 +13,7 @@ import path from 'node:path'
 import { transformSync } from 'esbuild'
 import ts from 'typescript'
 import { pages } from './packages/mcp/src/documents.ts'
+import { rootPages } from './packages/server/src/platform/http/guides/guides.ts'
 
 const root = import.meta.dirname
 const packages = path.join(root, 'packages')
@@ -154,7 +155,10 @@ function finish(name: Name, dist: string): void {
     cpSync(path.join(sourceOf(name), file), path.join(dist, file))
   }
   if (name === 'mcp') copyGuide(dist)
-  if (name === 'server') copyDashboard(dist)
+  if (name === 'server') {
+    copyDashboard(dist)
+    copyGuides(dist)
+  }
   const files = readdirSync(dist).sort()
   for (const file of ['README.md', 'LICENSE']) {
     const found = [path.join(packages, name, file), path.join(root, file)].find((candidate) => existsSync(candidate))
@@ -175,6 +179,12 @@ function copyGuide(dist: string): void {
 function copyDashboard(dist: string): void {
   const built = path.join(packages, 'dashboard', 'dist')
   if (existsSync(built)) cpSync(built, path.join(dist, 'dashboard'), { recursive: true })
+}
+
+/** The documentation that the service serves. */
+function copyGuides(dist: string): void {
+  cpSync(path.join(root, 'docs'), path.join(dist, 'guides', 'docs'), { recursive: true })
+  for (const name of rootPages) cpSync(path.join(root, `${name}.md`), path.join(dist, 'guides', `${name}.md`))
 }
 
 function publicManifest(name: Name, files: readonly string[]): Json {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { RawAnswer } from './call.ts'
+import { accepts } from './encoded.ts'
 import type { PageRequest, PublicPage } from './server.ts'
 
 /** Where the built dashboard is: beside the compiled service, or in the workspace that this source is in. */
@@ -96,19 +97,6 @@ function fileAnswer(name: string, file: BuiltFile, { headers }: PageRequest): Ra
     },
     body: (encoding === undefined ? undefined : file.encoded[encoding]) ?? file.bytes,
   }
-}
-
-/** Whether an `Accept-Encoding` names the coding, and not with a weight of zero (RFC 9110, section 12.5.3). */
-function accepts(header: string, encoding: string): boolean {
-  return header
-    .split(',')
-    .map((part) =>
-      part
-        .trim()
-        .toLowerCase()
-        .split(/\s*;\s*/),
-    )
-    .some(([name, weight]) => name === encoding && !/^q=0(?:\.0*)?$/.test(weight ?? ''))
 }
 
 const notBuilt: RawAnswer = text(

@@ -1,15 +1,15 @@
 import type { Deps } from '../ctx.ts'
 import { isMigrated } from '../db/migrate.ts'
-import { type ErrorTable, failPlatform, type Problem } from '../errors.ts'
-import type { RequestId } from '../ids.ts'
+import { failPlatform } from '../errors.ts'
 import type { Operation } from '../operation.ts'
 import { newRequestId, problemAnswer, type RawAnswer } from './call.ts'
-import { escapeHtml, htmlHeaders, page } from './reference/html.ts'
+import { encodedPage } from './encoded.ts'
+import { guidePages } from './guides/guide-pages.ts'
 import { referencePage } from './reference/reference.ts'
 import { allErrors } from './refusals.ts'
 import type { PublicPage } from './server.ts'
 
-/** Pages that need no key: health, the API's description, and one page for each problem type. */
+/** Pages that need no key: health, the API's description, its documentation, and one page for each error code. */
 export function publicPages(
   deps: Deps,
   operations: readonly Operation[],
@@ -18,20 +18,17 @@ export function publicPages(
 ): PublicPage[] {
   const errors = allErrors(operations)
   const document = JSON.stringify(openApi)
-  let reference: string | undefined
-  const readReference = (): string => {
-    reference ??= referencePage(openApi, deps.baseUrl)
-    return reference
-  }
+  const description = encodedPage({ headers: { 'content-type': 'application/json; charset=utf-8' }, body: document })
   const pages: PublicPage[] = [
     { path: '/healthz', answer: () => json({ status: 'ok' }) },
     { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : readinessWithin(deps)) },
-    {
-      path: '/openapi.json',
-      answer: () => ({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: document }),
-    },
-    { path: '/docs', answer: () => ({ status: 200, headers: htmlHeaders, body: readReference() }) },
-    { path: '/problems/:code', answer: ({ code }) => problemPage(deps, errors, code ?? '') },
+    { path: '/openapi.json', answer: (_, request) => description(request) },
+    ...guidePages({
+      baseUrl: deps.baseUrl,
+      errors,
+      reference: () => referencePage(openApi, deps.baseUrl),
+      missing: () => problemAnswer({ ...deps, requestId: newRequestId(deps) }, failPlatform('not-found')),
+    }),
   ]
   return pages.map((page) => ({ ...page, crossOrigin: true }))
 }
@@ -95,13 +92,4 @@ async function readiness(deps: Deps): Promise<RawAnswer> {
     deps.log.warn({ err: error }, 'not ready: the database does not respond')
     return unavailable()
   }
-}
-
-function problemPage(deps: Deps, errors: ErrorTable, code: string): RawAnswer {
-  const entry = Object.hasOwn(errors, code) ? errors[code] : undefined
-  const missing: Problem = failPlatform('not-found')
-  const requestId: RequestId = newRequestId(deps)
-  if (entry === undefined) return problemAnswer({ ...deps, requestId }, missing)
-  const body = `<h1>${escapeHtml(entry.title)}</h1><p><code>${escapeHtml(code)}</code> · HTTP ${entry.status}</p><p>${escapeHtml(entry.detail)}</p><p><a href="/docs">API reference</a></p>`
-  return { status: 200, headers: htmlHeaders, body: page(entry.title, body) }
 }

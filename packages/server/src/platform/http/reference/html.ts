@@ -20,6 +20,16 @@ table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;border-bottom:1px solid var(--line)}
 th[scope=row]{font-weight:normal;white-space:nowrap}
 small{color:var(--faint)}
+.anchor{visibility:hidden;text-decoration:none;color:var(--faint)}:is(h2,h3,h4):hover .anchor,.anchor:focus{visibility:visible}
+:target{scroll-margin-top:1rem}
+pre code{padding:0;overflow-wrap:normal;font-size:1em}
+dt{margin-top:.8em}dd{margin:0;color:var(--faint)}
+.guide td:first-child{min-width:9rem}
+.side h2{font-size:1em;margin:1.2em 0 .2em;border:0}.side ul{columns:auto;list-style:none;margin:0;padding:0}.side li{padding:.15em 0}
+.side a{text-decoration:none}.side a:hover{text-decoration:underline}[aria-current]{font-weight:bold}
+.contents{margin:1em 0;padding:.6em 1em;background:var(--box)}
+@media (min-width:60rem){body:has(.guide){max-width:76rem}.guide{display:grid;grid-template-columns:15rem minmax(0,1fr);gap:3rem}
+.side{grid-column:1;grid-row:1;position:sticky;top:1rem;align-self:start;max-height:calc(100vh - 2rem);overflow-y:auto}.guide main{grid-column:2}}
 `
 
 /** A page without scripts and external resources: its one style is allowed by its digest. */

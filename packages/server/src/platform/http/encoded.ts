@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import type { RawAnswer } from './call.ts'
+import type { PageRequest } from './public-page.ts'
+
+/** Whether an `Accept-Encoding` names the coding, and not with a weight of zero (RFC 9110, section 12.5.3). */
+export function accepts(header: string, encoding: string): boolean {
+  return header
+    .split(',')
+    .map((part) =>
+      part
+        .trim()
+        .toLowerCase()
+        .split(/\s*;\s*/),
+    )
+    .some(([name, weight]) => name === encoding && !/^q=0(?:\.0*)?$/.test(weight ?? ''))
+}
+
+/** A text that stays as it is while the process runs. */
+export interface Page {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A page with its ETag; each encoding is made once, when it is first requested. */
+export type EncodedPage = (request: PageRequest) => RawAnswer
+
+const encoders = {
+  br: (text: string): Uint8Array => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
+  gzip: (text: string): Uint8Array => gzipSync(text),
+} as const
+
+/**
+ * Answers with the encoding that the client accepts, and 304 without a body if the client has the page already. A client asks again each
+ * time (`no-cache`), so a new version of the service is seen at once.
+ */
+export function encodedPage({ headers: own, body }: Page): EncodedPage {
+  const digest = hash('sha256', body, 'base64url').slice(0, 22)
+  const encoded = new Map<string, Uint8Array>()
+  return ({ headers: requested }) => {
+    const encoding = (['br', 'gzip'] as const).find((one) => accepts(requested['accept-encoding'] ?? '', one))
+    const etag = `"${encoding === undefined ? digest : `${digest}-${encoding}`}"`
+    const headers = {
+      vary: 'Accept, Accept-Encoding',
+      ...own,
+      etag,
+      'cache-control': 'public, no-cache',
+      ...(encoding !== undefined && { 'content-encoding': encoding }),
+    }
+    if (hasPage(requested['if-none-match'], etag)) return { status: 304, headers: notModified(headers), body: '' }
+    if (encoding === undefined) return { status: 200, headers, body }
+    const bytes = encoded.get(encoding) ?? encoders[encoding](body)
+    encoded.set(encoding, bytes)
+    return { status: 200, headers, body: bytes }
+  }
+}
+
+/** Compares weakly, as a GET does (RFC 9110, section 13.1.2). */
+function hasPage(ifNoneMatch: string | undefined, etag: string): boolean {
+  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  return tags.includes('*') || tags.includes(etag)
+}
+
+function notModified(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const left = ['content-type', 'content-encoding']
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !left.includes(name)))
+}

@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import { operations } from '../../../operations.ts'
+import { failPlatform } from '../../errors.ts'
+import type { RawAnswer } from '../call.ts'
+import { prose } from '../reference/html.ts'
+import { allErrors } from '../refusals.ts'
+import { guidePages, renderGuide } from './guide-pages.ts'
+import { groups, readGuides } from './guides.ts'
+import { renderMarkdown } from './markdown.ts'
+
+const errors = allErrors(operations)
+const missing: RawAnswer = { status: 404, headers: {}, body: '' }
+const pages = guidePages({
+  baseUrl: 'https://pay.example.com',
+  errors,
+  reference: () => 'reference',
+  missing: () => missing,
+})
+const guides = readGuides()
+const rendered = new Map([...guides].map(([name, guide]) => [name, renderGuide(guides, guide)]))
+
+/** The answer of the page with this path; `headers` as a client sends them. */
+async function get(
+  path: string,
+  params: Record<string, string> = {},
+  headers: Record<string, string> = {},
+): Promise<RawAnswer> {
+  const found = pages.find((one) => one.path === path)
+  if (found === undefined) throw new Error(`no page ${path}`)
+  return await found.answer(params, { method: 'GET', url: path, headers, body: new Uint8Array(), address: '127.0.0.1' })
+}
+
+test('the first page is HTML for a browser and Markdown for an agent', async () => {
+  const forPeople = await get('/', {}, { accept: 'text/html,*/*;q=0.8' })
+  expect(forPeople.headers['content-type']).toContain('text/html')
+  expect(forPeople.headers.vary).toContain('Accept')
+  const forAgents = await get('/', {}, { accept: '*/*' })
+  expect(forAgents.headers['content-type']).toContain('text/markdown')
+  expect(String(forAgents.body)).toContain('https://pay.example.com/openapi.json')
+})
+
+test('llms.txt names every guide, and each of its addresses answers Markdown', async () => {
+  const list = String((await get('/llms.txt')).body)
+  const names = [...list.matchAll(/https:\/\/pay\.example\.com\/docs\/([\w-]+)\.md/g)].map(([, name = '']) => name)
+  expect(names.toSorted()).toEqual([...guides.keys()].filter((name) => !name.startsWith('decisions/')).toSorted())
+  expect(new Set(groups.flatMap(([, members]) => members))).toEqual(new Set(names))
+  for (const name of names) {
+    const answer = await get('/docs/*', { '*': `${name}.md` })
+    expect([answer.status, answer.body]).toEqual([200, guides.get(name)?.markdown])
+  }
+  expect(String((await get('/llms-full.txt')).body)).toContain(guides.get('webhooks')?.markdown.trim())
+  expect(String((await get('/robots.txt')).body)).toContain('Allow: /docs')
+})
+
+test('every error code has a page with its cause; an unknown code and a path out of the guides have none', async () => {
+  for (const [code, { detail }] of Object.entries(errors)) {
+    const { status, body } = await get('/docs/errors/:code', { code })
+    expect([status, String(body).includes(prose(detail))], code).toEqual([200, true])
+    expect((await get('/problems/:code', { code })).body).toBe(body)
+  }
+  expect(Object.keys(errors)).toEqual(expect.arrayContaining(Object.keys(failPlatform.table)))
+  for (const name of ['../package.json', '../../etc/passwd', 'constructor', 'errors/constructor', ''])
+    expect((await get('/docs/*', { '*': name })).status).toBe(404)
+  expect((await get('/docs/errors/:code', { code: 'constructor' })).status).toBe(404)
+})
+
+test('a page that the client has is 304 without a body, for each encoding by itself', async () => {
+  const plain = await get('/docs/*', { '*': 'x402' })
+  const packed = await get('/docs/*', { '*': 'x402' }, { 'accept-encoding': 'gzip, br' })
+  expect(packed.headers['content-encoding']).toBe('br')
+  expect(Buffer.from(Object(packed.body)).length * 2).toBeLessThan(String(plain.body).length)
+  const again = { 'if-none-match': `"other", W/${plain.headers.etag}` }
+  expect(await get('/docs/*', { '*': 'x402' }, again)).toMatchObject({ status: 304, body: '' })
+  expect((await get('/docs/*', { '*': 'x402' }, { ...again, 'accept-encoding': 'br' })).status).toBe(200)
+  expect(plain.headers['content-security-policy']).toContain("default-src 'none'")
+})
+
+test('no page shows Markdown that was not rendered, or opens an element that it does not close', () => {
+  for (const [name, { html }] of rendered) {
+    const text = html.replaceAll(/<code>[\s\S]*?<\/code>/g, '')
+    expect(text, name).not.toMatch(/```|\]\(|\*\*|^#+ |^\||^- /m)
+    const open: string[] = []
+    for (const [, slash, tag = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g))
+      if (slash === '') open.push(tag)
+      else expect(open.pop(), name).toBe(tag)
+    expect(open, name).toEqual([])
+  }
+})
+
+test('every link of a guide leads to a page and to a heading that exist', () => {
+  const dead: string[] = []
+  for (const [name, { html }] of rendered)
+    for (const [, href = ''] of html.matchAll(/href="([^"]+)"/g)) {
+      if (/^https?:/.test(href)) continue
+      const [file = '', anchor] = href.split('#')
+      const target = file === '' ? name : file.replace(/^\/docs\//, '')
+      const headings = rendered.get(target)?.headings
+      const isPage = headings !== undefined || href === '/docs/decisions'
+      if (!isPage || (anchor !== undefined && !headings?.some(({ id }) => id === anchor))) dead.push(`${name}: ${href}`)
+    }
+  expect(dead).toEqual([])
+})
+
+test('HTML, scripts and quotes in Markdown are text', () => {
+  const { html } = renderMarkdown(
+    '# <b>`<i>`\n\n<script>x</script> [a"b](https://x/"onclick=1) `</code>`',
+    (href) => href,
+  )
+  expect(html).not.toMatch(/<script|<b>|<i>|"onclick/)
+  expect(html).toContain('&lt;/code&gt;')
+})
+
+test('lists keep their lines, tables their bars, and two equal headings have two anchors', () => {
+  const { html, headings } = renderMarkdown(
+    '## A b\n\n- one\n  two\n- three\n\n| x | y |\n|---|---|\n| a \\| b | `c` |\n\n## A b',
+    () => undefined,
+  )
+  expect(headings.map(({ id }) => id)).toEqual(['a-b', 'a-b-1'])
+  expect(html).toContain('<li>one two</li>\n<li>three</li>')
+  expect(html).toContain('<td>a | b</td><td><code>c</code></td>')
+})
