@@ -8,7 +8,9 @@ RUN npm ci && npm ci --omit=dev --workspace=@purser/server --workspace=@purser/p
 FROM node:26.10.0-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /purser
-COPY --from=build /purser/package.json ./
+COPY --from=build /purser/package.json /purser/README.md /purser/CONTRIBUTING.md /purser/CHANGELOG.md ./
+# The service shows the guides.
+COPY --from=build /purser/docs docs
 COPY --from=build /purser/node_modules node_modules
 COPY --from=build /purser/packages/protocol packages/protocol
 COPY --from=build /purser/packages/server packages/server

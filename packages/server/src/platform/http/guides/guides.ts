@@ -45,7 +45,7 @@ function guideOf(name: string, markdown: string): Guide {
   const paragraph =
     markdown.split(/\n\s*\n/).find((block) => /^[A-Z`*"[]/.test(block) && !block.startsWith('```')) ?? ''
   const text = paragraph.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll(/\s+/g, ' ')
-  return { name, title, summary: /^.*?[.:](?= |$)/.exec(text)?.[0].replace(/:$/, '.') ?? text, markdown }
+  return { name, title, summary: /^.*?\.(?= |$)/.exec(text)?.[0] ?? text, markdown }
 }
 
 /**
