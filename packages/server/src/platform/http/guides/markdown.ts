@@ -9,7 +9,7 @@ export interface Rendered {
   readonly headings: readonly Heading[]
 }
 
-export interface Heading {
+interface Heading {
   readonly level: number
   readonly id: string
   /** Plain text. */
