@@ -4,6 +4,8 @@ export interface Metrics {
   readonly registry: Registry
   readonly requests: Counter<'operation' | 'status'>
   readonly requestSeconds: Histogram<'operation'>
+  /** Requests that were refused before an operation ran, by the code of their problem. */
+  readonly refusals: Counter<'code'>
   readonly jobs: Counter<'job' | 'outcome'>
   /** How payments ended: `settled`, `settlement_failed` or `voided`. */
   readonly payments: Counter<'network' | 'outcome'>
@@ -30,6 +32,12 @@ export function createMetrics(): Metrics {
       help: 'Time from reading the request to sending the response.',
       labelNames: ['operation'],
       buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15],
+      registers,
+    }),
+    refusals: new Counter({
+      name: 'purser_refusals_total',
+      help: 'Requests that were refused before an operation ran.',
+      labelNames: ['code'],
       registers,
     }),
     jobs: new Counter({

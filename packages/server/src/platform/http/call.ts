@@ -328,7 +328,8 @@ export function problemAnswer(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>, e
   }
 }
 
-function asProblem(error: unknown): Problem {
+/** The problem that answers an error: its own, or one that shows nothing of it. */
+export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (isDatabaseGone(error)) return failPlatform('service-unavailable', {}, error)
   return failPlatform('internal-error', {}, error)

@@ -14,10 +14,9 @@ const faults: Readonly<Record<string, 'request-timeout' | 'request-header-fields
 export function refuseUnread(deps: Deps, error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const requestId = newRequestId(deps)
-  const { status, headers, body } = problemAnswer(
-    { ...deps, requestId },
-    failPlatform(faults[error.code ?? ''] ?? 'bad-request'),
-  )
+  const problem = failPlatform(faults[error.code ?? ''] ?? 'bad-request')
+  deps.metrics.refusals.inc({ code: problem.code })
+  const { status, headers, body } = problemAnswer({ ...deps, requestId }, problem)
   const text = String(body)
   const head = {
     ...headers,

@@ -11,7 +11,15 @@ import { accessHook } from './access-log.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
 import { answered, reportAnswer } from './answered.ts'
 import { bodyBytesOf, createBodyBudget, type ReserveBody } from './body-budget.ts'
-import { callOperation, makeCtx, newRequestId, problemAnswer, type RawAnswer, withRefusalMembers } from './call.ts'
+import {
+  asProblem,
+  callOperation,
+  makeCtx,
+  newRequestId,
+  problemAnswer,
+  type RawAnswer,
+  withRefusalMembers,
+} from './call.ts'
 import { refuseUnread } from './client-errors.ts'
 import { limitConnections, proxiesOf, receiveWaiting, type Trust } from './connections.ts'
 import {
@@ -378,7 +386,9 @@ function refuse(
   const known = typeof code === 'string' ? libraryFaults[code] : undefined
   const clientFault =
     (error as { statusCode?: unknown } | null)?.statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
-  const answer = problemAnswer({ ...deps, requestId: request.id as RequestId }, known ?? clientFault ?? error)
+  const problem = asProblem(known ?? clientFault ?? error)
+  deps.metrics.refusals.inc({ code: problem.code })
+  const answer = problemAnswer({ ...deps, requestId: request.id as RequestId }, problem)
   const operation = operations.find(
     ({ method, path }) => method === request.method && urlOf(path) === request.routeOptions?.url,
   )

@@ -4,11 +4,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
+import type { Deps } from '../ctx.ts'
 import { type Operation, operation } from '../operation.ts'
 import { unauthorized } from './authenticate.ts'
 import { bodyBytesMax, createHttpServer, type HttpServer } from './server.ts'
 
 const burst = 4
+let deps: Deps
 const operations: readonly Operation[] = [
   operation({
     id: 'toys.create',
@@ -31,8 +33,9 @@ let base = ''
 beforeEach(async () => {
   database = await freshDatabase()
   const now = new Date()
+  deps = toyDeps(database.db)
   server = createHttpServer({
-    deps: { ...toyDeps(database.db), clock: { ...toyDeps(database.db).clock, now: () => now } },
+    deps: { ...deps, clock: { ...deps.clock, now: () => now } },
     operations,
     pages: [
       { path: '/healthz', answer: () => ({ status: 200, headers: {}, body: 'up' }) },
@@ -93,6 +96,21 @@ test('one limit applies to all requests of an address without a valid key, whate
   const statuses = []
   for (const [path, init] of requested) statuses.push((await fetch(base + path, init)).status)
   expect(statuses).toEqual([404, 200, 401, 401, 429])
+})
+
+test('each refusal before an operation counts in the metrics by its code, and what an operation refuses does not', async () => {
+  await fetch(`${base}/toys/1`, { method: 'POST', headers: { authorization: 'Bearer guessed' } })
+  for (let count = 0; count < burst; count++) await fetch(`${base}/nowhere`)
+  expect(await sent('nonsense\r\n\r\n')).toContain('400')
+  const headers = { authorization: 'Bearer good', 'content-type': 'application/json' }
+  expect((await fetch(`${base}/toys/1`, { method: 'POST', headers, body: '{}' })).status).toBe(422)
+  const { values } = await deps.metrics.refusals.get()
+  expect(Object.fromEntries(values.map(({ labels, value }) => [labels.code, value]))).toEqual({
+    unauthorized: 1,
+    'not-found': burst - 1,
+    'rate-limit-exceeded': 1,
+    'bad-request': 1,
+  })
 })
 
 test('an address over its limit may still use a valid key, and can still query the health of the server', async () => {
