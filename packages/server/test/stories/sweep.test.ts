@@ -195,10 +195,14 @@ test('a wallet that sweeps by itself does so, again and again, until it is confi
     200,
     { name: 'Sweeper', autoSweep: { token: 'USDC', minAmount: '0.5', everyMinutes: 60 } },
   ])
-  await expect.poll(() => usdc(family.address), patience).toBe(3_000_000n)
+  // A sweep that runs before a deposit is deep enough finds nothing, and the next one is due in an hour.
+  const sweptBalance = async () => {
+    await world.database.db.run(sql`update master_wallets set auto_sweep_due_at = now() where id = ${family.id}`)
+    return usdc(family.address)
+  }
+  await expect.poll(sweptBalance, patience).toBe(3_000_000n)
   await fundToken(chain, 'USDC', family.children[1]?.address ?? '0x', 700_000n)
-  await world.database.db.run(sql`update master_wallets set auto_sweep_due_at = now() where id = ${family.id}`)
-  await expect.poll(() => usdc(family.address), patience).toBe(3_700_000n)
+  await expect.poll(sweptBalance, patience).toBe(3_700_000n)
   const { list } = await world.call(org.testKey, 'GET', `${family.path}/sweeps`)
   expect(list.map((one) => [one.trigger, one.childCount])).toEqual([
     ['automatic', 1],
