@@ -25,6 +25,8 @@ export interface Config {
   readonly databaseConnectionsMax: number
   /** The pooler between the service and PostgreSQL. Default: `none`. */
   readonly databasePooler?: Pooler
+  /** PostgreSQL without the pooler, for `purser-admin`. */
+  readonly databaseDirectUrl?: string | undefined
   readonly host: string
   readonly port: number
   readonly metricsPort: number | undefined
@@ -102,7 +104,7 @@ export interface Config {
   >
 }
 
-const poolers: readonly Pooler[] = ['none', 'session', 'transaction']
+export const poolers: readonly Pooler[] = ['none', 'session', 'transaction']
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
@@ -131,6 +133,7 @@ export function readConfig(
       isPostgresUrl,
     ),
     databaseConnectionsMax: read.integer('DATABASE_CONNECTIONS_MAX', 16, 2, 500),
+    databaseDirectUrl: read.optional('DATABASE_DIRECT_URL', 'the address of PostgreSQL itself', isPostgresUrl),
     databasePooler: poolers.find((pooler) => pooler === read.oneOf('DATABASE_POOLER', poolers, 'none')) ?? 'none',
     databaseDurability: readDurability(env, faults),
     host: env.HOST || '0.0.0.0',
@@ -359,6 +362,6 @@ function isWebUrl(value: string): boolean {
   return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 }
 
-function isPostgresUrl(value: string): boolean {
+export function isPostgresUrl(value: string): boolean {
   return !('fault' in parseAddress(value))
 }

@@ -2,11 +2,13 @@ import type { z } from 'zod'
 import type { KeyRing } from '../custody/index.ts'
 import type { Acting } from '../features/organisations/index.ts'
 import type { Environment } from '../platform/ctx.ts'
+import type { Pooler } from '../platform/db/db.ts'
 import type { Marks } from '../platform/witness/witness.ts'
 
 /** Context of a command: the database as the operator, and the environments that the deployment serves. */
 export interface Operator extends Acting {
   readonly databaseUrl: string
+  readonly databasePooler: Pooler
   readonly environments: readonly Environment[]
   /** Public base address of the deployment, without a trailing slash; undefined where the environment does not name it. */
   readonly baseUrl: string | undefined

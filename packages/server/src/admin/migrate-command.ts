@@ -9,8 +9,8 @@ export const migrateDatabase = command({
   options: { patience: 'seconds to try again while another transaction has a lock that is needed (default 600)' },
   schema: z.strictObject({ patience: z.coerce.number().int().min(0).max(86_400).default(600) }),
   takesAnyDatabase: true,
-  async run({ databaseUrl }, { patience }) {
-    const names = await migrate({ url: databaseUrl, patienceMs: patience * 1_000 })
+  async run({ databaseUrl, databasePooler }, { patience }) {
+    const names = await migrate({ url: databaseUrl, pooler: databasePooler, patienceMs: patience * 1_000 })
     const text = names.length === 0 ? 'The database is up to date.' : names.map((name) => `migrated ${name}`).join('\n')
     return { text, json: { migrated: names }, exitCode: 0 }
   },

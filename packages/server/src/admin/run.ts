@@ -55,7 +55,7 @@ async function withOperator(
   work: (operator: Operator) => Promise<Outcome>,
 ): Promise<Outcome> {
   const log = createLog({ level: 'silent' })
-  const db = openDb({ url: settings.databaseUrl, connectionsMax: 2, log })
+  const db = openDb({ url: settings.databaseUrl, pooler: settings.databasePooler, connectionsMax: 2, log })
   const outbound = createOutbound()
   try {
     if (!takesAnyDatabase) await requireMigrated(db)
@@ -71,7 +71,7 @@ async function withOperator(
 }
 
 function operatorOf(
-  { databaseUrl, environments, baseUrl, keys, witness }: AdminSettings,
+  { databaseUrl, databasePooler, environments, baseUrl, keys, witness }: AdminSettings,
   { db, outbound }: { readonly db: Db; readonly outbound: Outbound },
 ): Operator {
   const floor = { db, clock: systemClock, random: systemRandom }
@@ -80,6 +80,7 @@ function operatorOf(
   return {
     ...floor,
     databaseUrl,
+    databasePooler,
     environments,
     baseUrl,
     openKeys,

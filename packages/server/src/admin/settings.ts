@@ -1,12 +1,16 @@
-import { type Config, readWitnessPlace } from '../config.ts'
+import { type Config, isPostgresUrl, poolers, readWitnessPlace } from '../config.ts'
 import type { ConfigFault } from '../config-fault.ts'
 import type { KeySources } from '../custody/index.ts'
 import { readKeySettings } from '../key-settings.ts'
 import type { Environment } from '../platform/ctx.ts'
+import type { Pooler } from '../platform/db/db.ts'
 
 /** Environment settings of admin commands: a small part of those for serving. */
 export interface AdminSettings {
+  /** `DATABASE_DIRECT_URL`, or else `DATABASE_URL`. */
   readonly databaseUrl: string
+  /** What is between this address and PostgreSQL. */
+  readonly databasePooler: Pooler
   /** The environments that the deployment serves, from `ENVIRONMENTS`. */
   readonly environments: readonly Environment[]
   /** Public base address of the deployment, without a trailing slash; undefined where `BASE_URL` does not say it well. */
@@ -19,8 +23,13 @@ export interface AdminSettings {
 
 /** Reads the settings. Returns a sentence that names the missing setting, and how to set it, if one is missing. */
 export function readAdminSettings(env: Readonly<Record<string, string | undefined>>): AdminSettings | string {
-  const databaseUrl = env.DATABASE_URL ?? ''
-  if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
+  const { DATABASE_DIRECT_URL: direct = '', DATABASE_POOLER: pooler = '' } = env
+  if (direct !== '' && !isPostgresUrl(direct))
+    return 'DATABASE_DIRECT_URL is not usable: set it to the address of PostgreSQL itself, or leave it out'
+  const databasePooler = direct === '' && pooler !== '' ? poolers.find((one) => one === pooler) : 'none'
+  if (databasePooler === undefined) return `DATABASE_POOLER is not usable: set it to one of ${poolers.join(', ')}`
+  const databaseUrl = direct || (env.DATABASE_URL ?? '')
+  if (!isPostgresUrl(databaseUrl)) {
     return 'DATABASE_URL is missing: set it to the address of the deployment’s PostgreSQL, such as postgres://purser:…@db.internal:5432/purser'
   }
   const names = (env.ENVIRONMENTS ?? 'test,live').split(',').map((name) => name.trim())
@@ -28,6 +37,7 @@ export function readAdminSettings(env: Readonly<Record<string, string | undefine
   if (environments.length !== names.length) return 'ENVIRONMENTS is not usable: set it to test, live or test,live'
   return {
     databaseUrl,
+    databasePooler,
     environments,
     baseUrl: readBaseUrl(env.BASE_URL),
     keys: readKeys(env),

@@ -31,7 +31,7 @@ export async function aDeployment(options: {
   const { databaseUrl, chain } = options
   const env = serveEnv(databaseUrl, { RPC_URL_BASE_SEPOLIA: chain.rpcUrl, ...options.env })
   const start = (args: readonly string[] = []) => spawnService(env, args).up()
-  const founded = await foundOrganisation(databaseUrl)
+  const founded = await foundOrganisation(databaseUrl, options.env)
   const service = await start()
   await fundNative(chain, service.settler, 10n ** 20n)
   const payers = await Promise.all(Array.from({ length: 4 }, () => aPayer(chain)))
@@ -48,6 +48,7 @@ export async function aDeployment(options: {
 /** The output of `purser admin create-organisation`. */
 export async function foundOrganisation(
   databaseUrl: string,
+  env: Env = {},
 ): Promise<Pick<Deployment, 'organisationId' | 'testKey' | 'liveKey'>> {
   const args = [
     'admin',
@@ -61,7 +62,7 @@ export async function foundOrganisation(
     '--format',
     'json',
   ]
-  const { exitCode, stdout, stderr } = await runAdmin(args, { DATABASE_URL: databaseUrl })
+  const { exitCode, stdout, stderr } = await runAdmin(args, { ...env, DATABASE_URL: databaseUrl })
   if (exitCode !== 0) throw new Error(`no organisation: ${stdout}${stderr}`)
   const { organisation, apiKeys } = Founded.parse(JSON.parse(stdout))
   return { organisationId: organisation.id, testKey: apiKeys[0]?.key ?? '', liveKey: apiKeys[1]?.key ?? '' }

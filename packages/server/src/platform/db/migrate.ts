@@ -3,7 +3,17 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { createLog, type Log } from '../log.ts'
-import { type Db, isDeadlock, isLockTimeout, openDb, type Queryable, type Sql, sql, type Tx } from './db.ts'
+import {
+  type Db,
+  isDeadlock,
+  isLockTimeout,
+  openDb,
+  type Pooler,
+  type Queryable,
+  type Sql,
+  sql,
+  type Tx,
+} from './db.ts'
 
 /** One file of changes. Those whose name ends in `.concurrent.sql` run outside a transaction, for indexes that are built while the service runs. */
 export interface Migration {
@@ -13,8 +23,9 @@ export interface Migration {
 }
 
 export interface MigrateOptions {
-  /** The database itself; behind a pooler of transactions, its direct address. */
   readonly url: string
+  /** What is between the address and PostgreSQL; default `none`. */
+  readonly pooler?: Pooler
   /** Default: those of this build. */
   readonly migrations?: readonly Migration[]
   /** Longest wait for a lock of a table, during which requests for the table wait behind it; default 2,000. */
@@ -51,9 +62,9 @@ export function aMigration(name: string, text: string): Migration {
  * Throws if a migration was changed after it had run.
  */
 export async function migrate(options: MigrateOptions): Promise<string[]> {
-  const { url, log = createLog({ level: 'silent' }) } = options
+  const { url, pooler = 'none', log = createLog({ level: 'silent' }) } = options
   const migrations = options.migrations ?? (await listMigrations())
-  const db = openDb({ url, connectionsMax: 2, statementTimeoutMs: 0, log })
+  const db = openDb({ url, pooler, connectionsMax: 2, statementTimeoutMs: 0, log })
   const persist = createPersistence(options.patienceMs ?? 600_000)
   try {
     const names: string[] = []

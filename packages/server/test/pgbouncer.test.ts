@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { startChain } from '@purser/devnet'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { runAdmin } from '../src/admin/run.ts'
+import { endEveryService } from './crash/service.ts'
+import { aDeployment, verifyBody } from './crash/stage.ts'
+import { anEmptyDatabase } from './database.ts'
+import { request } from './world.ts'
+
+/** Debian's package. Without it the tests are skipped: npm has none. */
+const program = '/usr/sbin/pgbouncer'
+const stops: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop()
+})
+afterAll(endEveryService)
+
+/** A real PgBouncer before the run's PostgreSQL. It refuses start parameters that it does not know, as it does by default. */
+async function startPooler(databaseUrl: string, mode: 'session' | 'transaction'): Promise<string> {
+  const { searchParams, pathname, username } = new URL(
+    databaseUrl.replace('postgres://purser@/', 'postgres://purser@x/'),
+  )
+  const socket = searchParams.get('host') ?? ''
+  const port = await aFreePort()
+  const directory = mkdtempSync(path.join(tmpdir(), 'purser-pooler-'))
+  const settings = path.join(directory, 'pgbouncer.ini')
+  writeFileSync(
+    settings,
+    `[databases]
+* = host=${socket} port=${searchParams.get('port') ?? '5432'} user=${username}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = ${mode}
+default_pool_size = 40
+`,
+  )
+  // PgBouncer does not run as root, and the socket may belong to another user.
+  const { uid, gid } = statSync(socket)
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) for (const file of [directory, settings]) chownSync(file, uid, gid)
+  const child: ChildProcess = spawn(program, [settings], { stdio: 'ignore', ...(isRoot && { uid, gid }) })
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  stops.push(async () => {
+    child.kill('SIGKILL')
+    await ended
+    rmSync(directory, { recursive: true })
+  })
+  return `postgres://purser@127.0.0.1:${port}${pathname}`
+}
+
+async function aFreePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+test.skipIf(!existsSync(program)).each(['session', 'transaction'] as const)(
+  'behind PgBouncer in the mode %s the database is migrated and administered, and the service takes payments',
+  async (mode) => {
+    const database = await anEmptyDatabase()
+    stops.push(() => database.drop())
+    const url = await startPooler(database.url, mode)
+    const env = { DATABASE_URL: url, DATABASE_POOLER: mode }
+    await expect
+      .poll(async () => (await runAdmin(['migrate'], env)).stdout, { timeout: 60_000 })
+      .toMatch(/migrated|up to date/)
+    const chain = await startChain({ network: 'base-sepolia' })
+    stops.push(() => chain.stop())
+    const { start, testKey, wallet } = await aDeployment({ databaseUrl: url, chain, env: { DATABASE_POOLER: mode } })
+    const service = await start()
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        request(service.base, {
+          key: testKey,
+          method: 'POST',
+          path: '/payments/verify',
+          body: verifyBody(wallet.id, `stub_payment_${index}`),
+        }),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
+    expect(await service.end('SIGTERM')).toBe(0)
+  },
+  180_000,
+)
+
+test('DATABASE_DIRECT_URL leads the commands past the pooler', async () => {
+  const database = await anEmptyDatabase()
+  stops.push(() => database.drop())
+  const env = {
+    DATABASE_URL: 'postgres://purser@127.0.0.1:1/none',
+    DATABASE_POOLER: 'transaction',
+    DATABASE_DIRECT_URL: database.url,
+  }
+  expect(await runAdmin(['migrate'], env)).toMatchObject({ exitCode: 0 })
+  const wrong = await runAdmin(['migrate'], { ...env, DATABASE_DIRECT_URL: 'db.internal' })
+  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('DATABASE_DIRECT_URL')])
+})
