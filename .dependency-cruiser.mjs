@@ -50,7 +50,7 @@ export default {
     {
       name: 'sdk-needs-the-protocol-alone-at-run-time',
       severity: 'error',
-      from: { path: '^packages/sdk/src/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^packages/sdk/src/', pathNot: ['^packages/sdk/src/ledgers/', '\\.test\\.ts$'] },
       to: {
         pathNot: [
           '^packages/(sdk|protocol)/src/',
@@ -61,11 +61,23 @@ export default {
       },
     },
     {
+      name: 'ledgers-need-node-alone-besides',
+      severity: 'error',
+      from: { path: '^packages/sdk/src/ledgers/' },
+      to: { pathNot: ['^packages/(sdk|protocol)/src/'], dependencyTypesNot: ['core', 'type-only'] },
+    },
+    {
+      name: 'ledgers-are-not-for-browsers',
+      severity: 'error',
+      from: { path: '^packages/sdk/src/', pathNot: '^packages/sdk/src/ledgers/' },
+      to: { path: '^packages/sdk/src/ledgers/' },
+    },
+    {
       name: 'the-plain-client-imports-nothing',
       severity: 'error',
       from: {
         path: '^packages/sdk/src/',
-        pathNot: ['^packages/sdk/src/(middleware|pay|seal|webhooks)/', '\\.test\\.ts$'],
+        pathNot: ['^packages/sdk/src/(agents|ledgers|middleware|pay|seal|webhooks)/', '\\.test\\.ts$'],
       },
       to: { path: '^packages/protocol/' },
     },
@@ -85,8 +97,7 @@ export default {
         pathNot: [
           '^packages/(mcp|sdk|protocol)/src/',
           '^packages/cli/src/index\\.ts$',
-          'node_modules/@modelcontextprotocol/sdk/',
-          'node_modules/zod/',
+          'node_modules/@modelcontextprotocol/(server|node)/',
         ],
         dependencyTypesNot: ['core'],
       },

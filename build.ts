@@ -9,6 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import { transformSync } from 'esbuild'
 import ts from 'typescript'
@@ -46,10 +47,67 @@ function buildPackages(place: (name: Name) => string): readonly string[] {
   }
   for (const [file, text] of declarations()) {
     const [name = '', , ...rest] = path.relative(packages, file).split(path.sep)
-    for (const owner of names.filter((candidate) => candidate === name)) write(place(owner), path.join(...rest), text)
+    for (const owner of names.filter((candidate) => candidate === name)) {
+      const target = path.join(...rest)
+      write(place(owner), target, importing('.js', text))
+      write(place(owner), target.replace(/\.ts$/, '.cts'), importing('.cjs', text))
+    }
   }
   for (const name of names) finish(name, place(name))
+  for (const name of names) bundleSiblings(name, place)
   return names.map(place)
+}
+
+/**
+ * Copies the siblings that a package needs, and what they need from npm, into its `node_modules`. `npm pack` takes
+ * them along, so that its tarball installs by itself and never meets another version of a sibling.
+ */
+function bundleSiblings(name: Name, place: (name: Name) => string): void {
+  const siblings = siblingsOf(name)
+  if (siblings.length === 0) return
+  const dist = place(name)
+  const manifest = recordOf(JSON.parse(readFileSync(path.join(dist, 'package.json'), 'utf8')))
+  const own = recordOf(manifest.dependencies)
+  const bundled = new Set(siblings.map((sibling) => `@purser/${sibling}`))
+  for (const sibling of siblings) copySibling(place(sibling), path.join(dist, 'node_modules', '@purser', sibling))
+  for (const [dependency, version] of siblings.flatMap((sibling) => Object.entries(dependenciesOf(sibling)))) {
+    if (bundled.has(dependency) || dependency in own) continue
+    bundled.add(dependency)
+    own[dependency] = version
+    copyDependency(siblings, dependency, path.join(dist, 'node_modules', dependency))
+  }
+  const bundleDependencies = [...bundled]
+  write(dist, 'package.json', `${JSON.stringify({ ...manifest, dependencies: own, bundleDependencies }, null, 2)}\n`)
+}
+
+/** The workspaces that a package imports, and those that they import. */
+function siblingsOf(name: Name): readonly Name[] {
+  const direct = names.filter((other) => `@purser/${other}` in dependenciesOf(name))
+  return [...new Set(direct.flatMap((sibling) => [sibling, ...siblingsOf(sibling)]))]
+}
+
+function dependenciesOf(name: Name): Json {
+  return recordOf(readManifest(name).dependencies)
+}
+
+function copySibling(from: string, to: string): void {
+  const skipped = path.join(from, 'node_modules')
+  cpSync(from, to, { recursive: true, filter: (file) => file !== skipped })
+  const { bundleDependencies: _bundled, ...manifest } = recordOf(
+    JSON.parse(readFileSync(path.join(to, 'package.json'), 'utf8')),
+  )
+  write(to, 'package.json', `${JSON.stringify(manifest, null, 2)}\n`)
+}
+
+/** Copies what runs, without the package's sources and source maps. */
+function copyDependency(importers: readonly Name[], dependency: string, to: string): void {
+  const from = importers
+    .flatMap((name) => createRequire(path.join(packages, name, 'package.json')).resolve.paths(dependency) ?? [])
+    .map((directory) => path.join(directory, dependency))
+    .find((directory) => existsSync(directory))
+  if (from === undefined) throw new Error(`${dependency} is not installed`)
+  const isLeftOut = (file: string) => file === path.join(from, 'src') || file.endsWith('.map')
+  cpSync(from, to, { recursive: true, dereference: true, filter: (file) => !isLeftOut(file) })
 }
 
 const sourceOf = (name: Name): string => path.join(packages, name, 'src')
@@ -86,13 +144,14 @@ function compilerOptions(): ts.CompilerOptions {
 function transpile(name: Name, file: string): string {
   const text = readFileSync(path.join(sourceOf(name), file), 'utf8')
   const tsconfigRaw = { compilerOptions: { verbatimModuleSyntax: true } }
-  return importingJs(
+  return importing(
+    '.js',
     transformSync(text, { loader: 'ts', target: `node${published[name].node}`, sourcefile: file, tsconfigRaw }).code,
   )
 }
 
-/** Every `./x.ts` that is imported becomes `./x.js`. TypeScript would do so for code, not for declarations. */
-function importingJs(text: string): string {
+/** Every `./x.ts` that is imported gets another ending. TypeScript would do so for code, not for declarations. */
+function importing(ending: '.js' | '.cjs', text: string): string {
   const endings = ts
     .preProcessFile(text)
     .importedFiles.filter(({ fileName }) => fileName.startsWith('.') && fileName.endsWith('.ts'))
@@ -100,7 +159,7 @@ function importingJs(text: string): string {
     // Modules that are augmented are listed after all that are imported, wherever they stand.
     .sort((left, right) => left - right)
   const from = [0, ...endings.map((ending) => ending + '.ts'.length)]
-  return from.map((start, index) => text.slice(start, endings[index])).join('.js')
+  return from.map((start, index) => text.slice(start, endings[index])).join(ending)
 }
 
 /** Declarations by the path that each would have beside its source: those of the entries, and all that they import. */
@@ -115,7 +174,7 @@ function declarations(): ReadonlyMap<string, string> {
     const target = file.replace(/\.ts$/, '.d.ts')
     if (written.has(target)) continue
     const text = declarationOf(program, file)
-    written.set(target, importingJs(text))
+    written.set(target, text)
     for (const { fileName } of ts.preProcessFile(text).importedFiles) {
       if (fileName.startsWith('.')) waiting.push(path.resolve(path.dirname(file), fileName))
     }
@@ -165,7 +224,7 @@ function finish(name: Name, dist: string): void {
     if (found !== undefined) cpSync(found, path.join(dist, file))
   }
   const manifest = publicManifest(name, files)
-  for (const program of Object.values(recordOf(manifest.bin))) makeProgram(path.join(dist, String(program)))
+  for (const [program, file] of programsOf(name)) makeProgram(path.join(dist, 'bin', `${program}.js`), { name, file })
   write(dist, 'package.json', `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
@@ -188,32 +247,53 @@ function copyGuides(dist: string): void {
 }
 
 function publicManifest(name: Name, files: readonly string[]): Json {
-  const { private: _private, devDependencies: _devDependencies, exports, bin, ...kept } = readManifest(name)
+  const { private: _private, devDependencies: _devDependencies, exports, bin: _bin, ...kept } = readManifest(name)
   const compiled = (file: unknown) => compiledName(String(file).replace('./src/', './'))
   const entries = Object.entries(recordOf(exports)).map(([entry, file]) => [entry, conditions(compiled(file))])
-  const bins = Object.entries({ ...recordOf(bin), ...published[name].programs }).map(([program, file]) => [
-    program,
-    compiled(file),
-  ])
+  const bins = programsOf(name).map(([program]) => [program, `./bin/${program}.js`])
   return {
     ...kept,
     engines: { node: `>=${published[name].node}` },
     exports: { ...Object.fromEntries(entries), './package.json': './package.json' },
     ...(bins.length > 0 && { bin: Object.fromEntries(bins) }),
-    files,
+    files: [...files, ...(bins.length > 0 ? ['bin'] : [])],
   }
 }
 
-/** `default` besides `import`, so that CommonJS can `require` it where Node allows that. */
-function conditions(file: string): unknown {
-  return file.endsWith('.js') ? { types: file.replace(/\.js$/, '.d.ts'), import: file, default: file } : file
+/** By name, the source file of each program. */
+function programsOf(name: Name): readonly (readonly [string, string])[] {
+  const bin = { ...recordOf(readManifest(name).bin), ...published[name].programs }
+  return Object.entries(bin).map(([program, file]) => [program, String(file)])
 }
 
-/** npm starts a program by its first line. */
-function makeProgram(file: string): void {
-  const text = readFileSync(file, 'utf8')
-  writeFileSync(file, text.startsWith('#!') ? text : `#!/usr/bin/env node\n${text}`)
-  chmodSync(file, 0o755)
+/**
+ * The types of CommonJS besides those of modules. The code is the module in both cases, which Node 20.19 and newer can
+ * `require`, so that a process never has two copies of a class.
+ */
+function conditions(file: string): unknown {
+  if (!file.endsWith('.js')) return file
+  const types = file.replace(/\.js$/, '.d.ts')
+  const required = { types: types.replace(/\.ts$/, '.cts'), default: file }
+  return { import: { types, default: file }, require: required, default: file }
+}
+
+/** Writes what npm starts: it compares the version of Node before an older one meets syntax that it cannot read. */
+function makeProgram(target: string, { name, file }: { readonly name: Name; readonly file: string }): void {
+  const least = published[name].node
+  const program = path.basename(target, '.js')
+  write(
+    path.dirname(target),
+    path.basename(target),
+    `#!/usr/bin/env node
+if (Number.parseInt(process.versions.node, 10) >= ${least}) {
+  await import('..${compiledName(file).replace('./src', '')}')
+} else {
+  process.stderr.write(\`${program} needs Node ${least} or newer. This is Node \${process.versions.node}.\\n\`)
+  process.exitCode = 1
+}
+`,
+  )
+  chmodSync(target, 0o755)
 }
 
 const [directory] = process.argv.slice(2)

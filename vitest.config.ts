@@ -1,4 +1,5 @@
 import { globSync } from 'node:fs'
+import { join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type Reporter, type TestSpecification } from 'vitest/node'
 
@@ -40,7 +41,7 @@ const longest = [
   'packages/server/test/crash/vaults.test.ts',
   'packages/sdk/test/published.test.ts',
   'packages/server/test/crash/vault-moments.test.ts',
-  'packages/mcp/test/agent.test.ts',
+  'packages/mcp/test/{agent,conformance,http}.test.ts',
   'packages/devnet/test/demo.test.ts',
 ]
 
@@ -52,30 +53,34 @@ const ownProcess = [
   'packages/server/test/stories/custody-unavailable.test.ts',
 ]
 
+/** These load the dashboard's TSX, which Node does not: Vite's runner loads their modules. */
+const tsx = ['packages/dashboard/test/{values,vaults}.test.ts']
+
 /** Pure functions, and single features on a database. */
 const quick = ['packages/{protocol,server}/src/**/*.test.ts', 'packages/{sdk,mcp}/test/*.test.ts']
 
 /** Beside those of `quick`, but with a chain, another program, a large database, or many seconds of computing. */
 const slowBesideQuick = [
-  'packages/mcp/test/agent.test.ts',
+  'packages/mcp/test/{agent,conformance,http,lost-answers,usage}.test.ts',
   'packages/protocol/src/{merkle,seal-verify}.test.ts',
-  'packages/mcp/test/lost-answers.test.ts',
-  'packages/sdk/test/{delivery-real,examples,middleware,middleware-delivery,middleware-mpp}.test.ts',
-  'packages/sdk/test/{middleware-sessions,middleware-settle,published,sessions-real,vault-files}.test.ts',
+  'packages/sdk/test/{agents,delivery-real,examples,ledgers,ledgers-crash,middleware,middleware-delivery,middleware-mpp}.test.ts',
+  'packages/sdk/test/{middleware-sessions,middleware-settle,mppx-facilitated,paid-tool,published,real-server}.test.ts',
+  'packages/sdk/test/{sessions-real,vault-files}.test.ts',
   'packages/server/src/**/*-{anvil,crash,tempo}.test.ts',
   'packages/server/src/admin/admin.test.ts',
   'packages/server/src/chain/account-lanes.test.ts',
-  'packages/server/src/chain/lanes/{anvil,fence,lanes}.test.ts',
-  'packages/server/src/custody/{custody,mpp-secrets,rotate-kek,wallet-keys}.test.ts',
+  'packages/server/src/chain/lanes/{anvil,crash,fence,lanes}.test.ts',
+  'packages/server/src/custody/{custody,mpp-secrets,rotate-kek,tamper,wallet-keys}.test.ts',
   'packages/server/src/features/{billing/billing,registry/registry,relayer/queue,webhooks/webhooks}.test.ts',
-  'packages/server/src/features/organisations/{key-authority,shared-quotas}.test.ts',
-  'packages/server/src/features/vaults/{quota,seal,vaults,files/{reserve,upload},stream/streams,tokens/tokens}.test.ts',
+  'packages/server/src/features/organisations/{audit-log,key-authority,members,shared-quotas}.test.ts',
+  'packages/server/src/features/payments/{mpp/{challenges,proof},rollups/rollups}.test.ts',
+  'packages/server/src/features/vaults/{lifecycle,quota,seal,vaults,files/{files,reserve,upload},stream/streams,tokens/tokens}.test.ts',
   'packages/server/src/features/wallets/{byo,large-tables,children/children,managed/managed}.test.ts',
-  'packages/server/src/features/wallets/screening/{deposits,on-hold,screening,taint-model}.test.ts',
+  'packages/server/src/features/wallets/screening/{deposits,follow-taint,holds,on-hold,screening,taint-model}.test.ts',
   'packages/server/src/files/{contract,disk,marks}.test.ts',
   'packages/server/src/partners/routing/mutated-calls.test.ts',
   'packages/server/src/partners/screening/{read-list,refresh}.test.ts',
-  'packages/server/src/platform/http/turned-away.test.ts',
+  'packages/server/src/platform/http/{admission,turned-away,write-stream}.test.ts',
   'packages/server/src/platform/db/{migrate,pool}.test.ts',
   'packages/server/src/platform/{guarded-fetch,work/work}.test.ts',
 ]
@@ -85,7 +90,7 @@ const everything = ['bench/*.test.ts', 'packages/*/src/**/*.test.ts', 'packages/
 const quickFiles = globSync(quick, { cwd: import.meta.dirname, exclude: [...ownProcess, ...slowBesideQuick] })
 
 /** Slow files run first and quick ones last, so that the workers end together. */
-const order = ['slow', 'process', 'quick']
+const order = ['slow', 'tsx', 'process', 'quick']
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -105,6 +110,12 @@ export default defineConfig({
   test: {
     globalSetup: ['packages/server/test/global-setup.ts'],
     pool: 'forks',
+    // Node loads the modules itself, so that nothing transforms them. This is the code that an operator runs, too.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    // Compiled code is kept for the other workers, for the programs that tests start, and for the next run.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/purser-compiled') },
+    // Space for young objects: a worker that boots servers and loads code allocates much, and collecting it is dear.
+    execArgv: ['--max-semi-space-size=64'],
     // More than the two cores of CI: a test waits for its server, its chain or its database two thirds of the time.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
@@ -118,7 +129,8 @@ export default defineConfig({
     projects: [
       project('process', { include: ownProcess, isolate: true }),
       project('quick', { include: quickFiles, isolate: false }),
-      project('slow', { include: everything, exclude: [...ownProcess, ...quickFiles], isolate: false }),
+      project('tsx', { include: tsx, isolate: false, experimental: { viteModuleRunner: true } }),
+      project('slow', { include: everything, exclude: [...ownProcess, ...tsx, ...quickFiles], isolate: false }),
     ],
   },
 })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { markQuarters, sealNext } from '../packages/server/src/features/payments/rollups/seal-store.ts'
 import type { Db } from '../packages/server/src/platform/db/db.ts'
 import { sql } from '../packages/server/src/platform/db/db.ts'
 import { type Expressions, fillTable, statement } from '../packages/server/test/fill-table.ts'
@@ -34,7 +35,12 @@ export async function prepareGrowth(db: Db): Promise<void> {
  */
 export async function fillGrowth(db: Db, owner: Owner, payments: number): Promise<void> {
   const tables = tablesOf(owner, payments)
-  await db.run(statement(`truncate ${Object.keys(tables).join(', ')} cascade`))
+  await db.run(
+    statement(
+      `truncate ${Object.keys(tables).join(', ')}, payment_rollups, settlement_times, payment_rollup_changes cascade`,
+    ),
+  )
+  await db.run(statement(`update payment_rollup_state set sealed_until = 'epoch', marked_until = 'epoch'`))
   for (const [table, { share, columns }] of Object.entries(tables)) {
     const count = Math.max(1, Math.round(payments * share))
     for (let first = 1; first <= count; first += rowsPerStatement)
@@ -186,6 +192,15 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
     })),
     screenings: of(0.067, days, (ms) => ({ id: `bench_id('scr', ${ms}, n)` })),
   }
+}
+
+/** Counts the payments of the past, as the service does in the background; returns the seconds that it took. */
+export async function rollUp(db: Db): Promise<number> {
+  const began = performance.now()
+  await markQuarters(db)
+  while (await sealNext(db));
+  await db.run(statement('vacuum (analyze) payment_rollups, settlement_times'))
+  return (performance.now() - began) / 1_000
 }
 
 const Size = z.object({ name: z.string(), bytes: z.bigint() })

@@ -6,7 +6,7 @@ import { createLog } from '../packages/server/src/platform/log.ts'
 import type { Closing } from './closing.ts'
 import { figure, quantile, sum, table } from './figures.ts'
 import { type Ground, startGround } from './ground.ts'
-import { fillGrowth, listSizes, type Owner, prepareGrowth } from './growth-fill.ts'
+import { fillGrowth, listSizes, type Owner, prepareGrowth, rollUp } from './growth-fill.ts'
 import { getRequest, postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import { signPayments } from './payments.ts'
@@ -63,6 +63,7 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
   const owner = await ownerAt(smallSide, db, home.walletId ?? '')
   await prepareGrowth(db)
   await fillGrowth(db, owner, smallPayments)
+  await rollUp(db)
   const smallIdle = await watchIdle(db, plan.idleMs)
   const small = await measureAll(plan, ground, smallSide, owner)
   await stop()
@@ -70,8 +71,9 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
   const before = sum((await listSizes(db)).map(({ bytes }) => Number(bytes)))
   const began = performance.now()
   await fillGrowth(db, owner, plan.payments)
-  const sizes = await listSizes(db)
   console.log(`\nfilled in ${figure((performance.now() - began) / 1_000)} s`)
+  console.log(`rolled up in ${figure(await rollUp(db))} s`)
+  const sizes = await listSizes(db)
   await db.run(sql`select pg_stat_statements_reset()`)
   const fullSide = await startPurser(ground, home)
   closing.add(() => fullSide.child.stop())

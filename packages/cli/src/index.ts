@@ -1,3 +1,3 @@
 export { CommandError } from './command.ts'
-export { type Service, serviceOf } from './service.ts'
+export { type Service, serviceAddress, serviceOf } from './service.ts'
 export { systemIo } from './system-io.ts'

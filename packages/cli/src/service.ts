@@ -35,6 +35,15 @@ export async function serviceOf(args: Pick<Args, 'options'>, io: Io): Promise<Se
   return connect(kept, io)
 }
 
+/** The address of the service: that of the environment, or the one that `purser login` stored. */
+export async function serviceAddress(io: Io): Promise<string> {
+  const { baseUrl } = given({ options: {} }, io)
+  if (baseUrl !== undefined) return baseUrl
+  const kept = await readCredentials(io.settingsDirectory)
+  if (kept === undefined) throw new CommandError('No service address. Set PURSER_BASE_URL, or run purser login.')
+  return addressOf(kept.baseUrl)
+}
+
 /** Key and address from flags and environment. Flags win. */
 export function given(
   { options }: Pick<Args, 'options'>,

@@ -19,7 +19,7 @@ test('every event type is listed, and each of them triggered is delivered to a w
   const hook = await stage.hook(org)
   const { code, stdout } = await run(['trigger', '--list'])
   const types = stdout.trim().split('\n')
-  expect([code, types.length]).toEqual([0, 26])
+  expect([code, types.length]).toEqual([0, 27])
   expect((await json(['trigger', '--list'])).map(({ type }: { type: string }) => type)).toEqual(types)
   for (const type of types) {
     const event = await json(['trigger', type])

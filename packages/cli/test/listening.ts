@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { onTestFinished } from 'vitest'
-import { program } from './stage.ts'
+import { bareEnv, program } from './stage.ts'
 
 type Said = Readonly<Record<string, unknown>>
 
@@ -21,7 +21,7 @@ export interface ListeningProcess {
 
 /** Starts it; with `--format json` among the arguments what it says is read. */
 export function startListening(env: Readonly<Record<string, string>>, args: readonly string[]): ListeningProcess {
-  const child = spawn(process.execPath, [program, 'listen', ...args], { env: { PATH: process.env.PATH, ...env } })
+  const child = spawn(process.execPath, [program, 'listen', ...args], { env: { ...bareEnv(), ...env } })
   return new Reader(child, args.includes('json'))
 }
 

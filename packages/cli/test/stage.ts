@@ -18,7 +18,12 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs `purser` with these arguments, in an environment that has nothing in it but a path. */
+/** An environment without settings: a path, and the suite's cache of compiled code. */
+export function bareEnv(): Readonly<Record<string, string | undefined>> {
+  return { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+}
+
+/** Runs `purser` with these arguments, in an environment without settings. */
 export function purser(args: readonly string[], nodeOptions: readonly string[] = []): Promise<Ended> {
   return purserOf({}, args, { nodeOptions })
 }
@@ -29,7 +34,7 @@ export function purserOf(
   args: readonly string[],
   { nodeOptions = [], stdin = '' }: { readonly nodeOptions?: readonly string[]; readonly stdin?: string } = {},
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [...nodeOptions, program, ...args], { env: { PATH: process.env.PATH, ...env } })
+  const child = spawn(process.execPath, [...nodeOptions, program, ...args], { env: { ...bareEnv(), ...env } })
   child.stdin.on('error', () => undefined)
   child.stdin.end(stdin)
   const out: Buffer[] = []

@@ -1,10 +1,11 @@
 import { CSPProvider } from '@base-ui/react/csp-provider'
-import { type Account, AuthenticationError, type Environment } from '@purser/sdk'
+import { type Account, AuthenticationError, type Chain, type Environment } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { Building2 } from 'lucide-react'
-import { useEffect, useMemo } from 'react'
-import { sessionClient, type Workspace, WorkspaceContext } from './api/context.ts'
+import { type ReactNode, useEffect, useMemo } from 'react'
+import { ChainsContext, chainsQuery } from './api/chains.ts'
+import { sessionClient, usePurser, type Workspace, WorkspaceContext } from './api/context.ts'
 import { lastOrganisation, rememberOrganisation, signInAgain } from './api/scope.ts'
 import { LiveEvents } from './live/live-events.ts'
 import { Invitations } from './pages/account/invitations.tsx'
@@ -46,13 +47,23 @@ export function App({ environment }: { environment: Environment }) {
   return (
     <CSPProvider disableStyleElements>
       <WorkspaceContext value={workspace}>
-        <Toasts>
-          <RouterProvider router={live.router} />
-        </Toasts>
+        <Chains>
+          <Toasts>
+            <RouterProvider router={live.router} />
+          </Toasts>
+        </Chains>
       </WorkspaceContext>
     </CSPProvider>
   )
 }
+
+/** Loads the chains once: their explorers change with the deployment only. */
+function Chains({ children }: { children: ReactNode }) {
+  const { data } = useQuery({ ...chainsQuery(usePurser()), staleTime: Number.POSITIVE_INFINITY })
+  return <ChainsContext value={data ?? noChains}>{children}</ChainsContext>
+}
+
+const noChains: readonly Chain[] = []
 
 /** The page for a person without an organization. */
 function NoOrganisation({ account: { email, invitations } }: { account: Account }) {

@@ -1,13 +1,17 @@
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { DevRecord } from '../../devnet/src/dev-file.ts'
 import type { DemoData } from './demo-data.ts'
 
-/** Opens the one-time link of `npm start`, and returns the cookies that it leaves. */
+/** On a machine that other work slows down, what a page shows comes late. A fault is what never comes. */
+export const patienceMs = 120_000
+
+/** Opens a one-time link, as the one of `npm start`, and returns the cookies that it leaves. */
 export async function signIn(
   browser: Browser,
   { signInUrl, dashboardUrl }: Pick<DevRecord, 'signInUrl' | 'dashboardUrl'>,
 ) {
   const context = await browser.newContext()
+  context.setDefaultTimeout(patienceMs)
   try {
     const page = await context.newPage()
     await page.goto(signInUrl)
@@ -25,4 +29,23 @@ export function pathOf(path: string, demo: DemoData): string {
     if (id === undefined) throw new Error(`the demo data has no ${name}`)
     return id
   })
+}
+
+/**
+ * Shows the page at an address as a link in the dashboard does, and waits until all that it fetches is there. To load the document for each
+ * page would take four times as long. An address without a page comes between, so that nothing of the page before is taken for the next.
+ */
+export async function show(page: Page, url: string): Promise<void> {
+  if (!page.url().includes('/dashboard/test')) await page.goto(url)
+  else {
+    await navigate(page, `${new URL(url).origin}/dashboard/test/between`)
+    await page.getByText('There is no page at this address').waitFor()
+    await navigate(page, url)
+  }
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+}
+
+async function navigate(page: Page, url: string): Promise<void> {
+  await page.evaluate((to) => history.pushState({}, '', to), url)
 }

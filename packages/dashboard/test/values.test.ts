@@ -161,12 +161,14 @@ test('a policy is read back in sentences that leave out nothing it allows', () =
   expect(policyOf(draftOf(policy, ['USDC', 'EURC']), policy)).toEqual(policy)
 })
 
-test('a transaction of a chain on the reader’s own machine leads to no public explorer', () => {
-  const at = (host: string, network = 'base-sepolia') => explorerUrl(network, { kind: 'tx', value: '0xab', host })
-  expect(at('pay.example.com')).toBe('https://sepolia.basescan.org/tx/0xab')
-  expect(['localhost', 'purser.localhost', '127.0.0.1', '[::1]'].map((host) => at(host))).toEqual(
-    Array(4).fill(undefined),
-  )
-  expect(at('localhost.example.com')).toBe('https://sepolia.basescan.org/tx/0xab')
-  expect(at('pay.example.com', 'a-network-without-one')).toBeUndefined()
+test('a transaction leads to the explorer that the service names for its chain, and to none for a chain of its own', () => {
+  const chains = [
+    { name: 'base', explorerUrl: 'https://sepolia.basescan.org' },
+    { name: 'optimism', explorerUrl: 'https://sepolia-optimism.etherscan.io' },
+    { name: 'ethereum', explorerUrl: null },
+  ] as const
+  const at = (network: string) => explorerUrl(chains, { network, kind: 'tx', value: '0xab' })
+  expect([at('base'), at('base-sepolia')]).toEqual(Array(2).fill('https://sepolia.basescan.org/tx/0xab'))
+  expect(at('optimism-sepolia')).toBe('https://sepolia-optimism.etherscan.io/tx/0xab')
+  expect([at('ethereum'), at('eth-sepolia'), at('a-network-without-one')]).toEqual(Array(3).fill(undefined))
 })

@@ -1,5 +1,5 @@
 import { networks } from '@purser/protocol'
-import { type Config, faultsAsText, readConfig, rpcVariable } from '@purser/server'
+import { type Config, explorerVariable, faultsAsText, readConfig, rpcVariable } from '@purser/server'
 import { faucetKey } from './dev-chains.ts'
 import { sandboxBridgeAddress, sandboxPoolAddress, walletFactoryAddress } from './predeploys.ts'
 
@@ -25,6 +25,8 @@ export interface DevSettings {
  */
 export function devConfig(settings: DevSettings): Config {
   const baseUrl = `http://localhost:${settings.port}`
+  // No public explorer knows a chain of this machine, whatever network it is named after.
+  const explorerVariables = Object.keys(settings.rpcUrls).map((network) => [explorerVariable(network), 'none'])
   const rpcVariables = Object.entries(settings.rpcUrls).map(([network, url]) => [rpcVariable(network), url])
   const config = readConfig(
     {
@@ -47,7 +49,7 @@ export function devConfig(settings: DevSettings): Config {
       // No proxy routes requests to it, so Ctrl-C need not wait for one to stop.
       STOP_DELAY_MS: '0',
       LOG_LEVEL: settings.logLevel ?? 'warn',
-      ...Object.fromEntries(rpcVariables),
+      ...Object.fromEntries([...rpcVariables, ...explorerVariables]),
     },
     [],
     networks.map(({ name }) => name),

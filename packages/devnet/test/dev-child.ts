@@ -25,7 +25,11 @@ const script = path.join(import.meta.dirname, '..', 'src', 'start.ts')
 
 /** Runs start.ts on any free port. */
 export function spawnStart(env: Readonly<Record<string, string>> & { readonly DATA_DIR: string }): DevChild {
-  const inherited = { PATH: process.env.PATH ?? '', HOME: os.homedir() }
+  const inherited = {
+    PATH: process.env.PATH ?? '',
+    HOME: os.homedir(),
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+  }
   const child = spawn(process.execPath, [script], {
     env: { ...inherited, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -18,7 +18,7 @@ import { baseSepolia } from 'viem/chains'
 import { z } from 'zod'
 import { id } from '../../server/src/platform/ids.ts'
 import { type DevChain, exactPermit2ProxyAddress, permit2Address } from '../src/index.ts'
-import { type Permit2Payer, usdcOf } from './official-permit2-payers.ts'
+import type { Permit2Payer } from './official-permit2-payers.ts'
 
 const uint256Max = 2n ** 256n - 1n
 
@@ -42,7 +42,7 @@ const Signed = z.object({
   }),
 })
 
-/** Signs with this nonce. The official client draws its own nonces. */
+/** Signs a permit over the asset of the requirements with this nonce. The official client draws its own nonces. */
 export async function signedWithNonce(
   chain: DevChain,
   { address, account }: Permit2Payer,
@@ -50,7 +50,7 @@ export async function signedWithNonce(
   nonce: string,
 ): Promise<PaymentPayload> {
   const deadline = String(Math.floor(Date.now() / 1000) + 60)
-  const permitted = { token: usdcOf(chain), amount: requirements.amount }
+  const permitted = { token: requirements.asset as Address, amount: requirements.amount }
   const witness = { to: requirements.payTo as Address, validAfter: '0' }
   const signature = await account.signTypedData({
     domain: { name: 'Permit2', chainId: chain.chainId, verifyingContract: permit2Address },
@@ -83,6 +83,29 @@ export function settleData(payload: PaymentPayload): Hex {
   }
   const args = [permit, from, { to: witness.to, validAfter: BigInt(witness.validAfter) }, signature] as const
   return encodeFunctionData({ abi: x402ExactPermit2ProxyABI, functionName: 'settle', args })
+}
+
+const SignedTransfer = z.object({
+  signature: z.templateLiteral(['0x', z.string()]),
+  authorization: z.object({
+    from: z.templateLiteral(['0x', z.string()]),
+    to: z.templateLiteral(['0x', z.string()]),
+    value: z.string(),
+    validAfter: z.string(),
+    validBefore: z.string(),
+    nonce: z.templateLiteral(['0x', z.string()]),
+  }),
+})
+
+/** The token's call for a payment by EIP-3009, which anybody may send. */
+export function authorizedTransferData(payload: PaymentPayload): Hex {
+  const { signature, authorization } = SignedTransfer.parse(payload.payload)
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const abi = parseAbi([
+    'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  ])
+  const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature] as const
+  return encodeFunctionData({ abi, functionName: 'transferWithAuthorization', args })
 }
 
 export function giveUp(payload: PaymentPayload): Hex {

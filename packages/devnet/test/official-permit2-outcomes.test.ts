@@ -53,9 +53,7 @@ const schemes = ['exact', 'upto'] as const
 type Scheme = (typeof schemes)[number]
 const hash = expect.stringMatching(/^0x[0-9a-f]{64}$/)
 
-function merchant(): Address {
-  return privateKeyToAccount(generatePrivateKey()).address
-}
+const merchant = (): Address => privateKeyToAccount(generatePrivateKey()).address
 
 function requested(scheme: Scheme, payTo: Address, amount = '10000'): PaymentRequirements {
   return requirementsOf(chain, { scheme, amount, payTo, facilitatorAddress: settler })

@@ -13,8 +13,15 @@ import {
   startChain,
   tokenBalance,
 } from '../src/index.ts'
-import { giveUp, Logged, nonceOf, settleData, signedWithNonce } from './official-permit2-calls.ts'
-import { aPermit2Payer, type Permit2Payer, requirementsOf } from './official-permit2-payers.ts'
+import {
+  authorizedTransferData,
+  giveUp,
+  Logged,
+  nonceOf,
+  settleData,
+  signedWithNonce,
+} from './official-permit2-calls.ts'
+import { aPermit2Payer, type Permit2Payer, requirementsOf, usdcOf } from './official-permit2-payers.ts'
 
 let chain: DevChain
 let world: World
@@ -34,10 +41,11 @@ function merchant(): Address {
   return privateKeyToAccount(generatePrivateKey()).address
 }
 
-/** A verified payment of 0.01 by Permit2. */
-async function verified(payer: Permit2Payer, payTo: Address) {
+/** A verified payment of 0.01, by Permit2 or by an authorization of the token. */
+async function verified(payer: Permit2Payer, payTo: Address, by: 'permit2' | 'eip3009' = 'permit2') {
   const facilitatorAddress = world.server.settlerAddress as Address
-  const paymentRequirements = requirementsOf(chain, { scheme: 'exact', amount: '10000', payTo, facilitatorAddress })
+  const requirements = requirementsOf(chain, { scheme: 'exact', amount: '10000', payTo, facilitatorAddress })
+  const paymentRequirements = { ...requirements, extra: { ...requirements.extra, assetTransferMethod: by } }
   const payload = await payer.sign(paymentRequirements)
   const body = { x402Version: 2, paymentPayload: payload, paymentRequirements }
   expect((await world.call(org.testKey, 'POST', '/facilitator/verify', body)).body).toMatchObject({ isValid: true })
@@ -119,4 +127,24 @@ test('a payment whose nonce its payer invalidates is not paid by another’s set
   await sendThroughContract(settling(paid.payload))
   expect((await unpaid.settle()).body).toMatchObject({ success: false, errorReason: 'permit2_invalid_nonce' })
   expect((await paid.settle()).body).toMatchObject({ success: true })
+})
+
+test('the transfer of an authorization pays for no permit, although the proxy logs a settlement of another token behind it', async () => {
+  const [payer, payTo] = [await aPermit2Payer(chain), merchant()]
+  const [permit, authorization] = [await verified(payer, payTo), await verified(payer, payTo, 'eip3009')]
+  // An address without code moves nothing and logs nothing, and the permit over it spends the nonce.
+  const requirements = { ...permit.paymentRequirements, asset: merchant() }
+  const empty = await signedWithNonce(chain, payer, requirements, nonceOf(permit.payload))
+  const theirs = await sendThroughContract(
+    { target: usdcOf(chain), data: authorizedTransferData(authorization.payload) },
+    settling(empty),
+    { ...settling(permit.payload), mayFail: true },
+  )
+  expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
+  await Promise.all([permit, authorization].map(({ settle }) => settle()))
+  const ended = [
+    ['settled', theirs],
+    ['settlement_failed', null],
+  ]
+  await expect.poll(() => statusesOf(payTo), { timeout: 60_000 }).toEqual(ended)
 })

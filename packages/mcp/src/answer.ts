@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { PurserError } from '@purser/sdk'
 import type { Fault } from './request.ts'
 import { answersForeignText, isReading, type Tool } from './tool.ts'

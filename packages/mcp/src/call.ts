@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Purser, PurserError } from '@purser/sdk'
 import { answered, isFinal, misunderstood, refusalOf, refused } from './answer.ts'
 import type { OpenKeys } from './keys.ts'
@@ -11,34 +11,40 @@ export interface Means {
   readonly keys: OpenKeys
 }
 
+/** How long the caller waits for the result. */
+export interface Waiting {
+  /** Aborts when the call is canceled. */
+  readonly signal: AbortSignal
+  /** Whether the result no longer reaches the caller. */
+  readonly isLost: () => boolean
+  /** Call once when the call has ended. */
+  readonly end: () => void
+}
+
 /**
  * Calls a tool. A refusal is a result, not an exception. Only a canceled call throws: its outcome is unknown, so its
  * key stays open for an equal call.
  */
-export async function callTool(
-  means: Means,
-  tool: Tool,
-  given: Arguments,
-  signal: AbortSignal,
-): Promise<CallToolResult> {
+export async function callTool(means: Means, tool: Tool, given: Arguments, waiting: Waiting): Promise<CallToolResult> {
+  const { signal } = waiting
   const faults = faultsOf(tool, given)
   if (faults.length > 0) return misunderstood(faults)
   if (!takesKey(tool)) return ask(means.purser, tool, requestOf(tool, given, undefined), signal)
   if (given.idempotencyKey !== undefined)
     return ask(means.purser, tool, requestOf(tool, given, String(given.idempotencyKey)), signal)
-  return callWithOwnKey(means, tool, given, signal)
+  return callWithOwnKey(means, tool, given, waiting)
 }
 
 async function callWithOwnKey(
   { purser, keys }: Means,
   tool: Tool,
   given: Arguments,
-  signal: AbortSignal,
+  { signal, isLost }: Waiting,
 ): Promise<CallToolResult> {
   const key = keys.open(tool, given)
   if (key === undefined) return refused(tooManyOpen)
   const { result, isKnown } = await outcomeOf(purser, tool, requestOf(tool, given, key), signal)
-  if (isKnown && !signal.aborted) keys.close(tool, given)
+  if (isKnown && !isLost()) keys.close(tool, given)
   return result
 }
 

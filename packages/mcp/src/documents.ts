@@ -20,6 +20,7 @@ export const pages: readonly Page[] = [
   { name: 'x402', title: 'x402' },
   { name: 'mpp', title: 'MPP, the Machine Payments Protocol' },
   { name: 'paying', title: 'A fetch that pays, under limits' },
+  { name: 'agents', title: 'Tools for models that pay, under limits' },
   { name: 'sessions', title: 'Sessions: pay once, many calls' },
   { name: 'vaults', title: 'Vaults, documents, seals and proofs' },
   { name: 'registry', title: 'The registry of paid routes' },

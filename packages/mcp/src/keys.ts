@@ -9,6 +9,8 @@ export interface OpenKeys {
   readonly open: (tool: Tool, given: Arguments) => string | undefined
   /** Forgets the key: the caller knows the outcome, so an equal call is a new one. */
   readonly close: (tool: Tool, given: Arguments) => void
+  /** Whether the outcome of every call is known. */
+  readonly isEmpty: () => boolean
 }
 
 /** The service keeps a key for the same time. */
@@ -33,6 +35,7 @@ export function openKeys(now: () => number, fresh: () => string): OpenKeys {
       return key
     },
     close: (tool, given) => void opened.delete(callOf(tool, given)),
+    isEmpty: () => opened.size === 0,
   }
 }
 

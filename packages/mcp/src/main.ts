@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 import { randomUUID } from 'node:crypto'
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
-import { CommandError, serviceOf, systemIo } from '@purser/cli'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { CommandError, serviceAddress, serviceOf, systemIo } from '@purser/cli'
+import type { Offer } from './http/callers.ts'
+import { endpoint, mcpHttpServer } from './http/http-server.ts'
 import { openKeys } from './keys.ts'
-import { readOptions, usage } from './options.ts'
+import { type Listening, readOptions, usage } from './options.ts'
 import { mcpServer } from './server.ts'
 import type { Tool } from './tool.ts'
 import { version } from './version.ts'
@@ -12,19 +14,48 @@ import { version } from './version.ts'
 const options = readOptions(process.argv.slice(2))
 if (options.kind === 'not-understood') end(`${options.why}\n\n${usage}`)
 else if (options.kind !== 'serve') process.stdout.write(options.kind === 'help' ? usage : `${version()}\n`)
-else await serve(options.tools).catch((error: unknown) => end(`${reasonOf(error)}\n`))
+else {
+  const { tools, http } = options
+  const serving = http === undefined ? serveOneClient(tools) : listen(tools, http)
+  await serving.catch((error: unknown) => end(`${reasonOf(error)}\n`))
+}
 
-async function serve(tools: readonly Tool[]): Promise<void> {
+async function serveOneClient(tools: readonly Tool[]): Promise<void> {
   const { purser, environment, baseUrl } = await serviceOf({ options: {} }, systemIo())
   const keys = openKeys(Date.now, () => `mcp-${randomUUID()}`)
-  const server = mcpServer({ purser, environment, keys, tools, version: version() })
-  // Only the name: the message may quote what the client sent.
-  server.onerror = (error) => process.stderr.write(`purser-mcp: a message failed (${error.name})\n`)
   // When the client disconnects, there is nothing left to serve.
   process.stdin.once('end', () => process.exit())
   process.stdout.once('error', () => process.exit())
-  await server.connect(new StdioServerTransport())
+  serveStdio(() => mcpServer({ purser, environment, keys, tools, version: version() }), { onerror: report })
   process.stderr.write(`purser-mcp ${version()}: ${tools.length} tools, ${environment} environment of ${baseUrl}\n`)
+}
+
+async function listen(tools: readonly Tool[], { host, port, hosts }: Listening): Promise<void> {
+  const io = systemIo()
+  const baseUrl = await serviceAddress(io)
+  const serverOf: Offer['serverOf'] = (means, waitingOf) =>
+    mcpServer({ ...means, tools, version: version() }, waitingOf)
+  const server = mcpHttpServer({ baseUrl, serverOf, onError: report }, hosts)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  io.untilStopped().addEventListener('abort', () => {
+    server.close()
+    server.closeIdleConnections()
+    // Calls that run are given a while to end.
+    setTimeout(() => server.closeAllConnections(), 10_000).unref()
+  })
+  const address = server.address()
+  const at = typeof address === 'object' && address !== null ? address.port : port
+  process.stderr.write(
+    `purser-mcp ${version()}: ${tools.length} tools of ${baseUrl} at http://${host.includes(':') ? `[${host}]` : host}:${at}${endpoint}\n`,
+  )
+}
+
+/** Only the name: the message may quote what the client sent. */
+function report(error: Error): void {
+  process.stderr.write(`purser-mcp: a message failed (${error.name})\n`)
 }
 
 function end(why: string): void {

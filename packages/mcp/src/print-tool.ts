@@ -1,8 +1,9 @@
+import type { JSONObject, JSONValue } from '@modelcontextprotocol/server'
 import { withoutReferences } from '@purser/protocol'
 import { argumentDescriptions } from './argument-descriptions.ts'
 import type { Effect, ObjectSchema, Tool } from './tool.ts'
 
-type Schema = Readonly<Record<string, unknown>>
+type Schema = Readonly<JSONObject>
 
 interface Parameter {
   readonly name: string
@@ -201,7 +202,7 @@ const noise = [
   'propertyNames',
 ]
 
-function slimmed(value: unknown, isProperties = false): unknown {
+function slimmed(value: JSONValue, isProperties = false): JSONValue {
   if (Array.isArray(value)) return value.map((inner) => slimmed(inner))
   if (typeof value !== 'object' || value === null) return value
   const kept = Object.entries(value).filter(([name]) => isProperties || !noise.includes(name))
@@ -209,7 +210,7 @@ function slimmed(value: unknown, isProperties = false): unknown {
 }
 
 /** Every argument is described: by the document, or by what it is in every operation. */
-function described({ name, place, schema }: Input): Schema {
+function described({ name, place, schema }: Input): JSONObject {
   const slim = slimmed(schema) as Schema
   const description = schema.description ?? argumentDescriptions[name]
   if (description === undefined) throw new Error(`the argument ${name} (${place}) has no description`)

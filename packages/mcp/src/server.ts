@@ -1,16 +1,7 @@
-import { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import {
-  CallToolRequestSchema,
-  ErrorCode,
-  ListResourcesRequestSchema,
-  ListResourceTemplatesRequestSchema,
-  ListToolsRequestSchema,
-  McpError,
-  ReadResourceRequestSchema,
-} from '@modelcontextprotocol/sdk/types.js'
-import { z } from 'zod'
-import { callTool, type Means } from './call.ts'
+import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
+import { callTool, type Means, type Waiting } from './call.ts'
 import { operationTemplate, readResource, resources } from './documents.ts'
+import type { Arguments } from './request.ts'
 import { annotationsOf, type Tool } from './tool.ts'
 
 /** The tools that the server offers, and its environment. */
@@ -20,36 +11,46 @@ export interface Served extends Means {
   readonly tools: readonly Tool[]
 }
 
+/** The caller of one request: its id, and the signal that aborts when it no longer waits. */
+export interface Asker {
+  readonly id: string | number
+  readonly signal: AbortSignal
+}
+
+/** The caller waits as long as its request is not canceled. */
+const untilCanceled = ({ signal }: Asker): Waiting => ({ signal, isLost: () => signal.aborted, end: () => {} })
+
 /** An MCP server with these tools and the guide. Connect it to a transport to start it. */
-export function mcpServer(served: Served): Server {
+export function mcpServer(served: Served, waitingOf: (asker: Asker) => Waiting = untilCanceled): Server {
   const server = new Server(
     { name: 'purser-mcp', title: 'Purser', version: served.version },
     { capabilities: { tools: {}, resources: {} }, instructions: instructionsOf(served) },
   )
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: served.tools.map(listed) }))
-  server.setRequestHandler(AnyToolCall, (request, { signal }) => {
-    const call = CallToolRequestSchema.safeParse(request)
-    if (!call.success) throw new McpError(ErrorCode.InvalidParams, 'The name or the arguments are malformed.')
-    const { params } = call.data
+  server.setRequestHandler('tools/list', () => ({ tools: served.tools.map(listed) }))
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const tool = served.tools.find(({ name }) => name === params.name)
-    if (tool === undefined) throw new McpError(ErrorCode.InvalidParams, 'Nothing was sent. There is no such tool.')
-    return callTool(served, tool, params.arguments ?? {}, signal)
+    if (tool === undefined) throw invalid('Nothing was sent. There is no such tool.')
+    const given: Arguments = params.arguments ?? {}
+    const waiting = waitingOf(mcpReq)
+    return callTool(served, tool, given, waiting).finally(waiting.end)
   })
-  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...resources] }))
-  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [operationTemplate] }))
-  server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => {
+  server.setRequestHandler('resources/list', () => ({ resources: [...resources] }))
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [operationTemplate] }))
+  server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
     const found = await readResource(uri)
-    if (found === undefined) throw new McpError(ErrorCode.InvalidParams, 'There is no such resource.', { uri })
+    if (found === undefined) throw invalid('There is no such resource.', { uri })
     return { contents: [{ uri, ...found }] }
   })
   return server
 }
 
-/** A malformed call is the caller's fault, and no internal error. */
-const AnyToolCall = z.looseObject({ method: z.literal('tools/call'), params: z.looseObject({}).optional() })
+function invalid(message: string, data?: object): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message, data)
+}
 
 function listed(tool: Tool) {
-  const { name, title, description, inputSchema } = tool
+  const { name, title, description } = tool
+  const inputSchema = { ...tool.inputSchema, required: [...(tool.inputSchema.required ?? [])] }
   return { name, title, description, inputSchema, annotations: annotationsOf(tool) }
 }
 

@@ -1,10 +1,12 @@
+import type { JSONObject } from '@modelcontextprotocol/server'
+
 /** The effect of a call: see `AgentUse` in the service. */
 export type Effect = 'reads' | 'searches' | 'adds' | 'ends' | 'moves-money'
 
 /** A self-contained JSON Schema of an object. */
 export interface ObjectSchema {
   readonly type: 'object'
-  readonly properties: Readonly<Record<string, object>>
+  readonly properties: Readonly<Record<string, JSONObject>>
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean
 }
@@ -51,7 +53,17 @@ export function annotationsOf(tool: Tool) {
   }
 }
 
-const foreign = ['wallets.pay', 'vaults.documents.get', 'events.list', 'events.get', 'webhooks.attempts.list']
+const foreign = [
+  'wallets.pay',
+  'vaults.documents.get',
+  'events.list',
+  'events.get',
+  'webhooks.attempts.list',
+  // The path of a paid URL is the caller's.
+  'payments.get',
+  'payments.logs.list',
+  'payments.logs.get',
+]
 
 /** Whether the result has text that somebody else wrote. */
 export function answersForeignText({ effect, operationId }: Pick<Tool, 'effect' | 'operationId'>): boolean {

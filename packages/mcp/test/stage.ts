@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
+import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { onTestFinished } from 'vitest'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 
 /** The program, as `bin` in the manifest names it. */
@@ -18,10 +19,10 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs `purser-mcp` to its end, in an environment that has nothing in it but a path; its stdin is closed at once. */
+/** Runs `purser-mcp` to its end, in an environment without settings; its stdin is closed at once. */
 export function purserMcp(args: readonly string[], env: Env = {}): Promise<Ended> {
   const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env.PATH, HOME: '/nowhere', ...env },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, HOME: '/nowhere', ...env },
   })
   child.stdin.end()
   const said = { stdout: '', stderr: '' }
@@ -68,19 +69,43 @@ export async function anAgent(env: Env, args: readonly string[] = everything): P
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [program, ...args],
-    env: { PATH: process.env.PATH ?? '', HOME: '/nowhere', ...env },
+    env: {
+      PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
+      HOME: '/nowhere',
+      ...env,
+    },
     stderr: 'pipe',
   })
   let log = ''
   transport.stderr?.on('data', (chunk: Buffer) => {
     log += chunk
   })
-  const client = new Client({ name: 'purser-test', version: '0' })
+  return connected(transport, undefined, () => log)
+}
+
+/** A revision of the protocol: that of sessions, or that without. */
+export type Revision = '2025-11-25' | '2026-07-28'
+
+/** The official client over Streamable HTTP, with this API key. */
+export async function anHttpAgent(url: URL, apiKey: string, revision: Revision): Promise<Agent> {
+  const transport = new StreamableHTTPClientTransport(url, { authProvider: { token: async () => apiKey } })
+  return connected(transport, revision, () => '')
+}
+
+async function connected(
+  transport: StdioClientTransport | StreamableHTTPClientTransport,
+  revision: Revision | undefined,
+  log: () => string,
+): Promise<Agent> {
+  const versionNegotiation = { mode: revision === '2026-07-28' ? { pin: revision } : ('legacy' as const) }
+  const client = new Client({ name: 'purser-test', version: '0' }, { versionNegotiation })
   await client.connect(transport)
   onTestFinished(() => client.close())
+  if (revision !== undefined) expect(client.getNegotiatedProtocolVersion()).toBe(revision)
   await client.listTools()
   const call: Agent['call'] = async (name, given = {}, signal) => {
-    const answer = await client.callTool({ name, arguments: given }, undefined, signal === undefined ? {} : { signal })
+    const answer = await client.callTool({ name, arguments: given }, signal === undefined ? {} : { signal })
     const { isError = false, content, structuredContent = {} } = CallResult.parse(answer)
     return {
       isError,
@@ -88,5 +113,17 @@ export async function anAgent(env: Env, args: readonly string[] = everything): P
       read: z.record(z.string(), z.unknown()).parse(JSON.parse(content[0]?.text ?? '')),
     }
   }
-  return { client, call, log: () => log }
+  return { client, call, log }
+}
+
+/** Starts a server at a free port, and stops it after the test. */
+export async function listening(server: Server): Promise<{ readonly port: number }> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('The server does not listen.')
+  return { port: address.port }
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { expect, test } from 'vitest'
 import { operations } from '../../server/src/operations.ts'
 import { tools } from '../src/generated/tools.ts'

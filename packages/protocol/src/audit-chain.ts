@@ -22,6 +22,10 @@ export const auditGenesis = '0'.repeat(64)
 /**
  * The bytes of a record that are hashed after the 32 bytes of the hash before it: canonical JSON (RFC 8785) of the record with the
  * `organisationId` of its log. Throws a `TypeError` for what JSON cannot hold.
+ *
+ * @example
+ * const record = { id: 'aud_1', sequence: 1, environment: 'test', action: 'api-key.created', actor: null, requestId: null, target: null, details: {}, createdAt: '2026-11-26T12:00:00.000Z' }
+ * new TextDecoder().decode(auditRecordBytes('org_1', record)).startsWith('{"action":"api-key.created"') // true
  */
 export function auditRecordBytes(organisationId: string, record: AuditedRecord): Uint8Array {
   const { id, sequence, environment, action, actor, requestId, target, details, createdAt } = record

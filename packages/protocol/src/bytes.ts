@@ -51,7 +51,14 @@ export function hexToBytes(hex: string): Uint8Array {
   return bytes
 }
 
-/** Writes the bytes of a hex text into `target` from `offset` on; the faults are those of `hexToBytes`. */
+/**
+ * Writes the bytes of a hex text into `target` from `offset` on; the faults are those of `hexToBytes`.
+ *
+ * @example
+ * const bytes = new Uint8Array(3)
+ * writeHex(bytes, 1, '0xff')
+ * bytesToHex(bytes) // '0x00ff00'
+ */
 export function writeHex(target: Uint8Array, offset: number, hex: string): void {
   const size = hex.length / 2 - 1
   if (offset + size > target.length) throw new RangeError('hex string does not fit')
@@ -66,7 +73,14 @@ export function writeHex(target: Uint8Array, offset: number, hex: string): void 
 /** The largest integer of the EVM, 2^256 - 1. */
 export const uint256Max = (1n << 256n) - 1n
 
-/** Writes an unsigned integer as 32 big-endian bytes (one ABI word). Throws a `RangeError` outside 0 to 2^256 - 1. */
+/**
+ * Writes an unsigned integer as 32 big-endian bytes (one ABI word). Throws a `RangeError` outside 0 to 2^256 - 1.
+ *
+ * @example
+ * const bytes = new Uint8Array(32)
+ * writeUint256(bytes, 0, 258n)
+ * bytes.slice(-2) // new Uint8Array([1, 2])
+ */
 export function writeUint256(target: Uint8Array, offset: number, value: bigint): void {
   if (value < 0n || value > uint256Max) throw new RangeError('not a uint256')
   if (offset + 32 > target.length) throw new RangeError('uint256 does not fit')

@@ -34,6 +34,9 @@ const transferTypeHash = keccak256(utf8(transferWithAuthorizationType))
  * The 32 bytes that name a token's signing domain. Constant per token: compute it once and pass it on. A wrong name,
  * version or chain gives another separator, with which every valid signature recovers to a wrong address. Source:
  * EIP-712, "Definition of domainSeparator".
+ *
+ * @example
+ * bytesToHex(domainSeparator({ name: 'USDC', version: '2', chainId: 84532, verifyingContract: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' })) // '0x71f17a3b2ff373b803d70a5a07c046c1a2bc8e89c09ef722fcb047abe94c9818'
  */
 export function domainSeparator(domain: Eip712Domain, keccak: Keccak = keccak256): Uint8Array {
   const words = new Uint8Array(160)

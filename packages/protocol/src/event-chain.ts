@@ -17,13 +17,21 @@ const hashPattern = /^[0-9a-f]{64}$/
  * whole object that the stream sends as data, and `previous` the link before it, at first that of `noEvents`: no event can be
  * changed, dropped, doubled or moved without changing every link after it. Throws a `RangeError` for a `previous` that is not
  * 64 hex digits, and a `TypeError` for an event that JSON cannot hold.
+ *
+ * @example
+ * eventHash(noEvents.hash, { type: 'vault.created' }) // 'f6745448e9b9695be42eac5df7bd1c5bef2e7d7fda651b00228b4dd56b980e8b'
  */
 export function eventHash(previous: string, event: JsonObject): string {
   if (!hashPattern.test(previous)) throw new RangeError('a link of the event chain is 64 hex digits')
   return bytesToHex(sha256(utf8(canonicalJson({ event, previous })))).slice(2)
 }
 
-/** The head after these events in this order, from the head before them; the faults are those of `eventHash`. */
+/**
+ * The head after these events in this order, from the head before them; the faults are those of `eventHash`.
+ *
+ * @example
+ * eventsHeadOf([{ type: 'vault.created' }]).count // 1
+ */
 export function eventsHeadOf(events: Iterable<JsonObject>, before: EventsHead = noEvents): EventsHead {
   let { count, hash } = before
   for (const event of events) {

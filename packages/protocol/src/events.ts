@@ -5,60 +5,27 @@
  * Amounts are decimals in whole tokens, `rawAmount` is in the token's smallest unit, times are ISO 8601 in UTC.
  */
 
-/** How a sample value is made. Ids, hashes and addresses are new for every sample. */
-export type EventSample =
-  | { readonly id: string }
-  | { readonly random: 'hash' | 'address' }
-  | { readonly secondsFromNow: number }
-  | { readonly value: string | number | null }
+import {
+  absent,
+  absentTime,
+  address,
+  type EventField,
+  type EventFields,
+  hash,
+  id,
+  integer,
+  nullable,
+  time,
+  value,
+} from './event-fields.ts'
 
-/** A member of a payload. `T` is the type of its value. */
-export interface EventField<T> {
-  readonly type: T extends number ? 'integer' : 'string'
-  readonly isNullable: null extends T ? true : false
-  /** Whether the value is an ISO 8601 time. */
-  readonly isTime: boolean
-  readonly description: string
-  readonly sample: EventSample
-}
-
-type EventFields = Readonly<Record<string, EventField<string> | EventField<string | null> | EventField<number>>>
+export type { EventField, EventSample } from './event-fields.ts'
 
 /** An event type: when it is published, and what its payload contains. */
 export interface EventDefinition<F extends EventFields = EventFields> {
   readonly description: string
   readonly fields: F
 }
-
-const value = (sample: string, description: string): EventField<string> => ({
-  type: 'string',
-  isNullable: false,
-  isTime: false,
-  description,
-  sample: { value: sample },
-})
-const made = (sample: EventSample, description: string): EventField<string> => ({ ...value('', description), sample })
-const id = (prefix: string, description: string): EventField<string> => made({ id: prefix }, description)
-const hash = (description: string): EventField<string> => made({ random: 'hash' }, description)
-const address = (description: string): EventField<string> => made({ random: 'address' }, description)
-const time = (description: string, secondsFromNow = 0): EventField<string> => ({
-  ...made({ secondsFromNow }, description),
-  isTime: true,
-})
-const integer = (sample: number, description: string): EventField<number> => ({
-  type: 'integer',
-  isNullable: false,
-  isTime: false,
-  description,
-  sample: { value: sample },
-})
-const nullable = (field: EventField<string>): EventField<string | null> => ({ ...field, isNullable: true })
-/** Nullable, and null in the sample. */
-const absent = (description: string): EventField<string | null> => ({
-  ...nullable(value('', description)),
-  sample: { value: null },
-})
-const absentTime = (description: string): EventField<string | null> => ({ ...absent(description), isTime: true })
 
 const paymentOutcome = {
   paymentId: id('pay', 'The payment.'),
@@ -252,6 +219,15 @@ export const eventCatalogue = {
       ...refund,
       txHash: nullable(hash('The transaction that left the wallet.')),
       failingSince: time('When the partner failed.', -259_200),
+    },
+  },
+  /** Money left a day ago and did not arrive. The transfer is still pending: do not send the money again. */
+  'transfer.delivery_overdue': {
+    description: 'Money left a day ago and did not arrive. The transfer is still pending: do not send the money again.',
+    fields: {
+      ...refund,
+      txHash: nullable(hash('The transaction that left the wallet.')),
+      leftAt: time('When the money left.', -86_400),
     },
   },
   /** The money of an overdue refund is back. `transfer.failed` is published with it. */

@@ -80,7 +80,12 @@ export function encodeTransferWithAuthorization(
   return `${selector.transferVrs}${fields}${uintWord(BigInt(signature.v))}${bytes32Word(signature.r)}${bytes32Word(signature.s)}`
 }
 
-/** Call data to query whether an authorization's nonce is used or cancelled (EIP-3009). */
+/**
+ * Call data to query whether an authorization's nonce is used or cancelled (EIP-3009).
+ *
+ * @example
+ * encodeAuthorizationState('0x036CbD53842c5426634e7929541eC2318f3dCF7e', '0x' + '00'.repeat(32)).slice(0, 10) // '0xe94a0102'
+ */
 export function encodeAuthorizationState(authorizer: Address, nonce: Hex): Hex {
   return `${selector.authorizationState}${addressWord(authorizer)}${bytes32Word(nonce)}`
 }
@@ -97,12 +102,22 @@ export function encodeTransfer(to: Address, amount: bigint): Hex {
   return `${transferSelector}${addressWord(to)}${uintWord(amount)}`
 }
 
-/** Call data to query an account's balance (ERC-20). */
+/**
+ * Call data to query an account's balance (ERC-20).
+ *
+ * @example
+ * encodeBalanceOf('0x036CbD53842c5426634e7929541eC2318f3dCF7e') // '0x70a08231000000000000000000000000036cbd53842c5426634e7929541ec2318f3dcf7e'
+ */
 export function encodeBalanceOf(account: Address): Hex {
   return `${selector.balanceOf}${addressWord(account)}`
 }
 
-/** Call data to query Chainalysis' sanctions oracle for an address. The result is a `bool`. */
+/**
+ * Call data to query Chainalysis' sanctions oracle for an address. The result is a `bool`.
+ *
+ * @example
+ * encodeIsSanctioned('0x036CbD53842c5426634e7929541eC2318f3dCF7e').slice(0, 10) // '0xdf592f7d'
+ */
 export function encodeIsSanctioned(account: Address): Hex {
   return `${selector.isSanctioned}${addressWord(account)}`
 }
@@ -164,12 +179,22 @@ export function decodeBool(data: Hex): boolean {
   return readBool(oneWord(data), 0)
 }
 
-/** One `bytes32`. Throws `AbiMalformed` unless the data is one word. */
+/**
+ * One `bytes32`. Throws `AbiMalformed` unless the data is one word.
+ *
+ * @example
+ * decodeBytes32('0x' + 'ab'.repeat(32)) // '0xabababababababababababababababababababababababababababababababab'
+ */
 export function decodeBytes32(data: Hex): Hex {
   return `0x${oneWord(data)}`
 }
 
-/** One `string`. Throws `AbiMalformed` when it is cut short, misplaced or not UTF-8. */
+/**
+ * One `string`. Throws `AbiMalformed` when it is cut short, misplaced or not UTF-8.
+ *
+ * @example
+ * decodeString('0x' + uintWord(32n) + uintWord(1n) + '61'.padEnd(64, '0')) // 'a'
+ */
 export function decodeString(data: Hex): string {
   const words = wordsOf(data)
   if (smallUint(words, 0) !== 32) throw new AbiMalformed('string is not where it must be')
@@ -181,6 +206,9 @@ export function decodeString(data: Hex): string {
 /**
  * Why a call reverted: the text of `Error(string)`, `Panic(0x11)` for a failed check of the compiler's, `undefined`
  * for anything else. At most 1,024 bytes, since the text is the contract's to choose.
+ *
+ * @example
+ * decodeRevertReason('0x') // undefined
  */
 export function decodeRevertReason(data: Hex): string | undefined {
   const body: Hex = `0x${data.slice(10)}`
@@ -194,13 +222,23 @@ export function decodeRevertReason(data: Hex): string | undefined {
   }
 }
 
-/** An address as one word of call data, without `0x`. Throws a `RangeError` for what is not one, like its neighbours below. */
+/**
+ * An address as one word of call data, without `0x`. Throws a `RangeError` for what is not one, like its neighbours below.
+ *
+ * @example
+ * addressWord('0x036CbD53842c5426634e7929541eC2318f3dCF7e') // '000000000000000000000000036cbd53842c5426634e7929541ec2318f3dcf7e'
+ */
 export function addressWord(address: Address): string {
   if (!isAddress(address)) throw new RangeError('not an address')
   return zeros.slice(0, 24) + address.slice(2).toLowerCase()
 }
 
-/** A `uint256` as one word of call data. */
+/**
+ * A `uint256` as one word of call data.
+ *
+ * @example
+ * uintWord(255n).slice(-4) // '00ff'
+ */
 export function uintWord(value: bigint): string {
   const digits = value.toString(16)
   if (value < 0n || digits.length > wordDigits) throw new RangeError('not a uint256')

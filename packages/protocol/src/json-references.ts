@@ -1,6 +1,10 @@
 /**
  * A copy of `value` with each `{ "$ref": "#/…" }` replaced by what it names in `root`; members beside the reference win. For JSON Schemas
  * and OpenAPI documents without recursion; references for which `isMeant` is false stay. Throws if a reference names nothing in `root`.
+ *
+ * @example
+ * const document = { $defs: { Id: { type: 'string' } }, id: { $ref: '#/$defs/Id' } }
+ * withoutReferences(document.id, document) // { type: 'string' }
  */
 export function withoutReferences(
   value: unknown,

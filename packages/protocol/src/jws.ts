@@ -19,12 +19,20 @@ const lengthMax = 65_536
 /**
  * Returns the signing input of a JWS: header and payload, each base64url. The payload is canonical JSON (RFC 8785): one fact has one text.
  * Source: RFC 7515 section 5.1.
+ *
+ * @example
+ * jwsSigningInput({ alg: 'EdDSA', kid: 'k1' }, { a: 1 }) // 'eyJhbGciOiJFZERTQSIsImtpZCI6ImsxIn0.eyJhIjoxfQ'
  */
 export function jwsSigningInput(header: JwsHeader, payload: JsonObject): string {
   return `${encodeBase64Url(utf8(JSON.stringify(header)))}.${encodeBase64Url(utf8(canonicalJson(payload)))}`
 }
 
-/** The compact serialisation (RFC 7515 section 7.1). */
+/**
+ * The compact serialisation (RFC 7515 section 7.1).
+ *
+ * @example
+ * composeJws('a.b', new Uint8Array([1, 2])) // 'a.b.AQI'
+ */
 export function composeJws(signingInput: string, signature: Uint8Array): string {
   return `${signingInput}.${encodeBase64Url(signature)}`
 }

@@ -22,6 +22,9 @@ export type MerkleInclusion = {
 /**
  * The hash of one leaf: SHA-256 of a zero byte and the entry. The byte keeps a leaf from being passed off as an inner node.
  * Source: RFC 6962 section 2.1.
+ *
+ * @example
+ * bytesToHex(merkleLeafHash(new Uint8Array())) // '0x6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d'
  */
 export function merkleLeafHash(entry: Uint8Array): Uint8Array {
   return sha256(concatBytes(leafPrefix, entry))
@@ -103,6 +106,10 @@ export function merklePathPlaces(treeSize: number, index: number): number[] {
  * a hash that is not 32 bytes return false. The result is only as trustworthy as the root. An adjacent size can pass
  * with the same path, so root and size must both come from a signed statement. Source: RFC 9162 section 2.1.3.2,
  * which states the check for the trees of RFC 6962.
+ *
+ * @example
+ * const leaf = merkleLeafHash(new Uint8Array([1]))
+ * isMerkleIncluded({ leafHash: leaf, index: 0, treeSize: 1, path: [] }, leaf) // true
  */
 export function isMerkleIncluded({ leafHash, index, treeSize, path }: MerkleInclusion, root: Uint8Array): boolean {
   if (!isCount(treeSize) || !isCount(index) || index >= treeSize) return false

@@ -45,7 +45,19 @@ export type Network = {
    * `GasPriceOracle`); null where a transaction pays for gas alone.
    */
   readonly l1FeeOracle: Address | null
+  /** The public block explorer: it shows a transaction at `/tx/<hash>` and an account at `/address/<address>`. */
+  readonly explorerUrl: string
   readonly tokens: readonly TokenInfo[]
+}
+
+/**
+ * Whether the network is a Tempo network: it has no coin, and fees are paid in tokens.
+ *
+ * @example
+ * isTempo(networkByName('tempo')) // true
+ */
+export function isTempo({ nativeCoin }: Pick<Network, 'nativeCoin'>): boolean {
+  return nativeCoin === null
 }
 
 /** A token that the service knows on one network. */
@@ -106,6 +118,7 @@ export const networks: readonly Network[] = [
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
     l1FeeOracle: gasPriceOracle,
+    explorerUrl: 'https://basescan.org',
     tokens: [usdc('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 'USD Coin')],
   },
   {
@@ -120,6 +133,7 @@ export const networks: readonly Network[] = [
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
     l1FeeOracle: null,
+    explorerUrl: 'https://etherscan.io',
     tokens: [
       usdc('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 'USD Coin'),
       usdt('0xdAC17F958D2ee523a2206206994597C13D831ec7'),
@@ -137,6 +151,7 @@ export const networks: readonly Network[] = [
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
     l1FeeOracle: gasPriceOracle,
+    explorerUrl: 'https://optimistic.etherscan.io',
     tokens: [
       usdc('0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85', 'USD Coin'),
       usdt('0x94b008aA00579c1307B0EF2c499aD98a8ce58e58'),
@@ -154,6 +169,7 @@ export const networks: readonly Network[] = [
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
     l1FeeOracle: null,
+    explorerUrl: 'https://arbiscan.io',
     tokens: [usdc('0xaf88d065e77c8cC2239327C5EDb3A432268e5831', 'USD Coin')],
   },
   {
@@ -168,6 +184,7 @@ export const networks: readonly Network[] = [
     depositFinality: { tag: 'finalized' },
     settlesEip3009: true,
     l1FeeOracle: null,
+    explorerUrl: 'https://polygonscan.com',
     tokens: [usdc('0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359', 'USD Coin')],
   },
   {
@@ -182,6 +199,7 @@ export const networks: readonly Network[] = [
     depositFinality: { tag: 'finalized' },
     settlesEip3009: false,
     l1FeeOracle: null,
+    explorerUrl: 'https://explore.tempo.xyz',
     tokens: [tip20('USDC_E', 'Bridged USDC', '0x20C000000000000000000000b9537d11c60E8b50'), pathUsd],
   },
   {
@@ -196,6 +214,7 @@ export const networks: readonly Network[] = [
     depositFinality: { depth: 1 },
     settlesEip3009: true,
     l1FeeOracle: gasPriceOracle,
+    explorerUrl: 'https://sepolia.basescan.org',
     tokens: [usdc('0x036CbD53842c5426634e7929541eC2318f3dCF7e', 'USDC')],
   },
   {
@@ -210,6 +229,7 @@ export const networks: readonly Network[] = [
     depositFinality: { depth: 1 },
     settlesEip3009: true,
     l1FeeOracle: null,
+    explorerUrl: 'https://sepolia.etherscan.io',
     tokens: [usdc('0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238', 'USDC')],
   },
   {
@@ -224,6 +244,7 @@ export const networks: readonly Network[] = [
     depositFinality: { depth: 1 },
     settlesEip3009: false,
     l1FeeOracle: null,
+    explorerUrl: 'https://explore.moderato.tempo.xyz',
     tokens: [
       pathUsd,
       tip20('AlphaUSD', 'AlphaUSD', '0x20C0000000000000000000000000000000000001'),
@@ -243,6 +264,7 @@ export const networks: readonly Network[] = [
     depositFinality: { depth: 1 },
     settlesEip3009: true,
     l1FeeOracle: gasPriceOracle,
+    explorerUrl: 'https://sepolia-optimism.etherscan.io',
     tokens: [usdc('0x5fd84259d66Cd46123540766Be93DFE6D43130D7', 'USDC')],
   },
   {
@@ -257,6 +279,7 @@ export const networks: readonly Network[] = [
     depositFinality: { depth: 1 },
     settlesEip3009: true,
     l1FeeOracle: null,
+    explorerUrl: 'https://sepolia.arbiscan.io',
     tokens: [usdc('0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d', 'USD Coin')],
   },
   {
@@ -271,6 +294,7 @@ export const networks: readonly Network[] = [
     depositFinality: { depth: 1 },
     settlesEip3009: true,
     l1FeeOracle: null,
+    explorerUrl: 'https://amoy.polygonscan.com',
     tokens: [usdc('0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582', 'USDC')],
   },
 ]

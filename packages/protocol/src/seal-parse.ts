@@ -85,7 +85,12 @@ const kidLengthMax = 512
 const hashPattern = /^[0-9a-f]{64}$/
 const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** Reads a manifest strictly: every member, no other, items in order and each once, everything within `sealLimits`. */
+/**
+ * Reads a manifest strictly: every member, no other, items in order and each once, everything within `sealLimits`.
+ *
+ * @example
+ * readManifest({ version: 2 }) // { fault: { path: '/vaultId', message: 'must be there' } }
+ */
 export function readManifest(value: unknown): SealRead<SealManifest> {
   return read(value, manifestAt)
 }
@@ -95,7 +100,16 @@ export function readStatement(value: unknown): SealRead<SealStatement> {
   return read(value, statementAt)
 }
 
-/** Reads a whole proof strictly; its JWS is a text that is not looked into here. */
+/**
+ * Reads a whole proof strictly; its JWS is a text that is not looked into here.
+ *
+ * @example
+ * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
+ * const facts = { vaultId: 'vlt_1', organisationId: 'org_1', summary: null, sealedAt: '2026-11-26T12:00:00.000Z', payment: null }
+ * const manifest = buildManifest({ ...facts, items: [item], eventsHead: noEvents })
+ * 'value' in readSealProof({ manifest, statement: 'a.b.c' }) // true
+ * 'fault' in readSealProof({ manifest }) // true
+ */
 export function readSealProof(value: unknown): SealRead<SealProof> {
   return read(value, (cursor) => {
     const hasKeys = cursor.object.keys !== undefined
@@ -108,7 +122,12 @@ export function readSealProof(value: unknown): SealRead<SealProof> {
   })
 }
 
-/** Reads the proof of one item strictly. */
+/**
+ * Reads the proof of one item strictly.
+ *
+ * @example
+ * 'fault' in readItemProof({ index: 0 }) // true
+ */
 export function readItemProof(value: unknown): SealRead<ItemProof> {
   return read(value, (cursor) => {
     expectMembers(cursor, ['item', 'index', 'path', 'treeSize', 'statement'])

@@ -10,7 +10,12 @@ import type { JsonObject } from './x402/messages.ts'
 /** The input of a manifest. Items are in any order. */
 export type SealFacts = Omit<SealManifest, 'version'>
 
-/** The bytes of a document, over which its size and hash are taken: its data as canonical JSON. Throws as `canonicalJson`. */
+/**
+ * The bytes of a document, over which its size and hash are taken: its data as canonical JSON. Throws as `canonicalJson`.
+ *
+ * @example
+ * new TextDecoder().decode(documentContent({ b: 1, a: true })) // '{"a":true,"b":1}'
+ */
 export function documentContent(data: JsonObject): Uint8Array {
   return utf8(canonicalJson(data))
 }
@@ -18,6 +23,13 @@ export function documentContent(data: JsonObject): Uint8Array {
 /**
  * The manifest of these facts: the items put in order, and only the members of an item taken from whatever objects they are.
  * Throws a `RangeError` for facts that no verifier would accept, so that nothing is signed which nobody can check.
+ *
+ * @example
+ * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
+ * const facts = { vaultId: 'vlt_1', organisationId: 'org_1', summary: null, sealedAt: '2026-11-26T12:00:00.000Z', payment: null }
+ * const manifest = buildManifest({ ...facts, items: [item], eventsHead: noEvents })
+ * manifest.items.length // 1
+ * manifest.version // 1
  */
 export function buildManifest(facts: SealFacts): SealManifest {
   const { vaultId, organisationId, summary, sealedAt, eventsHead, payment } = facts
@@ -29,17 +41,39 @@ export function buildManifest(facts: SealFacts): SealManifest {
   return read.value
 }
 
-/** The items of a manifest: in the order of their ids, each with the members of an item alone. */
+/**
+ * The items of a manifest: in the order of their ids, each with the members of an item alone.
+ *
+ * @example
+ * const items = [{ id: 'doc_2', kind: 'file', name: 'b', size: 1, sha256: '' }, { id: 'doc_1', kind: 'file', name: 'a', size: 1, sha256: '' }]
+ * sealedItemsOf(items).map(({ id }) => id) // [ 'doc_1', 'doc_2' ]
+ */
 export function sealedItemsOf(items: readonly SealedItem[]): SealedItem[] {
   return items.map(onlyTheItem).sort((left, right) => (left.id < right.id ? -1 : 1))
 }
 
-/** SHA-256, in lower-case hex, of the manifest as canonical JSON (RFC 8785). */
+/**
+ * SHA-256, in lower-case hex, of the manifest as canonical JSON (RFC 8785).
+ *
+ * @example
+ * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
+ * const facts = { vaultId: 'vlt_1', organisationId: 'org_1', summary: null, sealedAt: '2026-11-26T12:00:00.000Z', payment: null }
+ * const manifest = buildManifest({ ...facts, items: [item], eventsHead: noEvents })
+ * manifestHash(manifest) // '2b955291e306d215f645789b92375a5c6e6120aabb0269cd78ffc4555bdbbc38'
+ */
 export function manifestHash(manifest: SealManifest): string {
   return hexOf(sha256(utf8(canonicalJson(manifest))))
 }
 
-/** The root over the items in their order, in lower-case hex. A leaf is an item as canonical JSON. Source: RFC 6962 section 2.1. */
+/**
+ * The root over the items in their order, in lower-case hex. A leaf is an item as canonical JSON. Source: RFC 6962 section 2.1.
+ *
+ * @example
+ * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
+ * const facts = { vaultId: 'vlt_1', organisationId: 'org_1', summary: null, sealedAt: '2026-11-26T12:00:00.000Z', payment: null }
+ * const manifest = buildManifest({ ...facts, items: [item], eventsHead: noEvents })
+ * merkleRootOf(manifest) // 'f297db8740b86c7009a0ba3dc57b0d40176591a664c6778fb264b449791e2885'
+ */
 export function merkleRootOf(manifest: SealManifest): string {
   return hexOf(merkleRoot(manifest.items.map(itemLeafHash)))
 }
@@ -47,6 +81,12 @@ export function merkleRootOf(manifest: SealManifest): string {
 /**
  * Returns the statement to sign for a manifest: sign `jwsSigningInput({ alg: 'EdDSA', kid }, statement)`. If the caller passes the hash of
  * this manifest, it is used unchecked.
+ *
+ * @example
+ * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
+ * const facts = { vaultId: 'vlt_1', organisationId: 'org_1', summary: null, sealedAt: '2026-11-26T12:00:00.000Z', payment: null }
+ * const manifest = buildManifest({ ...facts, items: [item], eventsHead: noEvents })
+ * statementOf(manifest).treeSize // 1
  */
 export function statementOf(
   manifest: SealManifest,
@@ -62,7 +102,16 @@ export function statementOf(
   }
 }
 
-/** The proof of one item alone; `undefined` where the vault holds no item of that id. */
+/**
+ * The proof of one item alone; `undefined` where the vault holds no item of that id.
+ *
+ * @example
+ * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
+ * const facts = { vaultId: 'vlt_1', organisationId: 'org_1', summary: null, sealedAt: '2026-11-26T12:00:00.000Z', payment: null }
+ * const manifest = buildManifest({ ...facts, items: [item], eventsHead: noEvents })
+ * itemProof({ manifest, statement: 'a.b.c' }, 'doc_1')?.index // 0
+ * itemProof({ manifest, statement: 'a.b.c' }, 'doc_2') // undefined
+ */
 export function itemProof({ manifest, statement }: SealProof, itemId: string): ItemProof | undefined {
   const index = manifest.items.findIndex(({ id }) => id === itemId)
   const item = manifest.items[index]
@@ -71,7 +120,13 @@ export function itemProof({ manifest, statement }: SealProof, itemId: string): I
   return { item, index, path, treeSize: manifest.items.length, statement }
 }
 
-/** The hash of an item's leaf, as the tree holds it. */
+/**
+ * The hash of an item's leaf, as the tree holds it.
+ *
+ * @example
+ * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
+ * bytesToHex(itemLeafHash(item)) // '0xf297db8740b86c7009a0ba3dc57b0d40176591a664c6778fb264b449791e2885'
+ */
 export function itemLeafHash(item: SealedItem): Uint8Array {
   return merkleLeafHash(utf8(canonicalJson(item)))
 }

@@ -50,6 +50,9 @@ const wordDigits = 64
  * EIP-6492 wrapper, or other bytes (`contract`). The wrapper is untrusted: its offsets and lengths must stay inside
  * it. A wrapper without a factory is a contract signature, as in the reference implementation. Source: EIP-2 (low s),
  * EIP-1271, EIP-6492 "Signature structure".
+ *
+ * @example
+ * parseSignature('0x' + '11'.repeat(64) + '1b').yParity // 0
  */
 export function parseSignature(
   text: string,

@@ -14,7 +14,12 @@ const selectorLength = 10
 export const tempoNonceManager: Address = '0x4e4F4E4345000000000000000000000000000000'
 const wordDigits = 64
 
-/** Call data of TIP-20 `transferWithMemo`; the amount in the token's smallest unit, the memo 32 bytes. */
+/**
+ * Call data of TIP-20 `transferWithMemo`; the amount in the token's smallest unit, the memo 32 bytes.
+ *
+ * @example
+ * encodeTransferWithMemo('0x036CbD53842c5426634e7929541eC2318f3dCF7e', 1n, '0x' + '00'.repeat(32)).slice(0, 10) // '0x95777d59'
+ */
 export function encodeTransferWithMemo(to: Address, amount: bigint, memo: Hex): Hex {
   return `${transferWithMemoSelector}${addressWord(to)}${uintWord(amount)}${bytes32Word(memo)}`
 }

@@ -46,6 +46,9 @@ export function parseTypeId(text: string): { prefix: string; bytes: Uint8Array }
 /**
  * The 16 bytes of a UUIDv7: 48 bits of Unix milliseconds, then the caller's randomness (74 bits of its 10 bytes are used).
  * Source: RFC 9562 section 5.7.
+ *
+ * @example
+ * bytesToHex(uuidV7(1_795_305_600_000, new Uint8Array(10))) // '0x01a2008d740070008000000000000000'
  */
 export function uuidV7(unixMs: number, random10: Uint8Array): Uint8Array {
   if (random10.length !== 10) throw new RangeError('a UUIDv7 needs 10 random bytes')

@@ -45,6 +45,11 @@ export const hmacSha256: HmacSha256 = (key, message) => hmac(sha256, key, messag
  * The headers of one attempt. Throws a `RangeError` where nobody could verify them: no secret or a malformed one, an id with
  * anything but letters, digits, `_` and `-` (a `.` in it would make one signature valid for two messages), a timestamp that is not
  * whole seconds. Source: decisions.md section 9; Standard Webhooks 1.0.0, sections "Webhook Headers" and "Signature scheme".
+ *
+ * @example
+ * const message = { id: 'evt_1', timestamp: 1795305600, body: new TextEncoder().encode('{}') }
+ * signWebhook(message, { secrets: ['whsec_' + 'A'.repeat(43) + '='] })['webhook-timestamp'] // '1795305600'
+ * Object.keys(signWebhook(message, { secrets: ['whsec_' + 'A'.repeat(43) + '='] })) // [ 'x-service-signature', 'x-service-timestamp', 'webhook-id', 'webhook-timestamp', 'webhook-signature' ]
  */
 export function signWebhook(message: WebhookMessage, signers: WebhookSigners): WebhookHeaders {
   const { id, body } = message
@@ -68,6 +73,9 @@ export function serviceSigningText(timestamp: string, body: Uint8Array): Uint8Ar
 /**
  * Returns the signing input of a Standard Webhooks signature: `<id>.<timestamp>.<body>`. Throws a `RangeError` for an id that could be read
  * as more than an id. Source: Standard Webhooks 1.0.0, section "Signature scheme".
+ *
+ * @example
+ * new TextDecoder().decode(standardSigningText('evt_1', '1795305600', new TextEncoder().encode('{}'))) // 'evt_1.1795305600.{}'
  */
 export function standardSigningText(id: string, timestamp: string, body: Uint8Array): Uint8Array {
   if (!isWebhookId(id)) throw new RangeError('not a webhook id')

@@ -42,6 +42,10 @@ const toleranceSecondsDefault = 300
  * Verifies a webhook by its `X-Service-Signature`. Returns the fault, or `undefined` if one of the signatures was
  * made with one of the secrets (as text). Signatures of other kinds are ignored. Throws a `RangeError` for a
  * malformed secret, for none and for a time that is not a number. Source: decisions.md section 9.
+ *
+ * @example
+ * const received = { timestamp: '1795305600', signature: 'v1=00', body: new TextEncoder().encode('{}') }
+ * verifyServiceWebhook(received, ['whsec_' + 'A'.repeat(43) + '='], { nowSeconds: 1795309200 }) // 'timestamp-too-old'
  */
 export function verifyServiceWebhook(
   received: ServiceWebhook,
@@ -61,6 +65,10 @@ export function verifyServiceWebhook(
  * one `v1` signature is valid. Other versions are ignored. Throws as `verifyServiceWebhook`. Source: Standard
  * Webhooks 1.0.0, section "Verifying webhook authenticity"; stricter than its reference, which reads `1614265330abc`
  * as a timestamp.
+ *
+ * @example
+ * const received = { id: 'evt_1', timestamp: '1795305600', signature: 'v1,AA==', body: new TextEncoder().encode('{}') }
+ * verifyStandardWebhook(received, ['whsec_' + 'A'.repeat(43) + '='], { nowSeconds: 1795305600 }) // 'signature-mismatch'
  */
 export function verifyStandardWebhook(
   received: StandardWebhook,

@@ -2,6 +2,7 @@ import { accountOf } from './account.ts'
 import type { Environment } from './api-keys.ts'
 import { approvalsOf } from './approvals.ts'
 import { billingOf } from './billing.ts'
+import { must, mustCount, mustFunctions, mustKey, mustOptions, mustTexts, mustWebAddress } from './check.ts'
 import { facilitatorOf } from './facilitator.ts'
 import { organisationsOf } from './organisations.ts'
 import { listing } from './paging.ts'
@@ -99,9 +100,9 @@ export function createPurser(options: PurserOptions | SessionOptions) {
 }
 
 function settingsOf(options: PurserOptions | SessionOptions): TransportSettings {
+  checkConnection(options)
   const { baseUrl, maxRetries = defaultRetryPolicy.maxRetries } = options
-  const { protocol, origin, pathname } = new URL(baseUrl)
-  if (protocol !== 'https:' && protocol !== 'http:') throw new TypeError('baseUrl must be an http or https URL.')
+  const { origin, pathname } = new URL(baseUrl)
   return {
     ...callerOf(options),
     baseUrl: origin + pathname.replace(/\/+$/, ''),
@@ -111,15 +112,33 @@ function settingsOf(options: PurserOptions | SessionOptions): TransportSettings 
   }
 }
 
+/** Throws a `TypeError` for an option of the connection with which no request could be sent. */
+export function checkConnection(options: PurserOptions | SessionOptions): void {
+  mustOptions(options, 'The first argument')
+  const { baseUrl, fetch, timeoutMs, maxRetries, retry } = options
+  mustWebAddress('baseUrl', baseUrl, 'https://pay.example.com')
+  mustFunctions({ fetch })
+  mustCount('timeoutMs', timeoutMs, 1)
+  mustCount('maxRetries', maxRetries, 0)
+  if (retry === undefined) return
+  mustOptions(retry, 'retry')
+  for (const name of ['delayMsFirst', 'delayMsMax', 'retryAfterMsMax'] as const)
+    mustCount(`retry.${name}`, retry[name], 0)
+}
+
 function callerOf(options: PurserOptions | SessionOptions): Pick<TransportSettings, 'identity' | 'credentials'> {
   if ('session' in options) return { identity: headersOf(options.session), credentials: 'include' }
   const { apiKey } = options
-  if (!/^[\x21-\x7e]+$/.test(apiKey))
-    throw new TypeError('apiKey is empty, or contains white space or control characters.')
+  mustKey('apiKey', apiKey)
   return { identity: { authorization: `Bearer ${apiKey}` } }
 }
 
-function headersOf({ organisationId, environment }: BrowserSession): Record<string, string> {
+function headersOf(session: BrowserSession): Record<string, string> {
+  mustOptions(session, 'session')
+  const { organisationId, environment } = session
+  mustTexts({ 'session.organisationId': organisationId })
+  const isKnown = environment === undefined || environment === 'test' || environment === 'live'
+  must(isKnown, 'session.environment', environment, 'Give "test" or "live".')
   return {
     ...(organisationId !== undefined && { 'x-service-organisation': organisationId }),
     ...(environment !== undefined && { 'x-service-environment': environment }),

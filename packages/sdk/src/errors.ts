@@ -44,7 +44,22 @@ export class PurserError extends Error {
   }
 }
 
-/** 401 and 403: the key is missing, invalid, revoked, of another environment, or lacks the permission. */
+/**
+ * 401 and 403: the key is missing, invalid, revoked, of another environment, or lacks the permission.
+ *
+ * @example
+ * import { AuthenticationError, type Purser } from '@purser/sdk'
+ *
+ * export async function isKeyGood(purser: Purser): Promise<boolean> {
+ *   try {
+ *     await purser.account.get()
+ *     return true
+ *   } catch (error) {
+ *     if (error instanceof AuthenticationError) return false
+ *     throw error
+ *   }
+ * }
+ */
 export class AuthenticationError extends PurserError {}
 
 /**
@@ -81,16 +96,58 @@ export class PaymentRefusedError extends PurserError {
   }
 }
 
-/** 404: the object does not exist in this organisation and environment. */
+/**
+ * 404: the object does not exist in this organisation and environment.
+ *
+ * @example
+ * import { NotFoundError, type Payment, type Purser } from '@purser/sdk'
+ *
+ * export async function findPayment(purser: Purser, id: string): Promise<Payment | undefined> {
+ *   try {
+ *     return await purser.payments.get(id)
+ *   } catch (error) {
+ *     if (error instanceof NotFoundError) return undefined
+ *     throw error
+ *   }
+ * }
+ */
 export class NotFoundError extends PurserError {}
 
-/** 409: the object already exists, or its state does not allow this. */
+/**
+ * 409: the object already exists, or its state does not allow this.
+ *
+ * @example
+ * import { ConflictError } from '@purser/sdk'
+ *
+ * export function isUsedAlready(error: unknown): boolean {
+ *   return error instanceof ConflictError && error.code === 'duplicate-payment'
+ * }
+ */
 export class ConflictError extends PurserError {}
 
-/** 429 `rate-limit-exceeded`: too many requests. Retry later. */
+/**
+ * 429 `rate-limit-exceeded`: too many requests. Retry later.
+ *
+ * @example
+ * import { RateLimitError } from '@purser/sdk'
+ *
+ * export function waitMsOf(error: unknown): number | undefined {
+ *   return error instanceof RateLimitError ? (error.retryAfterSeconds ?? 1) * 1_000 : undefined
+ * }
+ */
 export class RateLimitError extends PurserError {}
 
-/** 429 with a quota: the plan's allowance is used up. Retrying soon does not help. */
+/**
+ * 429 with a quota: the plan's allowance is used up. Retrying soon does not help.
+ *
+ * @example
+ * import { LimitError } from '@purser/sdk'
+ *
+ * export function noticeOf(error: unknown): string | undefined {
+ *   if (!(error instanceof LimitError)) return undefined
+ *   return `${error.current} of ${error.limit} are used. Upgrade: ${error.upgradeUrl}`
+ * }
+ */
 export class LimitError extends PurserError {
   get limit(): number | undefined {
     return this.problem?.limit
@@ -103,10 +160,31 @@ export class LimitError extends PurserError {
   }
 }
 
-/** 5xx, or a response that is not from Purser. The outcome is unknown. */
+/**
+ * 5xx, or a response that is not from Purser. The outcome is unknown.
+ *
+ * @example
+ * import { ConnectionError, UnavailableError } from '@purser/sdk'
+ *
+ * export function isOutcomeUnknown(error: unknown): boolean {
+ *   return error instanceof UnavailableError || error instanceof ConnectionError
+ * }
+ */
 export class UnavailableError extends PurserError {}
 
-/** No response (connection refused, reset or timed out). The outcome is unknown. */
+/**
+ * No response (connection refused, reset or timed out). The outcome is unknown.
+ *
+ * @example
+ * import { ConnectionError, type Purser } from '@purser/sdk'
+ *
+ * export async function isReachable(purser: Purser): Promise<boolean> {
+ *   return purser.account.get().then(
+ *     () => true,
+ *     (error: unknown) => !(error instanceof ConnectionError),
+ *   )
+ * }
+ */
 export class ConnectionError extends PurserError {}
 
 /** Returns the error for a response that is not a success. */

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
 const root = path.resolve(import.meta.dirname, '../../..')
 const source = path.resolve(import.meta.dirname, '../src')
@@ -23,27 +24,72 @@ const examples: ReadonlyMap<string, string> = new Map(
     }),
 )
 
-/** Compiles the examples with the options of the project. Returns the errors. */
-function compile(): readonly string[] {
+/** The TypeScript blocks of the packages' READMEs and of the guide to the tools for agents, as modules of their own. */
+const snippets: ReadonlyMap<string, string> = new Map(
+  ['packages/protocol/README.md', 'packages/sdk/README.md', 'docs/agents.md'].flatMap((name) => {
+    const text = readFileSync(path.join(root, name), 'utf8')
+    return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = ''], index): [string, string] => [
+      path.join(import.meta.dirname, `snippet-${name.replaceAll(/\W/g, '-')}-${index}.ts`),
+      code,
+    ])
+  }),
+)
+
+const modules: ReadonlyMap<string, string> = new Map([...examples, ...snippets])
+
+/** The entries that the SDK's manifest exports. */
+const entries: readonly string[] = Object.values(
+  z
+    .object({ exports: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(readFileSync(path.join(source, '../package.json'), 'utf8'))).exports,
+).map((file) => path.resolve(source, '..', file))
+
+/** The examples and the entries as one program, with the options of the project. */
+function compile(): ts.Program {
   const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root)
   const host = ts.createCompilerHost({ ...options, noEmit: true })
   const { getSourceFile, fileExists, readFile } = host
-  host.fileExists = (file) => examples.has(file) || fileExists(file)
-  host.readFile = (file) => examples.get(file) ?? readFile(file)
+  host.fileExists = (file) => modules.has(file) || fileExists(file)
+  host.readFile = (file) => modules.get(file) ?? readFile(file)
   host.getSourceFile = (file, language, ...rest) => {
-    const text = examples.get(file)
+    const text = modules.get(file)
     return text === undefined ? getSourceFile(file, language, ...rest) : ts.createSourceFile(file, text, language)
   }
-  const program = ts.createProgram([...examples.keys()], { ...options, noEmit: true }, host)
-  return [...examples.keys()].flatMap((file) =>
-    ts
-      .getPreEmitDiagnostics(program, program.getSourceFile(file))
-      .map(({ messageText }) => `${path.basename(file)}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`),
-  )
+  return ts.createProgram([...modules.keys(), ...entries], { ...options, noEmit: true }, host)
 }
 
-test('every example of the documentation compiles', () => {
+const program = compile()
+
+function errorsIn(file: string): readonly string[] {
+  return ts
+    .getPreEmitDiagnostics(program, program.getSourceFile(file))
+    .map(({ messageText }) => `${path.basename(file)}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
+}
+
+/** The functions and classes that an entry exports. */
+function callablesOf(entry: string): readonly ts.Symbol[] {
+  const checker = program.getTypeChecker()
+  const file = program.getSourceFile(entry)
+  const module = file === undefined ? undefined : checker.getSymbolAtLocation(file)
+  if (module === undefined) throw new Error(`${entry} is not a module`)
+  return checker
+    .getExportsOfModule(module)
+    .map((one) => (one.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(one) : one))
+    .filter(({ flags }) => flags & (ts.SymbolFlags.Function | ts.SymbolFlags.Class))
+}
+
+test('every example of the documentation, and every block of the READMEs and of the guide for agents, compiles', () => {
   expect(examples.size).toBeGreaterThan(15)
-  expect(compile()).toEqual([])
+  expect(snippets.size).toBe(12)
+  expect([...modules.keys()].flatMap(errorsIn)).toEqual([])
+})
+
+test('every function and class that the package exports has an example', () => {
+  const callables = entries.flatMap(callablesOf)
+  expect(callables.length).toBeGreaterThan(40)
+  const lacking = callables.filter((one) =>
+    one.getJsDocTags(program.getTypeChecker()).every(({ name }) => name !== 'example'),
+  )
+  expect([...new Set(lacking.map(({ name }) => name))].sort()).toEqual([])
 })

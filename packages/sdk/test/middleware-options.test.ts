@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { checkPayOptions, checkWalletOptions } from '../src/middleware/check-options.ts'
-import { apiKey, problem } from './fake-purser.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { AuthenticationError, ValidationError } from '../src/errors.ts'
+import { printFault } from '../src/middleware/faults.ts'
+import { problem } from './fake-purser.ts'
 import { frameworks, header, misconfigurations, stageOf, v2 } from './stage.ts'
 
 describe.each(frameworks)('%s', (_name, openShop) => {
@@ -110,24 +111,13 @@ describe.each(frameworks)('%s', (_name, openShop) => {
   })
 })
 
-const wallet = { apiKey, baseUrl: 'http://purser.test', walletId: 'byw_1' }
-
 test.each([
-  [{ ...wallet, walletId: '' }, /walletId is "".*byw_/],
-  [{ ...wallet, walletId: '0x1111111111111111111111111111111111111111' }, /walletId is "0x1111/],
-  [{ ...wallet, otherWalletIds: ['mine'] }, /otherWalletIds is "mine"/],
-  [{ ...wallet, publicUrl: 'api.example.com' }, /publicUrl is "api.example.com".*http/],
-  [{ ...wallet, keptBytesMax: -1 }, /keptBytesMax is -1/],
-  [{ ...wallet, protocols: [] }, /protocols is \[\].*no payment is possible/],
-])('a wallet option that no payment could be made with is refused where it is given: %j', (options, message) => {
-  expect(() => checkWalletOptions(options)).toThrow(message)
-})
-
-test.each([
-  ['$0.01', /price is "\$0.01".*"0.01"/],
-  ['-1', /price is "-1"/],
-  ['', /price is ""/],
-])('the price %j is refused where it is given, with the remedy', (price, message) => {
-  expect(() => checkPayOptions({ price })).toThrow(message)
-  expect(() => checkPayOptions({ price })).toThrow(TypeError)
+  [new AuthenticationError('No.', { status: 401, code: 'unauthorized' }), /AuthenticationError: No\. Check apiKey/],
+  [new ValidationError('No.', { status: 422, code: 'wallet-not-found' }), /ValidationError: No\. Check walletId/],
+  [new ValidationError('No.', { status: 422, code: 'amount-below-minimum' }), /ValidationError: No\. Raise the price/],
+])('the log line of a permanent fault says what the provider changes', (error, line) => {
+  const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+  printFault({ stage: 'challenge', error })
+  expect(print.mock.calls).toEqual([[expect.stringMatching(line)]])
+  print.mockRestore()
 })

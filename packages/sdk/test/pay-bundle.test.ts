@@ -1,9 +1,12 @@
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 
-test('the paying fetch is bundled for browsers with nothing of Node and nothing left to import', async () => {
+test.each([
+  ['pay', 'createPayingFetch'],
+  ['agents', 'createPayingTools'],
+])('%s is bundled for browsers with nothing of Node and nothing left to import', async (folder, name) => {
   const { outputFiles, metafile } = await build({
-    entryPoints: [new URL('../src/pay/index.ts', import.meta.url).pathname],
+    entryPoints: [new URL(`../src/${folder}/index.ts`, import.meta.url).pathname],
     bundle: true,
     format: 'esm',
     platform: 'browser',
@@ -15,7 +18,7 @@ test('the paying fetch is bundled for browsers with nothing of Node and nothing 
   const [output, ...others] = Object.values(metafile.outputs)
   expect(others).toEqual([])
   expect(output?.imports).toEqual([])
-  expect(output?.exports).toContain('createPayingFetch')
+  expect(output?.exports).toContain(name)
   const fromElsewhere = Object.keys(metafile.inputs).filter((file) => file.includes('node_modules'))
   expect(fromElsewhere.filter((file) => !file.includes('node_modules/@noble/hashes/'))).toEqual([])
   expect(outputFiles[0]?.text).not.toMatch(/\b(?:require|process|Buffer)\b/)

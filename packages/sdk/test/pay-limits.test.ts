@@ -124,7 +124,7 @@ test('a ledger that cannot be reached refuses the payment unsigned; one that fai
   expect(signer.requested).toEqual([])
 
   const onFault = vi.fn()
-  const late = stage({ perCall: '1' }, { ledger: { ...memoryLedger(), commit: down }, onFault })
+  const late = stage({ perCall: '1' }, { ledger: { ...memoryLedger(), spent: down }, onFault })
   expect(await (await late.pay(url)).text()).toBe('goods')
   expect(onFault).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ message: 'the ledger is down' }))
 })

@@ -1,11 +1,22 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 
@@ -13,39 +24,68 @@ const root = path.resolve(import.meta.dirname, '../../..')
 const names = ['protocol', 'sdk', 'cli', 'mcp', 'server']
 
 /** Outside of the workspace, so that a package finds what its own manifest names and nothing else. */
-const consumer = mkdtempSync(path.join(tmpdir(), 'purser-published-'))
-const installed = path.join(consumer, 'node_modules', '@purser')
+const place = mkdtempSync(path.join(tmpdir(), 'purser-published-'))
+const npm = { npm_config_cache: path.join(place, 'cache'), npm_config_update_notifier: 'false' }
 const database = `published_${randomBytes(8).toString('hex')}`
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>
+  readonly bundleDependencies?: readonly string[]
   readonly dependencies?: Readonly<Record<string, string>>
 }
 
 beforeAll(async () => {
-  const built = await run(process.execPath, [path.join(root, 'build.ts'), installed])
+  const built = await run(process.execPath, [path.join(root, 'build.ts'), path.join(place, 'built')])
   expect(built).toMatchObject({ code: 0, stderr: '' })
-  for (const name of names) linkDependencies(name)
+  for (const name of names) await installAlone(name)
 })
 
 afterAll(async () => {
-  rmSync(consumer, { recursive: true, force: true })
+  rmSync(place, { recursive: true, force: true })
   await administer(`drop database if exists ${database} with (force)`)
 })
 
-function manifestOf(name: string): Manifest {
-  return JSON.parse(readFileSync(path.join(installed, name, 'package.json'), 'utf8'))
+/** A folder in which one package is installed, and none of the others. */
+function folderOf(name: string): string {
+  return path.join(place, 'alone', name)
 }
 
-/** What `npm install` would do, from the workspace's own disk. */
+function installed(name: string): string {
+  return path.join(folderOf(name), 'node_modules', '@purser', name)
+}
+
+function tarballOf(name: string): string {
+  return path.join(place, `purser-${name}-0.1.0.tgz`)
+}
+
+function manifestOf(name: string): Manifest {
+  return JSON.parse(readFileSync(path.join(installed(name), 'package.json'), 'utf8'))
+}
+
+/** Packs a package and unpacks its tarball by itself, beside links to what it needs from npm. */
+async function installAlone(name: string): Promise<void> {
+  const packed = await run(
+    'npm',
+    ['pack', '--silent', '--pack-destination', place],
+    npm,
+    path.join(place, 'built', name),
+  )
+  expect(packed).toMatchObject({ code: 0 })
+  mkdirSync(installed(name), { recursive: true })
+  execFileSync('tar', ['-xzf', tarballOf(name), '--strip-components=1', '-C', installed(name)])
+  linkDependencies(name)
+}
+
+/** What `npm install` would do for packages of others, from the workspace's own disk. */
 function linkDependencies(name: string): void {
   const { paths } = createRequire(path.join(root, 'packages', name, 'package.json')).resolve
-  for (const dependency of Object.keys(manifestOf(name).dependencies ?? {})) {
-    if (dependency.startsWith('@purser/')) continue
+  const { dependencies = {}, bundleDependencies = [] } = manifestOf(name)
+  for (const dependency of Object.keys(dependencies)) {
+    if (bundleDependencies.includes(dependency)) continue
     const found = (paths(dependency) ?? [])
-      .map((place) => path.join(place, dependency))
-      .find((place) => existsSync(place))
-    const link = path.join(installed, name, 'node_modules', dependency)
+      .map((directory) => path.join(directory, dependency))
+      .find((directory) => existsSync(directory))
+    const link = path.join(folderOf(name), 'node_modules', dependency)
     mkdirSync(path.dirname(link), { recursive: true })
     symlinkSync(found ?? `${dependency} is not installed`, link)
   }
@@ -57,10 +97,15 @@ interface Ended {
   readonly stderr: string
 }
 
-function run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+function run(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd = place,
+): Promise<Ended> {
   const own = { PATH: process.env.PATH ?? '', ...env }
   return new Promise((resolve) => {
-    execFile(program, args, { cwd: consumer, env: own, timeout: 180_000 }, (error, stdout, stderr) =>
+    execFile(program, args, { cwd, env: own, timeout: 180_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
     )
   })
@@ -73,7 +118,7 @@ async function administer(statement: string): Promise<void> {
 }
 
 function program(name: string): string {
-  return path.join(installed, 'server', manifestOf('server').bin[name] ?? `no program ${name}`)
+  return path.join(installed('server'), manifestOf('server').bin[name] ?? `no program ${name}`)
 }
 
 /** By version: the Node that runs this test, and each other one on the path that the packages say they run on. */
@@ -84,33 +129,61 @@ for (const place of (process.env.PATH ?? '').split(':')) {
   if (Number.parseInt(version.slice(1), 10) >= 20) nodes.set(version, node)
 }
 
+test("npm installs the SDK's tarball without a registry and without a sibling", async () => {
+  const folder = path.join(place, 'offline')
+  mkdirSync(folder)
+  writeFileSync(path.join(folder, 'package.json'), '{ "private": true }')
+  const args = ['install', '--offline', '--no-audit', '--no-fund', '--legacy-peer-deps', tarballOf('sdk')]
+  expect(await run('npm', args, npm, folder)).toMatchObject({ code: 0 })
+  expect(readdirSync(path.join(folder, 'node_modules', '@purser'))).toEqual(['sdk'])
+  const script = "import('@purser/sdk/pay').then((pay) => console.log(Object.keys(pay).includes('createPayingFetch')))"
+  expect(await run(process.execPath, ['-e', script], {}, folder)).toEqual({ code: 0, stdout: 'true\n', stderr: '' })
+})
+
 test.each([...nodes])(
-  'the published SDK and protocol run in Node %s, with none of the frameworks beside them',
+  'the published SDK runs in Node %s, by import and by require, with none of the frameworks beside it',
   async (_version, node) => {
-    const script = `
-    const { createPurser } = await import('@purser/sdk')
-    const { payMiddleware } = await import('@purser/sdk/express')
-    const hono = await import('@purser/sdk/hono')
-    const { payHook } = await import('@purser/sdk/fastify')
-    const { withPayment } = await import('@purser/sdk/next')
-    const { createPayingFetch } = await import('@purser/sdk/pay')
-    const { formatAmount } = await import('@purser/protocol')
-    const { default: eip55 } = await import('@purser/protocol/vectors/eip55.json', { with: { type: 'json' } })
-    const found = [createPurser({ apiKey: 'k', baseUrl: 'http://127.0.0.1:1' }).payments.verify, payMiddleware, hono.payMiddleware, payHook, withPayment, createPayingFetch]
-    console.log(...found.map((one) => typeof one), formatAmount(10_000n, 6), eip55.vectors.length > 0)`
-    writeFileSync(path.join(consumer, 'run.mjs'), script)
-    const { stdout, stderr } = await run(node, ['--no-warnings', 'run.mjs'])
-    expect({ stdout, stderr }).toEqual({ stdout: `${'function '.repeat(6)}0.01 true\n`, stderr: '' })
+    const found = `[purser.createPurser, express.payMiddleware, hono.payMiddleware, fastify.payHook, next.withPayment, pay.createPayingFetch]`
+    const print = `console.log(...${found}.map((one) => typeof one))`
+    const entries = { purser: '', express: '/express', hono: '/hono', fastify: '/fastify', next: '/next', pay: '/pay' }
+    const load = (how: string) =>
+      Object.entries(entries).map(([name, entry]) => `const ${name} = ${how}('@purser/sdk${entry}')\n`)
+    writeFileSync(path.join(folderOf('sdk'), 'run.mjs'), `${load('await import').join('')}${print}`)
+    writeFileSync(path.join(folderOf('sdk'), 'run.cjs'), `${load('require').join('')}${print}`)
+    for (const file of ['run.mjs', 'run.cjs']) {
+      const { stdout, stderr } = await run(node, ['--no-warnings', file], {}, folderOf('sdk'))
+      expect({ file, stdout, stderr }).toEqual({ file, stdout: `${'function '.repeat(6).trim()}\n`, stderr: '' })
+    }
   },
 )
+
+/** No dependency of the published server, so it is found where the workspace has it. */
+const officialClient = pathToFileURL(path.join(root, 'node_modules/@modelcontextprotocol/client/dist')).href
+
+test.each([...nodes])('the published protocol package runs in Node %s', async (_version, node) => {
+  const script = `
+    const { formatAmount } = await import('@purser/protocol')
+    const { default: eip55 } = await import('@purser/protocol/vectors/eip55.json', { with: { type: 'json' } })
+    console.log(formatAmount(10_000n, 6), eip55.vectors.length > 0)`
+  writeFileSync(path.join(folderOf('protocol'), 'run.mjs'), script)
+  const { stdout, stderr } = await run(node, ['--no-warnings', 'run.mjs'], {}, folderOf('protocol'))
+  expect({ stdout, stderr }).toEqual({ stdout: '0.01 true\n', stderr: '' })
+})
+
+test.each([...nodes])('the published command line explains itself in Node %s', async (_version, node) => {
+  const started = path.join(installed('cli'), manifestOf('cli').bin.purser ?? 'no program')
+  expect(await run(node, [started, 'help'])).toMatchObject({
+    stdout: expect.stringContaining('usage: purser'),
+    stderr: '',
+  })
+})
 
 test.each([...nodes])(
   'the published MCP server answers with its tools and its guide in Node %s',
   async (_version, node) => {
-    const { composeApiKey } = await import('@purser/protocol')
     const script = `
-    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
-    const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
+    const { Client } = await import('${officialClient}/index.mjs')
+    const { StdioClientTransport } = await import('${officialClient}/stdio.mjs')
     const client = new Client({ name: 'consumer', version: '0' })
     const [program, env] = [process.argv[2], { PURSER_API_KEY: process.argv[3], PURSER_BASE_URL: 'http://127.0.0.1:9' }]
     await client.connect(new StdioClientTransport({ command: process.execPath, args: [program, '--allow-money'], env, stderr: 'ignore' }))
@@ -119,33 +192,50 @@ test.each([...nodes])(
     for (const { uri } of pages) await client.readResource({ uri })
     console.log(tools.some(({ name }) => name === 'transfers_create'), pages.length > 10)
     await client.close()`
-    const directory = path.join(installed, 'mcp')
+    const directory = folderOf('mcp')
+    const { composeApiKey } = await import('@purser/protocol')
     writeFileSync(path.join(directory, 'consumer.mjs'), script)
-    const started = path.join(directory, manifestOf('mcp').bin['purser-mcp'] ?? 'no program')
+    const started = path.join(installed('mcp'), manifestOf('mcp').bin['purser-mcp'] ?? 'no program')
     const key = composeApiKey('test', new Uint8Array(32))
     const { stdout, stderr } = await run(node, ['--no-warnings', path.join(directory, 'consumer.mjs'), started, key])
     expect({ stdout, stderr }).toEqual({ stdout: 'true true\n', stderr: '' })
   },
 )
 
-test.each([
-  ['nodenext', 'nodenext'],
-  ['bundler', 'esnext'],
-])('a consumer that resolves modules as %s gets the types', async (moduleResolution, module) => {
-  const source = `
-    import { formatAmount, type Network } from '@purser/protocol'
+const sources: Readonly<Record<string, string>> = {
+  sdk: `
     import { createPurser, type Verification } from '@purser/sdk'
-    import { readConfig } from '@purser/server'
-    const purser = createPurser({ apiKey: 'k', baseUrl: 'http://127.0.0.1:1' })
+    import { fileLedger } from '@purser/sdk/ledgers'
+    import { createPayingFetch, type Ledger, type Signer } from '@purser/sdk/pay'
+    import { unwrap } from '@purser/sdk/webhooks'
+    const purser = createPurser({ apiKey: 'svc_test_sk_k', baseUrl: 'http://127.0.0.1:1' })
     export const verify: (...request: Parameters<typeof purser.payments.verify>) => Promise<Verification> = purser.payments.verify
+    export const fetches = (signer: Signer): typeof fetch => createPayingFetch({ signer, limits: { perCall: '0.05' } })
+    export const event = unwrap
+    export const ledger: Ledger = fileLedger('budget.jsonl')
+    // @ts-expect-error there is no such option
+    createPurser({ apiKey: 'svc_test_sk_k', baseUrl: 'http://127.0.0.1:1', nothing: true })
+    // @ts-expect-error a network of the protocol package, so its types are found
+    createPayingFetch({ signer: { address: '0x00', signTypedData: async () => '0x' }, limits: { networks: ['nowhere'] } })`,
+  protocol: `
+    import { formatAmount, type Network } from '@purser/protocol'
     export const text: string = formatAmount(1n, 6)
     export const chain = (network: Network): number => network.chainId
     // @ts-expect-error money is a bigint
-    formatAmount(1, 6)
-    // @ts-expect-error there is no such option
-    createPurser({ apiKey: 'k', baseUrl: 'http://127.0.0.1:1', nothing: true })
+    formatAmount(1, 6)`,
+  server: `
+    import { readConfig } from '@purser/server'
     // @ts-expect-error the environment is an object
-    readConfig('DATABASE_URL', [], [])`
+    readConfig('DATABASE_URL', [], [])`,
+}
+
+test.each([
+  ['sdk', 'node16', 'node16'],
+  ['sdk', 'nodenext', 'nodenext'],
+  ['sdk', 'bundler', 'esnext'],
+  ['protocol', 'nodenext', 'nodenext'],
+  ['server', 'nodenext', 'nodenext'],
+])('the types of %s alone are right under %s, for modules and for CommonJS', async (name, moduleResolution, module) => {
   const compilerOptions = {
     module,
     moduleResolution,
@@ -154,13 +244,23 @@ test.each([
     types: [],
     strict: true,
     noEmit: true,
-    skipLibCheck: true,
+    skipLibCheck: name === 'server',
   }
-  writeFileSync(path.join(consumer, 'consumer.ts'), source)
-  writeFileSync(path.join(consumer, 'package.json'), '{ "type": "module" }')
-  writeFileSync(path.join(consumer, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }))
+  const [folder, files] = [folderOf(name), ['consumer.mts', 'consumer.cts']]
+  for (const file of files) writeFileSync(path.join(folder, file), sources[name] ?? '')
+  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
   const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-  expect(await run(process.execPath, [tsc, '-p', '.'])).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await run(process.execPath, [tsc, '-p', '.'], {}, folder)).toEqual({ code: 0, stdout: '', stderr: '' })
+})
+
+test('a program on a Node that is too old says what it needs', async () => {
+  const old = [...nodes].find(([version]) => Number.parseInt(version.slice(1), 10) < 24)
+  const text = readFileSync(program('purser-serve'), 'utf8').replace('process.versions.node, 10', '"20.1.0", 10')
+  const faked = path.join(path.dirname(program('purser-serve')), 'faked.js')
+  writeFileSync(faked, text)
+  const ended = old === undefined ? await run(process.execPath, [faked]) : await run(old[1], [program('purser-serve')])
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toMatch(/^purser-serve needs Node 24 or newer\. This is Node \d+\.\d+\.\d+\.\n$/)
 })
 
 test('the published service lists what its configuration lacks and ends with 2', async () => {
@@ -205,7 +305,7 @@ function serve(databaseUrl: string): ChildProcess {
       BASE_URL: 'http://purser.test',
       DASHBOARD_URL: 'http://dashboard.test',
       KEY_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-      FILES_DIR: path.join(consumer, 'files'),
+      FILES_DIR: path.join(place, 'files'),
       HOST: '127.0.0.1',
       PORT: '0',
       METRICS_PORT: '0',
@@ -223,7 +323,8 @@ async function portOf({ stdout }: ChildProcess): Promise<number> {
 }
 
 test('what is published holds no test and no generator, and every migration', () => {
-  const published = globSync('**/*', { cwd: installed, exclude: ['**/node_modules'] })
+  const built = path.join(place, 'built')
+  const published = globSync('**/*', { cwd: built, exclude: ['**/node_modules'] })
   expect(published.filter((file) => /\.test\.|print-/.test(file))).toEqual([])
   const migrations = globSync('*.sql', { cwd: path.join(root, 'packages/server/src/platform/db/migrations') })
   expect(migrations.length).toBeGreaterThan(0)

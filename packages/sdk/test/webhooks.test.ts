@@ -116,6 +116,18 @@ const samples: WebhookPayloads = {
     txHash: '0x1',
     failingSince: '2026-11-19T00:00:00.000Z',
   },
+  'transfer.delivery_overdue': {
+    ...{
+      transactionId: 'wtx_1',
+      walletId: 'mwt_1',
+      route: 'partner-bridge',
+      amount: '50',
+      token: 'USDC',
+      chain: 'base',
+    },
+    txHash: '0x1',
+    leftAt: '2026-11-21T00:00:00.000Z',
+  },
   'transfer.refunded': {
     ...{
       transactionId: 'wtx_1',

@@ -1,27 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { fillHandler } from './chain/index.ts'
 import type { Config } from './config.ts'
-import { buildDeps, type Overrides } from './deps.ts'
-import { paymentRelays } from './features/payments/index.ts'
+import type { Overrides } from './deps.ts'
 import type { SignIn } from './features/people/index.ts'
-import { type RelayerParts, relayHandler, relayTimings, startRelayer } from './features/relayer/index.ts'
 import { startRequestLog } from './features/requests/index.ts'
-import { testDepositHandler } from './features/testing/index.ts'
-import { gaslessTransfers, transferHandler, watchedPayments } from './features/transfers/index.ts'
-import { startDepositWatcher, sweepRelays, tempoSweepHandler } from './features/wallets/index.ts'
-import { WebhookWorker } from './features/webhooks/index.ts'
-import { partnerPages } from './features/withdrawals/index.ts'
-import { recurring } from './jobs.ts'
+import { startDepositWatcher } from './features/wallets/index.ts'
 import { openMail } from './mail.ts'
+import { createModules, type Deps } from './modules.ts'
 import { openApi, operations } from './operations.ts'
-import type { Deps } from './platform/ctx.ts'
 import { createAuthenticate } from './platform/http/authenticate.ts'
 import { dashboardPages } from './platform/http/dashboard.ts'
 import { keySetPages } from './platform/http/key-set.ts'
-import { metricsPage, publicPages } from './platform/http/pages.ts'
+import { healthPage, metricsPage, publicPages } from './platform/http/pages.ts'
 import { createHttpServer, type HttpServer, type ServerLimits } from './platform/http/server.ts'
+import type { Loop } from './platform/job.ts'
 import type { Log } from './platform/log.ts'
-import { startRunner, systemCtx } from './platform/work/runner.ts'
+import type { BoundOperation } from './platform/operation.ts'
+import { startRunner } from './platform/work/runner.ts'
 import { showQueues } from './queues/show.ts'
 
 export interface BootOptions extends Overrides {
@@ -34,6 +28,10 @@ export interface BootOptions extends Overrides {
 export interface RunningServer {
   readonly port: number
   readonly deps: Deps
+  /** The operations of all features, as they are served. */
+  readonly operations: readonly BoundOperation[]
+  /** The recurring work of all features. */
+  readonly loops: readonly Loop[]
   readonly log: Log
   /** Account that sends settlements; the operator funds its gas. */
   readonly settlerAddress: string
@@ -54,39 +52,28 @@ export async function bootServer(config: Config, options: BootOptions = {}): Pro
     await stopAll()
   }
   try {
-    const built = await buildDeps(config, options)
+    const built = await createModules(config, options)
     stops.push(built.close)
     built.deps.chains.watch()
-    if (config.role !== 'api') stops.push(startWork(built, options, config.leaseMs ?? leaseMsDefault))
+    if (config.role !== 'api') stops.push(startWork(built, options))
     const { port, metricsPort } = await startHttp(config, options, { ...built, life }, stops)
-    built.deps.log.info({ port, metricsPort, role: config.role, settler: built.settlerAddress }, 'purser is up')
-    return { port, deps: built.deps, log: built.deps.log, settlerAddress: built.settlerAddress, stop }
+    built.deps.log.info({ port, metricsPort, role: config.role, settler: built.deps.settlerAddress }, 'purser is up')
+    const { deps, operations: served, loops } = built
+    return { port, deps, operations: served, loops, log: deps.log, settlerAddress: deps.settlerAddress, stop }
   } catch (error) {
     await stopAll().catch(() => undefined)
     throw error
   }
 }
 
-type Built = Awaited<ReturnType<typeof buildDeps>>
+type Built = Awaited<ReturnType<typeof createModules>>
 
-/** Used if the configuration sets no lease. */
-const leaseMsDefault = 6_000
-
-function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: number): () => Promise<void> {
+function startWork(built: Built, { depositPollMsMax }: BootOptions): () => Promise<void> {
   const { deps } = built
-  const relaying = relayerParts(deps, leaseMs)
-  deps.lanes.start([
-    fillHandler,
-    relayHandler(relaying),
-    transferHandler(deps),
-    tempoSweepHandler(deps),
-    testDepositHandler(deps),
-  ])
-  const relayer = startRelayer(relaying)
-  built.onSettlementWanted(() => relayer.notify())
-  const webhooks = new WebhookWorker(deps)
-  built.onDeliveriesWaiting({ waiting: () => webhooks.wake(), committed: () => webhooks.wakeForEvents() })
-  const runner = startRunner(deps, recurring, leaseMs)
+  deps.lanes.start(built.laneHandlers)
+  const relayer = built.relayer.start()
+  const webhooks = built.webhooks.startDelivering()
+  const runner = startRunner(deps, built.loops, built.leaseMs)
   const deposits = startDepositWatcher(deps, depositPollMsMax === undefined ? {} : { pollMsMax: depositPollMsMax })
   return async () => {
     const planners = [relayer, runner, deposits]
@@ -97,35 +84,27 @@ function startWork(built: Built, { depositPollMsMax }: BootOptions, leaseMs: num
   }
 }
 
-/** Dependencies of the relayer: the features whose signatures it sends, and the settler's lane. */
-export function relayerParts(deps: Deps, leaseMs: number): RelayerParts {
-  const purposes = [paymentRelays(deps), sweepRelays(deps), gaslessTransfers(deps), watchedPayments(deps)]
-  return {
-    ctx: systemCtx(deps),
-    networks: deps.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009),
-    purposes: new Map(purposes.map((purpose) => [purpose.purpose, purpose])),
-    timings: relayTimings(leaseMs),
-  }
-}
-
-interface Ports {
+interface Listening {
   /** 0 if the role serves no API. */
   readonly port: number
   readonly metricsPort: number | undefined
 }
 
-/** Serves the API if the role has it, and `/metrics` of every role on a separate port, since operators monitor the workers. */
+/**
+ * Serves the API if the role has it, and `/metrics` and `/healthz` of every role on a separate port, since operators monitor the workers. Both servers
+ * close at once: one after the other could take twice the longest wait for requests under way.
+ */
 async function startHttp(
   config: Config,
   options: BootOptions,
   built: Built & { readonly life: { readonly isStopping: boolean } },
   stops: (() => Promise<void>)[],
-): Promise<Ports> {
+): Promise<Listening> {
   const { deps } = built
   const metrics = metricsPage(deps, () => showQueues(deps))
   const common = {
     deps,
-    authenticate: createAuthenticate(built.keys.findKey, config.environments),
+    authenticate: createAuthenticate(built.findKey, config.environments),
     keyLimit: config.keyLimit,
     addressLimit: config.addressLimit,
     organisationLimit: config.organisationLimit,
@@ -135,28 +114,39 @@ async function startHttp(
   }
   const serve = async (server: HttpServer, port: number): Promise<number> => {
     const listening = await server.listen(port, config.host)
-    stops.push(() => closeWithin(server, deps.log))
+    servers.push(server)
     return listening.port
   }
   let port = 0
+  const servers: HttpServer[] = []
+  const closeAll = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => closeWithin(server, deps.log)))
+  }
   if (config.role !== 'work') {
     const signIn = await startSignIn(config, built, stops)
     const keySet = keySetPages(deps.baseUrl, deps.serviceSeal.publicKeys)
     const pages = [
       ...publicPages(deps, operations, openApi, () => built.life.isStopping),
       ...keySet,
-      ...partnerPages(deps),
+      ...built.pages,
       ...signIn.pages,
       ...dashboardPages(),
     ]
     const all = options.metricsOnMainPort === true ? [...pages, metrics] : pages
     const requestLog = startRequestLog(deps)
-    stops.push(() => requestLog.stop())
-    const own = { ...common, operations, pages: all, people: signIn.people, onAnswer: requestLog.record }
+    stops.push(() => requestLog.stop(), closeAll)
+    const own = {
+      ...common,
+      operations: built.operations,
+      pages: all,
+      people: signIn.people,
+      onAnswer: requestLog.record,
+    }
     port = await serve(createHttpServer(own), config.port)
-  }
+  } else stops.push(closeAll)
   if (options.metricsOnMainPort === true || config.metricsPort === undefined) return { port, metricsPort: undefined }
-  const metricsPort = await serve(createHttpServer({ ...common, operations: [], pages: [metrics] }), config.metricsPort)
+  const own = { ...common, operations: [], pages: [healthPage, metrics] }
+  const metricsPort = await serve(createHttpServer(own), config.metricsPort)
   return { port, metricsPort }
 }
 
@@ -165,12 +155,12 @@ async function startSignIn(config: Config, built: Built, stops: (() => Promise<v
   const { openSignIn } = await import('./features/people/sign-in.ts')
   const { isSignUpOpen = false, issuers = [], smtp } = config.signIn ?? {}
   const mail = smtp === undefined ? undefined : await openMail(smtp)
-  const pool = built.openSignInPool()
+  const pool = built.opened.openSignInPool()
   stops.push(async () => {
     mail?.close()
     await pool.end()
   })
-  const secret = built.signInSecret()
+  const secret = built.opened.signInSecret()
   const { dashboardUrl } = config
   return openSignIn(built.deps, { secret, pool, dashboardUrl, isSignUpOpen, issuers, sendMail: mail?.send })
 }

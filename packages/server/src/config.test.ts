@@ -60,9 +60,12 @@ test.each([
   expect(faultsOf({ [misspelled]: '1' })).toEqual([`${misspelled} is not a setting: did you mean ${meant}?`])
 })
 
-test('a node of an unknown network is a fault; variables of other programs and near names of settings that are set are none', () => {
+test('a node or an explorer of an unknown network is a fault; variables of other programs and near names of settings that are set are none', () => {
   expect(faultsOf({ RPC_URL_SEPOLIA: 'https://node.test' })).toEqual([
     'RPC_URL_SEPOLIA names no known network: use one of RPC_URL_BASE, RPC_URL_BASE_SEPOLIA',
+  ])
+  expect(faultsOf({ EXPLORER_URL_SEPOLIA: 'none' })).toEqual([
+    'EXPLORER_URL_SEPOLIA names no known network: use one of EXPLORER_URL_BASE, EXPLORER_URL_BASE_SEPOLIA',
   ])
   const others = {
     HOME: '/root',
@@ -87,4 +90,16 @@ test('the manual describes every setting that is read', () => {
     .map((page) => readFileSync(path.resolve(import.meta.dirname, `../../../docs/${page}.md`), 'utf8'))
     .join('\n')
   expect([...names].filter((name) => !manual.includes(name))).toEqual([])
+})
+
+test('the explorer of a network is an address without its last slash, or none', () => {
+  const urlsOf = (more: Record<string, string>) => {
+    const config = readConfig({ ...env, ...more }, [], ['base', 'base-sepolia'])
+    return 'faults' in config ? config.faults.map(({ name }) => name) : config.explorerUrls
+  }
+  expect(urlsOf({ EXPLORER_URL_BASE: 'https://scan.example/', EXPLORER_URL_BASE_SEPOLIA: 'none' })).toEqual({
+    base: 'https://scan.example',
+    'base-sepolia': null,
+  })
+  expect(urlsOf({ EXPLORER_URL_BASE: 'scan.example' })).toEqual(['EXPLORER_URL_BASE'])
 })

@@ -44,6 +44,8 @@ export interface Config {
   /** JSON-RPC addresses per network name, tried in order. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   readonly rpcTimeoutMs: number
+  /** Block explorers in place of the networks' own, by name of the network; null: none knows the chain. */
+  readonly explorerUrls?: Readonly<Record<string, string | null>>
   readonly eip6492Factories: readonly string[]
   readonly logLevel: string
   readonly keyLimit: { readonly perSecond: number; readonly burst: number }
@@ -80,7 +82,7 @@ export interface Config {
   readonly verifiedSecondsMax: number
   /** Whether the settler pays payers' fees on Tempo, within the same budget; it then needs pathUSD there. */
   readonly sponsorTempoFees: boolean
-  /** Whether anvil is behind the RPC addresses: only the banner of `npm start` differs. */
+  /** Most challenges per minute for one caller of a route, where the tenant identifies the caller. */
   readonly challengesPerCallerMax: number
   /** Whether URLs of customers may be plain HTTP and lead into the deployment's own networks: for development only. */
   readonly webhooksAllowPrivate: boolean
@@ -112,7 +114,16 @@ type Env = Readonly<Record<string, string | undefined>>
 
 /** Names of the environment variables that hold JSON-RPC addresses, by network. */
 export function rpcVariable(network: string): string {
-  return `RPC_URL_${network.toUpperCase().replaceAll('-', '_')}`
+  return variableOf('RPC_URL', network)
+}
+
+/** Names of the environment variables that hold the address of a block explorer, by network. */
+export function explorerVariable(network: string): string {
+  return variableOf('EXPLORER_URL', network)
+}
+
+function variableOf(prefix: string, network: string): string {
+  return `${prefix}_${network.toUpperCase().replaceAll('-', '_')}`
 }
 
 /** Reads the whole configuration of `purser serve` and reports all faults together, each with how to fix it. */
@@ -151,6 +162,7 @@ export function readConfig(
     keyEncryptionAlso: keys.also,
     createKeyEncryptionKey: false,
     rpcUrls: readRpcUrls(env, networks, faults),
+    explorerUrls: readExplorerUrls(env, networks, faults),
     rpcTimeoutMs: read.integer('RPC_TIMEOUT_MS', 4_000, 100, 60_000),
     eip6492Factories: (env.EIP6492_FACTORIES ?? '')
       .split(',')
@@ -345,6 +357,23 @@ function readRpcUrls(env: Env, networks: readonly string[], faults: ConfigFault[
         fault: 'is not usable',
         how: 'set it to one or more http(s) addresses separated by commas',
       })
+  }
+  return urls
+}
+
+function readExplorerUrls(env: Env, networks: readonly string[], faults: ConfigFault[]): Record<string, string | null> {
+  const urls: Record<string, string | null> = {}
+  for (const network of networks) {
+    const name = explorerVariable(network)
+    const text = env[name]?.trim() ?? ''
+    if (text === '') continue
+    if (text !== 'none' && !isWebUrl(text))
+      faults.push({
+        name,
+        fault: 'is not usable',
+        how: 'set it to the http(s) address of a block explorer, or to none',
+      })
+    urls[network] = text === 'none' ? null : text.replace(/\/+$/, '')
   }
   return urls
 }

@@ -3,35 +3,17 @@ import { createChains, createLanes, createSignatures, createTempoTransactions } 
 import type { ChainHealth, Chains } from './chain/port.ts'
 import type { Config } from './config.ts'
 import { createFaucetSigner, openCustody } from './custody/index.ts'
-import { createKeyDirectory } from './features/organisations/index.ts'
-import {
-  challengeSeconds,
-  createRecorder,
-  createSettlements,
-  openPerPayerMax,
-  paymentLogExists,
-  paymentRecount,
-  sealReceipt,
-} from './features/payments/index.ts'
-import { listEndedSessions } from './features/people/index.ts'
+import { challengeSeconds } from './features/payments/index.ts'
 import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './features/plans/index.ts'
-import { publicRoutes } from './features/registry/index.ts'
 import { sellerLimits } from './features/transfers/index.ts'
-import { listEndedTokens, VaultStreams, vaultRecounts } from './features/vaults/index.ts'
-import {
-  areLiveDepositsOnHold,
-  createAccountSigners,
-  createWalletPorts,
-  walletRecounts,
-} from './features/wallets/index.ts'
-import { Listeners, webhookRecount } from './features/webhooks/index.ts'
+import { createAccountSigners } from './features/wallets/index.ts'
 import { type BlobStore, openDiskBlobs, openMarks, openS3Blobs } from './files/index.ts'
 import { openPartners } from './partners/index.ts'
 import type { RoutingPartners } from './partners/routing/port.ts'
 import { openScreening } from './partners/screening/index.ts'
 import type { ListState, Screening } from './partners/screening/port.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
-import type { Deps } from './platform/ctx.ts'
+import type { Reach } from './platform/customer-url.ts'
 import { openDb, openPool } from './platform/db/db.ts'
 import { watchDurability } from './platform/db/durability.ts'
 import { createFairDb } from './platform/db/fair-db.ts'
@@ -41,7 +23,6 @@ import { createLog, type Log } from './platform/log.ts'
 import { createMetrics, type Metrics } from './platform/metrics.ts'
 import { createOutbound } from './platform/outbound.ts'
 import { type Random, systemRandom } from './platform/random.ts'
-import { endedReaders } from './platform/reader.ts'
 import { createSemaphores } from './platform/semaphores.ts'
 import { createWitness, nameDeployment } from './platform/witness/witness.ts'
 
@@ -58,8 +39,8 @@ export interface Overrides {
 /** Sign-ins are few; what each request asks of a session goes through the service's own connections. */
 const signInConnectionsMax = 2
 
-/** Creates the real ports and wires them; the only file that names them all. */
-export async function buildDeps(config: Config, overrides: Overrides = {}) {
+/** Opens everything outside: database, chains, keys, files, partners. The features are built on it (`modules.ts`). */
+export async function openPorts(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock
   const random = overrides.random ?? systemRandom
   const log = overrides.log ?? createLog({ level: config.logLevel })
@@ -96,6 +77,7 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
       networks,
       rpcUrls: config.rpcUrls,
       rpcTimeoutMs: config.rpcTimeoutMs,
+      explorerUrls: config.explorerUrls,
       log,
       onNode: (network, node) => showNode(metrics, network, node),
     })
@@ -110,12 +92,9 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     const coinPrices = config.coinPrices ?? shippedCoinPrices
     if (areStale(coinPrices, clock.now()))
       log.warn({ date: coinPrices.date }, 'the prices of coins are more than 30 days old; set COIN_PRICES')
-    const keys = createKeyDirectory({ db, clock })
     const accountSigners = createAccountSigners({ db, walletKeys: custody.walletKeys })
     const files = await openFiles(config.files, { clock, random })
-    let settlementWanted = (): void => undefined
-    let wakeDeliveries = { waiting: (): void => undefined, committed: (): void => undefined }
-    const customerReach = config.webhooksAllowPrivate ? 'public-and-private' : 'public'
+    const customerReach: Reach = config.webhooksAllowPrivate ? 'public-and-private' : 'public'
     const guardedFetch = createGuardedFetch({ reach: customerReach })
     const sellerFetch = createGuardedFetch({ reach: customerReach, limits: sellerLimits })
     const floor = {
@@ -137,68 +116,19 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
     }
     const { testFaucetKey = '' } = config
     const faucet = isHex(testFaucetKey) ? createFaucetSigner(testFaucetKey, signatures) : undefined
-    const ended = endedReaders({
-      keys: keys.endedKeys,
-      tokens: (ids) => listEndedTokens(db, ids, clock.now()),
-      sessions: (sessions) => listEndedSessions(db, sessions, clock.now()),
-    })
-    const vaultStreams = new VaultStreams({ db, clock, log, metrics, endedReaders: ended })
-    const listeners = new Listeners({
-      db,
-      clock,
-      log,
-      metrics,
-      serviceSeal: custody.seal,
-      endedReaders: ended,
-    })
     const durability = watchDurability({ db, clock, log }, config.databaseDurability)
     await durability()
-    const deps: Deps = {
+    const ports = {
       ...floor,
       ...partners,
       routingPartners: overrides.routing?.(partners.routingPartners) ?? partners.routingPartners,
-      lookUpKey: () => keys.findKey(new Uint8Array(32)),
-      readinessDetails: async () => ({
-        durability: await durability(),
-        screening: {
-          ...shownList(await screening.list()),
-          liveDeposits: (await areLiveDepositsOnHold({ db, clock })) ? 'on-hold' : 'free',
-        },
-        chains: shownChains(chains),
-        coinPrices: { date: coinPrices.date, state: areStale(coinPrices, clock.now()) ? 'stale' : 'fresh' },
-      }),
-      recounts: [paymentRecount, ...walletRecounts, webhookRecount, ...vaultRecounts],
-      ...createWalletPorts(floor, signatures),
-      settleNanoUsdPerDayMax: config.settleNanoUsdPerDayMax,
       gasPrices: overrides.gasPrices ?? createGasPrices({ chains, clock, log }, coinPrices),
-      paymentLogExists,
-      publicRoutes,
-      recordPayment: createRecorder(
-        { db },
-        {
-          nanoUsdPerDayMax: config.settleNanoUsdPerDayMax,
-          openPerPayerMax,
-          verifiedMsMax: config.verifiedSecondsMax * 1_000,
-        },
-      ),
-      settlements: createSettlements({ db, clock }, () => settlementWanted()),
       settlementTokens: custody.settlementTokens,
-      vaultStreams,
-      receiptForSeal: sealReceipt,
-      ...(config.vaultTtls !== undefined && { vaultTtls: config.vaultTtls }),
-      vaultNews: (vaultId) => vaultStreams.wake(vaultId),
       customerReach,
       guardedFetch,
       sellerFetch,
-      listeners,
-      eventsCommitted: () => {
-        wakeDeliveries.committed()
-        listeners.wake()
-      },
-      deliveriesWaiting: () => wakeDeliveries.waiting(),
       blobs: files.blobs,
       fileLinks: custody.fileLinks,
-      endedReaders: ended,
       mppSecrets: custody.mppSecrets,
       serviceSeal: custody.seal,
       walletKeys: custody.walletKeys,
@@ -213,36 +143,24 @@ export async function buildDeps(config: Config, overrides: Overrides = {}) {
         leaseMs: config.leaseMs,
       }),
       faucet,
-      hasTestClock: config.testClock,
-      transferWaitMs: config.transferWaitMs,
       signatures,
-      eip6492Factories: new Set(config.eip6492Factories.map((factory) => factory.toLowerCase())),
-      settleWaitMs: config.settleWaitMs,
       feeSponsor: config.sponsorTempoFees ? { signer: custody.settler } : undefined,
-      facilitatorWaitMs: config.facilitatorWaitMs,
       settlerAddress: custody.settler.address,
-      settleMicroUsdMin: config.settleMicroUsdMin,
-      challengesPerCallerMax: config.challengesPerCallerMax,
     }
     return {
-      deps,
-      keys,
+      ports,
       signInSecret: custody.signInSecret,
       /** Connections for better-auth, which writes its own statements. */
       openSignInPool: () => openPool({ ...database, connectionsMax: signInConnectionsMax }),
-      settlerAddress: custody.settler.address,
-      onSettlementWanted(wake: () => void) {
-        settlementWanted = wake
-      },
-      /** `committed`: events were committed; `waiting`: deliveries were. */
-      onDeliveriesWaiting(wake: typeof wakeDeliveries) {
-        wakeDeliveries = wake
-      },
+      readinessDetails: async () => ({
+        durability: await durability(),
+        screening: shownList(await screening.list()),
+        chains: shownChains(chains),
+        coinPrices: { date: coinPrices.date, state: areStale(coinPrices, clock.now()) ? 'stale' : 'fresh' },
+      }),
+      /** Stops asking nodes; the rest is closed when nothing uses it any more. */
+      stopChains: () => chains.stop(),
       async close() {
-        await chains.stop()
-        await vaultStreams.stop()
-        await listeners.stop()
-        await keys.stop()
         await stopScreening()
         await outbound.close()
         await guardedFetch.close()

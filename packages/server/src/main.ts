@@ -4,6 +4,7 @@ import { bootServer } from './boot.ts'
 import { faultsAsText, readConfig } from './config.ts'
 import { Problem } from './platform/errors.ts'
 import { giveBackStartMemory } from './platform/memory.ts'
+import { startTracing } from './platform/tracing/tracing.ts'
 
 const config = readConfig(
   process.env,
@@ -28,10 +29,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 let isUp = false
-const server = await bootServer(config).catch((error: unknown) => {
-  process.stderr.write(`Purser did not start: ${reasonOf(error)}\n`)
-  process.exit(1)
-})
+const tracing = await startTracing(process.env).catch(exitUnstarted)
+const server = await bootServer(config).catch(exitUnstarted)
 isUp = true
 // Flushed now, since a killed process never reaches its end; only if a cache is configured (NODE_COMPILE_CACHE).
 flushCompileCache()
@@ -43,7 +42,13 @@ await server.stop().catch((error: unknown) => {
   server.log.error({ err: error }, 'stopping failed')
   process.exit(1)
 })
+await tracing?.stop()
 process.exit(0)
+
+function exitUnstarted(error: unknown): never {
+  process.stderr.write(`Purser did not start: ${reasonOf(error)}\n`)
+  process.exit(1)
+}
 
 /**
  * The message of an error. A refused connection to a name with several addresses has no message itself, so those of its causes are joined.

@@ -52,6 +52,26 @@ export const operations: readonly Operation[] = [
   ...listenOperations,
 ]
 
+const tagDescriptions = {
+  account: 'The person or key that calls: its organisation, usage, paid routes, invitations and sign-ins.',
+  approvals: 'Movements of money that wait for a person to approve or refuse them.',
+  billing: 'The plan of the organisation, and how much of it is used.',
+  chains: 'The chains that the service uses, and the tokens on each.',
+  events: 'What happened in the organisation: the list of events, their types, and a stream for development.',
+  facilitator: 'The x402 facilitator: verification and settlement for servers that make their own challenges.',
+  organisations: 'Organisations, their members, API keys and audit log.',
+  payments: 'Payments for routes: challenge, verification, settlement, delivery and refund.',
+  registry: 'The public registry of routes that are for sale.',
+  requests: 'The API requests that the organisation made, and how each was answered.',
+  sessions: 'Sessions of a payer: one payment for many requests.',
+  test: 'What only the test environment has: made-up deposits and payments, and a clock to advance.',
+  transfers: 'Transfers of money from wallets, with quotes.',
+  vaults: 'Workspaces that come with a payment: documents, files, events, and a proof once sealed.',
+  wallets: 'Wallets of every kind: balances, deposits, sweeps, spend policies, and payments to others.',
+  webhooks: 'Addresses that receive the signed events, and the attempts to deliver them.',
+  withdrawals: 'Withdrawals to bank accounts.',
+} as const
+
 /** The OpenAPI 3.1 document; `openapi.json` is its committed copy. */
 export const openApi = openApiDocument(
   operations,
@@ -62,4 +82,5 @@ export const openApi = openApiDocument(
       'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain.',
   },
   eventPayloads,
+  tagDescriptions,
 )

@@ -15,7 +15,7 @@ export function watchReads(env: Env): { readonly env: Env; readonly names: Reado
 }
 
 /**
- * The variables that are set and that nothing reads, and that were probably meant: nodes of unknown networks, and names that are nearly those of
+ * The variables that are set and that nothing reads, and that were probably meant: settings of unknown networks, and names that are nearly those of
  * settings which are not set. Other variables of the environment are none of the service's business.
  */
 export function misspelledSettings(env: Env, known: ReadonlySet<string>): ConfigFault[] {
@@ -24,11 +24,15 @@ export function misspelledSettings(env: Env, known: ReadonlySet<string>): Config
     if (known.has(name) || (env[name] ?? '') === '') return []
     const near = unset.find((one) => isNear(name, one))
     if (near !== undefined) return [{ name, fault: 'is not a setting', how: `did you mean ${near}?` }]
-    if (!name.startsWith('RPC_URL_')) return []
-    const networks = [...known].filter((one) => one.startsWith('RPC_URL_'))
+    const prefix = perNetwork.find((one) => name.startsWith(one))
+    if (prefix === undefined) return []
+    const networks = [...known].filter((one) => one.startsWith(prefix))
     return [{ name, fault: 'names no known network', how: `use one of ${networks.join(', ')}` }]
   })
 }
+
+/** Settings that exist once for each network begin with these. */
+const perNetwork = ['RPC_URL_', 'EXPLORER_URL_']
 
 /** Shorter names are too close to those of other programs. */
 const nameLengthMin = 8

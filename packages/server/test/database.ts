@@ -3,7 +3,7 @@ import { inject } from 'vitest'
 import { type Db, openDb } from '../src/platform/db/db.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { createLog } from '../src/platform/log.ts'
-import { administer, template, withDatabase } from './template.ts'
+import { administer, createDatabase, template, withDatabase } from './template.ts'
 
 export interface TestDatabase {
   readonly db: Db
@@ -13,31 +13,25 @@ export interface TestDatabase {
 
 /** A new migrated database in the run's PostgreSQL. */
 export async function freshDatabase(options: { readonly connectionsMax?: number } = {}): Promise<TestDatabase> {
-  return createDatabase(inject('postgresUrl'), `template ${template}`, options)
+  return openNew(template, options)
 }
 
 /** A new database without any table. */
 export function anEmptyDatabase(): Promise<TestDatabase> {
-  return createDatabase(inject('postgresUrl'), 'template template0')
+  return openNew('template0')
 }
 
 /** A new migrated database with an English dictionary collation: `a` before `B`. */
 export async function aDictionaryDatabase(): Promise<TestDatabase> {
-  const database = await createDatabase(
-    inject('postgresUrl'),
-    `template template0 locale_provider icu icu_locale 'en-US'`,
-  )
+  const database = await openNew(`template0 locale_provider icu icu_locale 'en-US'`)
   await migrate({ url: database.url })
   return database
 }
 
-async function createDatabase(
-  serverUrl: string,
-  how: string,
-  options: { readonly connectionsMax?: number } = {},
-): Promise<TestDatabase> {
+async function openNew(from: string, options: { readonly connectionsMax?: number } = {}): Promise<TestDatabase> {
+  const serverUrl = inject('postgresUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
-  await administer(serverUrl, `create database ${name} ${how}`)
+  await createDatabase(serverUrl, name, from)
   const url = withDatabase(serverUrl, name)
   const db = openDb({ url, connectionsMax: options.connectionsMax ?? 10, log: createLog({ level: 'silent' }) })
   return {

@@ -55,7 +55,7 @@ test('the image has the files that its commands start, and its ports are those o
   )
   if ('faults' in config) throw new Error(JSON.stringify(config.faults))
   expect(dockerfile).toContain(`EXPOSE ${config.port} ${config.metricsPort}`)
-  expect(dockerfile).toContain(`http://127.0.0.1:${config.metricsPort}/metrics`)
+  expect(dockerfile).toContain(`http://127.0.0.1:${config.metricsPort}/healthz`)
   const pinned = (JSON.parse(read('package.json')) as { devDependencies: { node: string } }).devDependencies.node
   expect(dockerfile.match(/^FROM node:[\d.]+/gm)).toEqual(Array(2).fill(`FROM node:${pinned}`))
 })

@@ -41,6 +41,11 @@ function sendSample(operation: Operation, key: string, changes: Requested = {}):
   return sendRaw(world.base, operation, { ...asSent(operation, key, sampleOf(operation)), ...changes })
 }
 
+test('the service serves the documented operations and no others', () => {
+  const served = world.server.operations.map(({ id }) => id)
+  expect(served.toSorted()).toEqual(operations.map(({ id }) => id).toSorted())
+})
+
 test('every operation has a sample here, and every sample an operation', () => {
   expect(Object.keys(samplesOf(ids)).sort()).toEqual(operations.map(({ id }) => id).sort())
 })

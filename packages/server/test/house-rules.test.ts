@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
@@ -70,11 +70,40 @@ test('each decision has a number of its own', () => {
   expect(numbers.filter((number, at) => numbers.indexOf(number) !== at)).toEqual([])
 })
 
-test('no file is too long', () => {
-  expect(files.filter(({ text }) => text.split('\n').length > 400).map(({ name }) => name)).toEqual([])
+test('no file is too long, tests and the other packages included', () => {
+  const root = path.resolve(import.meta.dirname, '../../..')
+  const written = globSync(['packages/*/{src,test}/**/*.{ts,tsx}', 'bench/**/*.ts'], { cwd: root }).filter(
+    (name) => !name.includes('/generated/'),
+  )
+  expect(written.length).toBeGreaterThan(1_500)
+  const linesOf = (name: string) => readFileSync(path.join(root, name), 'utf8').trimEnd().split('\n').length
+  expect(written.filter((name) => linesOf(name) > 400)).toEqual([])
+})
+
+test('no file has a name that says nothing of what it answers', () => {
   expect(
     files
       .filter(({ name }) => /(^|\/)(utils?|helpers?|common|shared|core|lib|misc|types)(\.ts|\/)/.test(name))
       .map(({ name }) => name),
   ).toEqual([])
+})
+
+test('a feature names what it needs: nothing merges dependencies into a type of the platform', () => {
+  const merging = files.filter(({ text }) => /\bdeclare module '[./]/.test(text))
+  expect(merging.map(({ name }) => name)).toEqual([])
+  const whole = files.filter(
+    ({ name, text }) => name.startsWith('features/') && /from '(\.\.\/)+(deps|modules|boot)\.ts'/.test(text),
+  )
+  expect(whole.map(({ name }) => name)).toEqual([])
+})
+
+test('dependencies are complete when a feature is built: no file assigns a callback later', () => {
+  const wiring = files.filter(
+    ({ name }) => ['boot.ts', 'deps.ts', 'modules.ts'].includes(name) || /^features\/\w+\/index\.ts$/.test(name),
+  )
+  expect(wiring.length).toBeGreaterThan(15)
+  const patched = wiring.filter(
+    ({ name, text }) => name !== 'deps.ts' && /^ *let \w+ = \(?\{?.*=> undefined/m.test(text),
+  )
+  expect(patched.map(({ name }) => name)).toEqual([])
 })

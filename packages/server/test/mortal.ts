@@ -1,3 +1,5 @@
+import type { Network } from '@purser/protocol'
+import type { Deps } from '../src/modules.ts'
 import type { Db } from '../src/platform/db/db.ts'
 
 /** Thrown by a process that has died. */
@@ -37,5 +39,35 @@ export function mortalDb(db: Db, { around }: Life): Db {
     run: (statement) => around(() => db.run(statement)),
     // Also at the end of the work and before its commit, so that all of it is rolled back.
     tx: (doing) => around(() => db.tx((tx) => around(() => doing(tx)))),
+  }
+}
+
+/** The dependencies of a process whose statements, node calls and signatures of wallets are steps. */
+export function mortalDeps<D extends Deps>(own: D, network: Network, life: Life): D {
+  const { around } = life
+  const { db, chains, walletKeys } = own
+  const real = chains.on(network)
+  const dying = {
+    ...real,
+    send: (raws: Parameters<typeof real.send>[0]) => around(() => real.send(raws)),
+    watch: (...requested: Parameters<typeof real.watch>) => around(() => real.watch(...requested)),
+    authorizationStates: (...requested: Parameters<typeof real.authorizationStates>) =>
+      around(() => real.authorizationStates(...requested)),
+  }
+  return {
+    ...own,
+    db: mortalDb(db, life),
+    chains: { ...chains, on: () => dying },
+    walletKeys: {
+      ...walletKeys,
+      signer(...of: Parameters<typeof walletKeys.signer>) {
+        const signer = walletKeys.signer(...of)
+        return {
+          ...signer,
+          signTransferWithAuthorization: (...signed: Parameters<typeof signer.signTransferWithAuthorization>) =>
+            around(() => signer.signTransferWithAuthorization(...signed)),
+        }
+      },
+    },
   }
 }

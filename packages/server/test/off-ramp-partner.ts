@@ -1,6 +1,6 @@
 import type { Address } from '@purser/protocol'
+import type { Deps } from '../src/modules.ts'
 import type { OffRamp, Payout } from '../src/partners/offramp/port.ts'
-import type { Deps } from '../src/platform/ctx.ts'
 
 /** A partner that the test controls. It counts its calls. */
 export function aPartner(says: { payout?: () => Partial<Payout>; fails?: () => boolean } = {}) {

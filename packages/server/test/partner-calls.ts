@@ -1,4 +1,4 @@
-import { type Address, type Hex, zeroAddress } from '@purser/protocol'
+import { type Address, type Hex, networkByName, tokenBySymbol, zeroAddress } from '@purser/protocol'
 import { encodeFunctionData, hashStruct, pad, parseAbi } from 'viem'
 import type { RouteRequest } from '../src/partners/routing/port.ts'
 import { receiver, stranger } from './routes.ts'
@@ -264,4 +264,10 @@ function raised(order: ReturnType<typeof orderData>) {
     refunds: refunds.map((refund) => ({ ...refund, minimumAmount: BigInt(refund.minimumAmount) })),
   }))
   return { ...order, salt: BigInt(order.salt), inputs, output: { ...order.output, payments } }
+}
+
+/** The address of a known token. */
+export function addressOf(network: string, symbol: string): Address {
+  const found = networkByName(network)
+  return (found && tokenBySymbol(found, symbol)?.address) ?? zeroAddress
 }

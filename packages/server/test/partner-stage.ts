@@ -14,6 +14,7 @@ import { createPublicClient, http } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { expect } from 'vitest'
 import { z } from 'zod'
+import type { BootOptions } from '../src/boot.ts'
 import type { PlannedCall, Quoted, RouteQuote, RouteStatus, RoutingPartner } from '../src/partners/routing/port.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { aKeptLog } from './log-lines.ts'
@@ -63,8 +64,10 @@ export const partners = { sandbox: { pool: sandboxPoolAddress, bridge: sandboxBr
 /** `before` returns the address of a proxy for the node on Base. */
 export async function aPartnerStage({
   before,
+  boot,
 }: {
   readonly before?: (url: string) => Promise<string>
+  readonly boot?: Pick<BootOptions, 'screening' | 'depositPollMsMax'>
 } = {}): Promise<PartnerStage> {
   const [base, ethereum] = await Promise.all([
     startChain({ network: 'base-sepolia' }),
@@ -79,6 +82,7 @@ export async function aPartnerStage({
     ...(before === undefined ? {} : { rpcUrls: { 'base-sepolia': [await before(base.rpcUrl)] } }),
     config: { transferWaitMs: 20_000, partners },
     boot: {
+      ...boot,
       clock,
       log,
       routing: ({ test: { sandbox }, live }) => ({

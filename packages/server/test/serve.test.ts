@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type DevChain, startChain } from '@purser/devnet'
@@ -22,13 +23,14 @@ const cleanUps: (() => unknown)[] = []
 beforeAll(async () => {
   database = await freshDatabase()
   chain = await startChain({ network: 'base-sepolia' })
-  deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '1000' } })
+  deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '20000' } })
 })
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+  // A service that a failed test left behind would settle the payments of the next one.
+  await endEveryService()
 })
 afterAll(async () => {
-  await endEveryService()
   await chain?.stop()
   await database?.drop()
 })
@@ -92,12 +94,31 @@ test('with everything set it is ready, serves metrics on a separate port, and SI
 })
 
 test('a stopping process reports that it is not ready and serves on, before its listener closes (O14)', async () => {
-  const service = await up({ ...deployment.env, STOP_DELAY_MS: '2000' })
+  const service = await up({ ...deployment.env, STOP_DELAY_MS: '10000' })
   const ended = service.end('SIGTERM')
   await expect.poll(() => statusOf(service.base, '/readyz'), { interval: 20 }).toBe(503)
   expect(await (await fetch(`${service.base}/readyz`)).json()).toEqual({ status: 'stopping' })
   expect(await statusOf(service.base, '/healthz')).toBe(200)
   expect((await settled(service)).status).toBeLessThan(300)
+  expect(await ended).toBe(0)
+})
+
+test('a request under way at one port does not delay the close of the other', async () => {
+  const service = await up(deployment.env)
+  const late = connect(Number(service.metricsPort), '127.0.0.1')
+  cleanUps.push(() => late.destroy())
+  await once(late, 'connect')
+  late.write('GET /metrics HTTP/1.1\r\nhost: purser\r\n')
+  expect(await statusOf(service.base, '/healthz')).toBe(200)
+  const ended = service.end('SIGTERM')
+  const refused = () =>
+    fetch(`${service.base}/healthz`).then(
+      () => false,
+      () => true,
+    )
+  await expect.poll(refused, { timeout: 10_000 }).toBe(true)
+  expect(await Promise.race([ended, 'still open'])).toBe('still open')
+  late.end('connection: close\r\n\r\n')
   expect(await ended).toBe(0)
 })
 
@@ -169,7 +190,7 @@ test('a database that does not answer, and a port that is taken, are each report
 })
 
 test('the role api answers requests and settles nothing itself; the role work serves no API and settles what waits', async () => {
-  const api = await up(deployment.env, ['--role', 'api'])
+  const api = await up({ ...deployment.env, SETTLE_WAIT_MS: '1000' }, ['--role', 'api'])
   const waiting = await settled(api)
   expect([waiting.status, waiting.body]).toEqual([202, { status: 'settling', txHash: null }])
   expect(await countTransactionsOpen()).toBe(0n)
@@ -177,9 +198,12 @@ test('the role api answers requests and settles nothing itself; the role work se
   // A worker that used the API's port would fail to start.
   const work = await up({ ...deployment.env, PORT: String(await takePort()) }, ['--role=work'])
   expect(new URL(work.base).port).toBe('0')
+  expect(await statusOf(`http://127.0.0.1:${work.metricsPort}`, '/healthz')).toBe(200)
   expect(await statusOf(`http://127.0.0.1:${work.metricsPort}`, '/metrics')).toBe(200)
   await expect.poll(() => countSettling(), { timeout: 60_000 }).toBe(0n)
-  expect((await settled(api)).status).toBe(200)
+  // The payment of the second request settles too, now that there is a worker.
+  expect((await settled(api)).status).toBeLessThan(300)
+  await expect.poll(() => countSettling(), { timeout: 60_000 }).toBe(0n)
   expect(await work.end('SIGTERM')).toBe(0)
   expect(await api.end('SIGTERM')).toBe(0)
 })

@@ -5,8 +5,16 @@ import { migrate } from '../src/platform/db/migrate.ts'
 export const template = 'purser_template'
 
 export async function makeTemplate(serverUrl: string): Promise<void> {
-  await administer(serverUrl, `create database ${template}`)
+  await createDatabase(serverUrl, template, 'template0')
   await migrate({ url: withDatabase(serverUrl, template) })
+}
+
+/**
+ * Makes a database from a template that has no sessions. It copies files, not blocks into the log: with a thousand small
+ * files that takes half of PostgreSQL's time or less.
+ */
+export function createDatabase(serverUrl: string, name: string, from: string): Promise<void> {
+  return administer(serverUrl, `create database ${name} template ${from} strategy file_copy`)
 }
 
 /** Runs one statement that cannot run in a transaction, such as `create database`. */

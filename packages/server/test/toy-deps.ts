@@ -46,5 +46,5 @@ export function toyDeps(db: Db, baseUrl = 'http://purser.test'): Deps {
     upgradeUrl: `${baseUrl}/settings/billing`,
     environments: ['test', 'live'] as const,
   }
-  return floor as unknown as Deps
+  return floor
 }

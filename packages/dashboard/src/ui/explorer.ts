@@ -1,20 +1,4 @@
-import type { Environment } from '@purser/sdk'
-
-/** Block explorers, by the name of the network. Networks without a public one link nowhere. */
-const explorers: Readonly<Record<string, string>> = {
-  base: 'https://basescan.org',
-  'base-sepolia': 'https://sepolia.basescan.org',
-  ethereum: 'https://etherscan.io',
-  'eth-sepolia': 'https://sepolia.etherscan.io',
-  optimism: 'https://optimistic.etherscan.io',
-  arbitrum: 'https://arbiscan.io',
-  polygon: 'https://polygonscan.com',
-  tempo: 'https://explore.tempo.xyz',
-  'tempo-moderato': 'https://explore.moderato.tempo.xyz',
-  'optimism-sepolia': 'https://sepolia-optimism.etherscan.io',
-  'arbitrum-sepolia': 'https://sepolia.arbiscan.io',
-  'polygon-amoy': 'https://amoy.polygonscan.com',
-}
+import type { Chain, Environment } from '@purser/sdk'
 
 const testNetworks: Readonly<Record<string, string>> = {
   base: 'base-sepolia',
@@ -30,17 +14,11 @@ export function actualNetwork(chain: string, environment: Environment): string {
   return environment === 'test' ? (testNetworks[chain] ?? chain) : chain
 }
 
-const ownMachine = /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/
-
-/**
- * Where the explorer of the network shows an address or a transaction; undefined where there is none. A service on the reader's own machine
- * has its own chain under a test network's name, as `npm start` has: no public explorer knows it.
- */
+/** Where the explorer of a chain shows an address or a transaction; undefined where none knows the chain. */
 export function explorerUrl(
-  network: string,
-  { kind, value, host }: { kind: 'address' | 'tx'; value: string; host: string },
+  chains: readonly Pick<Chain, 'name' | 'explorerUrl'>[],
+  { network, kind, value }: { network: string; kind: 'address' | 'tx'; value: string },
 ): string | undefined {
-  if (ownMachine.test(host)) return undefined
-  const base = explorers[network]
+  const base = chains.find(({ name }) => name === network || testNetworks[name] === network)?.explorerUrl ?? undefined
   return base === undefined ? undefined : `${base}/${kind}/${encodeURIComponent(value)}`
 }

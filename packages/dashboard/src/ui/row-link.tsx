@@ -1,17 +1,20 @@
-import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import type { MouseEvent, ReactNode } from 'react'
+import { useWorkspace } from '../api/context.ts'
+import { base } from '../api/scope.ts'
 
-/** The link of a row to its page, for a keyboard and for a new tab. A plain click is left to the row, which opens the sheet. */
+/**
+ * The link of a row to its page, for a keyboard and for a new tab. A plain click is left to the row, which opens the sheet. It is an anchor
+ * and not the router's link: rows come by the hundred while one scrolls, and each of those would follow every change of the address.
+ */
 export function RowLink({ to, children }: { to: string; children: ReactNode }) {
+  const { environment } = useWorkspace()
   return (
-    <Link
-      to={to}
-      onClick={(event) => {
-        if (!event.metaKey && !event.ctrlKey && !event.shiftKey) event.preventDefault()
-      }}
-      className="flex min-w-0 items-baseline gap-2"
-    >
+    <a href={`${base}/${environment}${to}`} onClick={leaveToRow} className="flex min-w-0 items-baseline gap-2">
       {children}
-    </Link>
+    </a>
   )
+}
+
+function leaveToRow(event: MouseEvent): void {
+  if (!event.metaKey && !event.ctrlKey && !event.shiftKey) event.preventDefault()
 }

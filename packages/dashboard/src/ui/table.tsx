@@ -80,16 +80,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       if (row !== undefined) onOpen?.(row)
     },
   })
-  const first = items[0]
-  const end = items.at(-1)
-  const before = first === undefined ? 0 : first.start - top
-  const after = end === undefined ? 0 : virtual.getTotalSize() - (end.end - top)
   const shown = items.flatMap(({ index }) => {
     const row = rows[index]
     if (row === undefined) return []
     const key = rowKey(row)
     const state = {
       index,
+      top: index * height,
       isActive: index === active,
       isOpen: key === props.openKey,
       hasArrived: props.arrivedKeys?.has(key) === true,
@@ -99,7 +96,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   if (isCompact)
     return (
       <div ref={body}>
-        <ul aria-label={props.label} style={{ paddingTop: before, paddingBottom: after }}>
+        <ul className="relative" aria-label={props.label} style={{ height: virtual.getTotalSize() }}>
           {shown.map(({ key, row, ...state }) => (
             <CompactRow key={key} row={row} {...state} {...pick(props)} />
           ))}
@@ -108,19 +105,15 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     )
   return (
     <div ref={body}>
-      <table
-        className="w-full table-fixed border-collapse text-left"
-        aria-label={props.label}
-        aria-rowcount={hasMore ? -1 : rows.length + 1}
-      >
-        <thead className="sticky top-(--bar) z-10 bg-surface">
-          <tr aria-rowindex={1}>
+      <table className="block text-left" aria-label={props.label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
+        <thead className="sticky top-(--bar) z-10 block border-b border-line bg-surface">
+          <tr className="flex h-9 items-center" aria-rowindex={1}>
             {columns.map((column) => (
               <th
                 key={column.id}
                 scope="col"
                 className={classes(
-                  'h-9 border-b border-line px-3 text-sm font-medium text-ink-3 first:pl-4 last:pr-4',
+                  'truncate px-3 text-sm font-medium text-ink-3 first:pl-4 last:pr-4',
                   ...cellClasses(column),
                 )}
               >
@@ -129,12 +122,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             ))}
           </tr>
         </thead>
-        <tbody>
-          <Spacer height={before} columns={columns.length} />
+        <tbody className="relative block" style={{ height: virtual.getTotalSize() }}>
           {shown.map(({ key, row, ...state }) => (
             <WideRow key={key} row={row} columns={columns} {...state} {...pick(props)} />
           ))}
-          <Spacer height={after} columns={columns.length} />
         </tbody>
       </table>
     </div>
@@ -150,10 +141,15 @@ function pick<Row>({ onOpen, onHover, compact }: DataTableProps<Row>): RowActs<R
 interface RowProps<Row> extends RowActs<Row> {
   readonly row: Row
   readonly index: number
+  /** Pixels from the start of the rows. */
+  readonly top: number
   readonly isActive: boolean
   readonly isOpen: boolean
   readonly hasArrived: boolean
 }
+
+/** Each row has its own place and its own layout: one that comes or goes while the page scrolls changes no other. */
+const placed = 'absolute inset-x-0 border-b border-line [contain:layout_paint_size]'
 
 function rowTone({ isActive, isOpen, hasArrived, onOpen }: RowProps<never>): string {
   return classes(
@@ -165,21 +161,19 @@ function rowTone({ isActive, isOpen, hasArrived, onOpen }: RowProps<never>): str
 }
 
 function WideRowOf<Row>(props: RowProps<Row> & { columns: readonly Column<Row>[] }) {
-  const { row, index, columns, onOpen, onHover } = props
+  const { row, index, top, columns, onOpen, onHover } = props
   return (
     <tr
       aria-rowindex={index + 2}
-      className={classes('h-11 border-b border-line', rowTone(props as unknown as RowProps<never>))}
+      style={{ top }}
+      className={classes(placed, 'flex h-[44px] items-center', rowTone(props as unknown as RowProps<never>))}
       onClick={() => onOpen?.(row)}
       onPointerEnter={() => onHover?.(row)}
     >
       {columns.map((column) => (
         <td
           key={column.id}
-          className={classes(
-            'overflow-hidden px-3 align-middle text-ellipsis whitespace-nowrap first:pl-4 last:pr-4 *:align-middle',
-            ...cellClasses(column),
-          )}
+          className={classes('truncate px-3 first:pl-4 last:pr-4 *:align-middle', ...cellClasses(column))}
         >
           {column.cell(row)}
         </td>
@@ -190,12 +184,14 @@ function WideRowOf<Row>(props: RowProps<Row> & { columns: readonly Column<Row>[]
 const WideRow = memo(WideRowOf) as typeof WideRowOf
 
 function CompactRowOf<Row>(props: RowProps<Row>) {
-  const { row, compact, onOpen } = props
+  const { row, top, compact, onOpen } = props
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keyboard opens it by the link in it
     <li
+      style={{ top }}
       className={classes(
-        'flex h-16 flex-col justify-center gap-1 border-b border-line px-4',
+        placed,
+        'flex h-[64px] flex-col justify-center gap-1 px-4',
         rowTone(props as unknown as RowProps<never>),
       )}
       onClick={() => onOpen?.(row)}
@@ -209,18 +205,9 @@ const CompactRow = memo(CompactRowOf) as typeof CompactRowOf
 function cellClasses<Row>({ align, width, from }: Column<Row>): readonly (string | false)[] {
   return [
     align === 'right' && 'text-right',
-    width ?? '',
-    from === 'lg' ? 'hidden lg:table-cell' : from === 'xl' ? 'hidden xl:table-cell' : '',
+    width === undefined ? 'min-w-0 flex-1' : `${width} shrink-0`,
+    from === 'lg' ? 'hidden lg:block' : from === 'xl' ? 'hidden xl:block' : '',
   ]
-}
-
-function Spacer({ height, columns }: { height: number; columns: number }) {
-  if (height <= 0) return null
-  return (
-    <tr>
-      <td colSpan={columns} style={{ height, padding: 0 }} />
-    </tr>
-  )
 }
 
 const compactQuery = '(max-width: 699px)'

@@ -1,5 +1,6 @@
 import { Check, Copy, ExternalLink } from 'lucide-react'
-import { type MouseEvent, useEffect, useState, useSyncExternalStore } from 'react'
+import { type MouseEvent, use, useEffect, useState, useSyncExternalStore } from 'react'
+import { ChainsContext } from '../api/chains.ts'
 import { useWorkspace } from '../api/context.ts'
 import { classes } from './classes.ts'
 import { actualNetwork, explorerUrl } from './explorer.ts'
@@ -26,6 +27,10 @@ export function Amount({ value, token, raw, className }: AmountProps) {
   return raw === undefined ? shown : <Tip text={`${raw} in the smallest unit of ${token}`}>{shown}</Tip>
 }
 
+/** A small button beside a value. In a table it is there for the row that has the pointer or the focus: a page of rows has hundreds. */
+const besideValue =
+  'inline-flex size-5 shrink-0 items-center justify-center rounded-[4px] text-ink-3 hover:bg-well hover:text-ink in-[tr:not(:hover,:focus-within)]:hidden'
+
 /** An id, an address or a hash: shortened in the middle, copied by a click on the icon. */
 export function Id({ value, whole = false }: { value: string; whole?: boolean }) {
   return (
@@ -43,7 +48,7 @@ export function Id({ value, whole = false }: { value: string; whole?: boolean })
 /** An address or a transaction of a chain, linked to the explorer of the network that the chain's name means here. */
 export function OnChain({ value, network: chain, kind }: { value: string; network: string; kind: 'address' | 'tx' }) {
   const network = actualNetwork(chain, useWorkspace().environment)
-  const url = explorerUrl(network, { kind, value, host: location.hostname })
+  const url = explorerUrl(use(ChainsContext), { network, kind, value })
   const where = `${networkName(network)} explorer`
   return (
     <span className="inline-flex min-w-0 items-center gap-1">
@@ -54,7 +59,7 @@ export function OnChain({ value, network: chain, kind }: { value: string; networ
             href={url}
             target="_blank"
             rel="noreferrer"
-            className="inline-flex size-5 items-center justify-center rounded-[4px] text-ink-3 hover:bg-well hover:text-ink"
+            className={besideValue}
             aria-label={`Open ${value} in the ${where}`}
             onClick={stopPropagation}
           >
@@ -82,12 +87,7 @@ export function CopyButton({ value, label = 'Copy' }: { value: string; label?: s
     )
   }
   return (
-    <button
-      type="button"
-      onClick={copy}
-      aria-label={copied ? 'Copied' : `${label} ${value}`}
-      className="inline-flex size-5 shrink-0 items-center justify-center rounded-[4px] text-ink-3 hover:bg-well hover:text-ink"
-    >
+    <button type="button" onClick={copy} aria-label={copied ? 'Copied' : `${label} ${value}`} className={besideValue}>
       {copied ? <Check className="size-3.5 text-settled" aria-hidden /> : <Copy className="size-3.5" aria-hidden />}
     </button>
   )

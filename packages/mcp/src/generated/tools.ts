@@ -1019,7 +1019,6 @@ export const tools: readonly Tool[] = [
           "description": "Whether a master wallet or a child address pays."
         },
         "fromChain": {
-          "description": "The wallet's own chain if omitted.",
           "type": "string",
           "enum": [
             "base",
@@ -1031,7 +1030,8 @@ export const tools: readonly Tool[] = [
             "base-sepolia",
             "eth-sepolia",
             "tempo-moderato"
-          ]
+          ],
+          "description": "The wallet's own chain if omitted."
         },
         "fromToken": {
           "type": "string",
@@ -1142,7 +1142,6 @@ export const tools: readonly Tool[] = [
           "description": "Whether a master wallet or a child address pays."
         },
         "fromChain": {
-          "description": "The wallet's own chain if omitted.",
           "type": "string",
           "enum": [
             "base",
@@ -1154,7 +1153,8 @@ export const tools: readonly Tool[] = [
             "base-sepolia",
             "eth-sepolia",
             "tempo-moderato"
-          ]
+          ],
+          "description": "The wallet's own chain if omitted."
         },
         "fromToken": {
           "type": "string",
@@ -2483,6 +2483,7 @@ export const tools: readonly Tool[] = [
             "transfer.completed",
             "transfer.failed",
             "transfer.refund_overdue",
+            "transfer.delivery_overdue",
             "transfer.refunded",
             "approval.requested",
             "approval.granted",

@@ -10,6 +10,9 @@ const tagDigits = fingerprint('mpp', 4)
  * The memo of a Tempo payment, 32 bytes, which ties a transfer to the challenge that it pays: four bytes of tag, one
  * of version (1), ten of the realm's Keccak, ten of the client's or zeros, seven of the challenge id's. It prevents
  * others from claiming the public transfer. Source: mppx 0.11 `tempo/Attribution`.
+ *
+ * @example
+ * attributionMemo({ realm: 'api.example.com', challengeId: 'c1' }) // '0xef1ed712011ece072f76bd8b82350e000000000000000000007c1b16802b3047'
  */
 export function attributionMemo(of: {
   readonly realm: string
@@ -20,7 +23,12 @@ export function attributionMemo(of: {
   return `0x${tagDigits}${versionDigits}${fingerprint(of.realm, 10)}${client}${fingerprint(of.challengeId, 7)}`
 }
 
-/** Whether a memo was made for this challenge of this realm, by whatever client. Letter case does not matter. */
+/**
+ * Whether a memo was made for this challenge of this realm, by whatever client. Letter case does not matter.
+ *
+ * @example
+ * isMemoBound(attributionMemo({ realm: 'api.example.com', challengeId: 'c1' }), { realm: 'api.example.com', challengeId: 'c1' }) // true
+ */
 export function isMemoBound(memo: Hex, to: { readonly realm: string; readonly challengeId: string }): boolean {
   const own = attributionMemo(to)
   const lower = memo.toLowerCase()

@@ -19,6 +19,12 @@ type Draft = { readonly fields: Map<string, string>; broken: boolean }
  * schemes beside them. Unknown parameters are ignored; a challenge that is malformed, lacks something or says something twice is
  * left out and the others stay. Never throws; the time it takes grows with the length, of which at most 64 KB per value is read.
  * Source: RFC 9110 section 11.6.1, draft-httpauth-payment-00; what a parameter may hold is what mppx 0.11 takes.
+ *
+ * @example
+ * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
+ * const challenge = { id: 'c1', realm: 'api.example.com', method: 'evm', intent: 'charge', request: encodeMppJson(request) }
+ * parseChallenges(formatChallenge(challenge))[0].realm // 'api.example.com'
+ * parseChallenges('Bearer realm="api"') // []
  */
 export function parseChallenges(values: string | readonly string[]): MppChallenge[] {
   const challenges: MppChallenge[] = []

@@ -36,6 +36,9 @@ export const mppTimePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:
  * mppx 0.11 does. Danger: a `|` inside a slot could move text from one slot to the next; `parseMppCredential` refuses it, and
  * the issuer of challenges must not put one into the realm.
  * Source: draft-httpauth-payment-00, "Challenge ID binding"; mppx 0.11 `Challenge.idBindingInput`.
+ *
+ * @example
+ * challengeBinding({ realm: 'api.example.com', method: 'evm', intent: 'charge', request: 'e30' }) // 'api.example.com|evm|charge|e30|||'
  */
 export function challengeBinding(challenge: Omit<MppChallenge, 'id'>): string {
   const { realm, method, intent, request, expires = '', digest = '', opaque = '' } = challenge
@@ -47,6 +50,11 @@ export function challengeBinding(challenge: Omit<MppChallenge, 'id'>): string {
 /**
  * One value of `WWW-Authenticate`. Characters above Latin-1 become `\uXXXX`, which is mppx's own extension and keeps the value a
  * legal header. Throws a `RangeError` for a control character: it could end the header and begin another.
+ *
+ * @example
+ * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
+ * const challenge = { id: 'c1', realm: 'api.example.com', method: 'evm', intent: 'charge', request: encodeMppJson(request) }
+ * formatChallenge(challenge).startsWith('Payment id="c1", realm="api.example.com"') // true
  */
 export function formatChallenge(challenge: MppChallenge): string {
   const { id, realm, method, intent, request, description, digest, expires, opaque } = challenge
@@ -60,7 +68,14 @@ export function formatChallenge(challenge: MppChallenge): string {
   return opaque ? `${value}, opaque=${quoted(opaque)}` : value
 }
 
-/** Several challenges as one value of `WWW-Authenticate` (RFC 9110 section 11.6.1). */
+/**
+ * Several challenges as one value of `WWW-Authenticate` (RFC 9110 section 11.6.1).
+ *
+ * @example
+ * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
+ * const challenge = { id: 'c1', realm: 'api.example.com', method: 'evm', intent: 'charge', request: encodeMppJson(request) }
+ * parseChallenges(formatChallenges([challenge, { ...challenge, id: 'c2' }])).length // 2
+ */
 export function formatChallenges(challenges: readonly MppChallenge[]): string {
   return challenges.map(formatChallenge).join(', ')
 }

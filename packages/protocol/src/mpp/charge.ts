@@ -41,7 +41,13 @@ const textLengthMax = 4_096
 const listMax = 16
 const decimalsMax = 255
 
-/** The wire form of a `tempo/charge` request, for `encodeMppJson`. Encode it once per route: it holds nothing of one challenge. */
+/**
+ * The wire form of a `tempo/charge` request, for `encodeMppJson`. Encode it once per route: it holds nothing of one challenge.
+ *
+ * @example
+ * const charge = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', chainId: 42431 }
+ * parseTempoChargeRequest(tempoChargeRequest(charge))?.chainId // 42431
+ */
 export function tempoChargeRequest(request: TempoChargeRequest): JsonObject {
   const { amount, currency, recipient, chainId, feePayer, supportedModes } = request
   return {
@@ -53,7 +59,13 @@ export function tempoChargeRequest(request: TempoChargeRequest): JsonObject {
   }
 }
 
-/** The wire form of an `evm/charge` request, for `encodeMppJson`; it asks for an `authorization` and nothing else. */
+/**
+ * The wire form of an `evm/charge` request, for `encodeMppJson`; it asks for an `authorization` and nothing else.
+ *
+ * @example
+ * const charge = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', chainId: 84532, decimals: 6 }
+ * parseEvmChargeRequest(evmChargeRequest(charge))?.amount // '10000'
+ */
 export function evmChargeRequest(request: EvmChargeRequest): JsonObject {
   const { amount, currency, recipient, chainId, decimals } = request
   return {
@@ -68,6 +80,9 @@ export function evmChargeRequest(request: EvmChargeRequest): JsonObject {
 /**
  * Reads a `tempo/charge` request. One that names splits or a memo of its own answers `undefined`: who pays it without them pays
  * wrongly. So does one without a chain, which mppx leaves to the payer's configuration.
+ *
+ * @example
+ * parseTempoChargeRequest({}) // undefined
  */
 export function parseTempoChargeRequest(object: JsonObject): TempoChargeRequest | undefined {
   const details = detailsOf(object)
@@ -82,6 +97,9 @@ export function parseTempoChargeRequest(object: JsonObject): TempoChargeRequest 
 /**
  * Reads an `evm/charge` request; `credentialTypes` is empty where the server names none, and then mppx does not pay. One with
  * splits answers `undefined`, and so does one without `decimals`, by which the amount could not be shown to anybody.
+ *
+ * @example
+ * parseEvmChargeRequest({}) // undefined
  */
 export function parseEvmChargeRequest(object: JsonObject): EvmChargeOffer | undefined {
   const details = detailsOf(object)

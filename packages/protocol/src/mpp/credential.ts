@@ -52,7 +52,14 @@ export const mppCredentialLengthMax = 32_768
 const paymentScheme = /^payment\s+/i
 const noBytes: Hex = '0x'
 
-/** The value of the header that carries a credential, with its scheme (draft-httpauth-payment-00, "Credentials"). */
+/**
+ * The value of the header that carries a credential, with its scheme (draft-httpauth-payment-00, "Credentials").
+ *
+ * @example
+ * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
+ * const challenge = { id: 'c1', realm: 'api.example.com', method: 'evm', intent: 'charge', request: encodeMppJson(request) }
+ * parseMppCredential(formatMppCredential({ challenge, payload: { type: 'hash', hash: '0x01' } })).ok // true
+ */
 export function formatMppCredential(credential: MppCredential): string {
   const { challenge, payload, source } = credential
   const { id, realm, method, intent, request, expires, digest, description, opaque, header } = challenge
@@ -65,6 +72,9 @@ export function formatMppCredential(credential: MppCredential): string {
  * one value are `bad-request`: to choose one would let a payer show two payments and let another party see a third. An `opaque`
  * written as an object, as old versions of mppx did, becomes its text. The challenge's members may hold no `|`, so that two
  * challenges never have one `challengeBinding`. Whether the id is genuine is not looked at.
+ *
+ * @example
+ * parseMppCredential('Bearer abc').ok // false
  */
 export function parseMppCredential(headerValue: string): MppParsed<MppCredential> {
   if (headerValue.length > mppCredentialLengthMax) return fail('malformed-credential', '', 'must be at most 32 KB')
@@ -82,7 +92,13 @@ export function parseMppCredential(headerValue: string): MppParsed<MppCredential
   return answer(trouble, credential, 'malformed-credential')
 }
 
-/** How many credentials of the Payment scheme a header's value carries; other schemes and a text without a scheme count nothing. */
+/**
+ * How many credentials of the Payment scheme a header's value carries; other schemes and a text without a scheme count nothing.
+ *
+ * @example
+ * countMppCredentials('Payment e30') // 1
+ * countMppCredentials('Bearer abc') // 0
+ */
 export function countMppCredentials(headerValue: string): number {
   return elementsOf(headerValue).filter((element) => paymentScheme.test(element)).length
 }
@@ -90,6 +106,9 @@ export function countMppCredentials(headerValue: string): number {
 /**
  * Reads the payload of `evm/charge`. Stricter than mppx 0.11 where its laxness means nothing: integers have no leading zeros and
  * fit 256 bits, a signature is whole bytes. Source: draft-evm-charge-00, "Authorization payload".
+ *
+ * @example
+ * parseEvmPayload({ type: 'hash' }).ok // false
  */
 export function parseEvmPayload(payload: JsonObject): MppParsed<EvmAuthorizationPayload> {
   if (payload.type !== 'authorization') return fail('invalid-payload', '/type', 'must be authorization')
@@ -108,7 +127,13 @@ export function parseEvmPayload(payload: JsonObject): MppParsed<EvmAuthorization
   return answer(trouble, value, 'invalid-payload')
 }
 
-/** Reads the payload of `tempo/charge`. Source: draft-tempo-charge-00, "Credential payload"; mppx 0.11 `tempo/Methods`. */
+/**
+ * Reads the payload of `tempo/charge`. Source: draft-tempo-charge-00, "Credential payload"; mppx 0.11 `tempo/Methods`.
+ *
+ * @example
+ * parseTempoPayload({ type: 'hash', hash: '0x' + 'ab'.repeat(32) }).ok // true
+ * parseTempoPayload({ type: 'none' }).ok // false
+ */
 export function parseTempoPayload(payload: JsonObject): MppParsed<TempoPayload> {
   const { type } = payload
   const trouble: Trouble = { first: undefined }

@@ -21,6 +21,9 @@ const versionHash = keccak256(utf8('3'))
  * The typed data of a zero-amount proof, as viem's `signTypedData` takes it. The draft still has version 1 with the challenge's
  * id alone; mppx 0.11 signs version 3, which names account and realm, and that is what this is.
  * Source: mppx 0.11 `tempo/Proof`; draft-tempo-charge-00, "Proof".
+ *
+ * @example
+ * proofTypedData({ chainId: 42431, account: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', challengeId: 'c1', realm: 'api.example.com' }).primaryType // 'Proof'
  */
 export function proofTypedData({ chainId, account, challengeId, realm }: ProofSubject) {
   return {
@@ -37,7 +40,12 @@ export function proofTypedData({ chainId, account, challengeId, realm }: ProofSu
   } as const
 }
 
-/** The 32 bytes that the payer of a zero-amount proof signs (EIP-712). Throws a `RangeError` when the account is no address. */
+/**
+ * The 32 bytes that the payer of a zero-amount proof signs (EIP-712). Throws a `RangeError` when the account is no address.
+ *
+ * @example
+ * proofDigest({ chainId: 42431, account: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', challengeId: 'c1', realm: 'api.example.com' }).length // 32
+ */
 export function proofDigest(subject: ProofSubject, keccak: Keccak = keccak256): Uint8Array {
   if (subject.account.length !== 42) throw new RangeError('not an address')
   const domain = new Uint8Array(128)

@@ -19,14 +19,25 @@ export type MppReceipt = {
   readonly externalId?: string | undefined
 }
 
-/** The value of `Payment-Receipt`. It goes to the payer, so only a receipt's members are written, whatever else the object holds. */
+/**
+ * The value of `Payment-Receipt`. It goes to the payer, so only a receipt's members are written, whatever else the object holds.
+ *
+ * @example
+ * const receipt = { status: 'success', method: 'evm', timestamp: '2026-11-26T12:00:00Z', reference: '0x01' }
+ * parseReceipt(formatReceipt(receipt))?.reference // '0x01'
+ */
 export function formatReceipt(receipt: MppReceipt): string {
   const { status, method, timestamp, reference, challengeId, chainId, externalId } = receipt
   const json = JSON.stringify({ status, method, timestamp, reference, challengeId, chainId, externalId })
   return encodeBase64Url(utf8(json))
 }
 
-/** Reads a `Payment-Receipt` of at most 16 KiB; `undefined` when it is not one. Members that are not a receipt's are dropped. */
+/**
+ * Reads a `Payment-Receipt` of at most 16 KiB; `undefined` when it is not one. Members that are not a receipt's are dropped.
+ *
+ * @example
+ * parseReceipt('not a receipt') // undefined
+ */
 export function parseReceipt(value: string): MppReceipt | undefined {
   const object = decodeMppJson(value)
   if (object === undefined || object.status !== 'success') return undefined

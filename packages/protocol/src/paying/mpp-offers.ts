@@ -66,7 +66,15 @@ function whyNotHeader(challenge: MppChallenge, isTaken: (header: string) => bool
   return isTaken(header) ? 'header-taken' : undefined
 }
 
-/** The header field that carries the credential of a challenge. */
+/**
+ * The header field that carries the credential of a challenge.
+ *
+ * @example
+ * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
+ * const challenge = { id: 'c1', realm: 'api.example.com', method: 'evm', intent: 'charge', request: encodeMppJson(request) }
+ * mppHeaderOf(challenge) // 'Authorization'
+ * mppHeaderOf({ ...challenge, header: 'Payment-Authorization' }) // 'Payment-Authorization'
+ */
 export function mppHeaderOf(challenge: MppChallenge): string {
   return challenge.header ?? 'Authorization'
 }
@@ -144,7 +152,14 @@ function expiryOf({ expires }: MppChallenge): number | undefined {
   return expires === undefined ? undefined : parseInstant(expires)
 }
 
-/** Until when a signature for a challenge is valid, in seconds since 1970: at most an hour. */
+/**
+ * Until when a signature for a challenge is valid, in seconds since 1970: at most an hour.
+ *
+ * @example
+ * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
+ * const challenge = { id: 'c1', realm: 'api.example.com', method: 'evm', intent: 'charge', request: encodeMppJson(request) }
+ * mppEndSeconds({ ...challenge, expires: '2026-11-26T12:01:00Z' }, Date.parse('2026-11-26T12:00:00Z')) - Date.parse('2026-11-26T12:00:00Z') / 1_000 // 60
+ */
 export function mppEndSeconds(challenge: MppChallenge, nowMs: number): number {
   const nowSeconds = Math.floor(nowMs / 1_000)
   const expiresAtMs = expiryOf(challenge)

@@ -140,7 +140,14 @@ export function refusedOffer(offer: readonly string[], reason: OfferRefusalReaso
   return { refusal: { offer: tame.join(' '), reason } }
 }
 
-/** Orders offers: by preference, then the cheapest, then x402 before MPP; equal ones keep the seller's order. */
+/**
+ * Orders offers: by preference, then the cheapest, then x402 before MPP; equal ones keep the seller's order.
+ *
+ * @example
+ * const [base, tempo] = [networkByName('base'), networkByName('tempo')]
+ * const offers = [{ protocol: 'x402', network: base, usd: 1n }, { protocol: 'mpp', network: tempo, usd: 2n }]
+ * offers.sort(offerOrder(['mpp/tempo']))[0].protocol // 'mpp'
+ */
 export function offerOrder(prefer: readonly string[]): (left: RankedOffer, right: RankedOffer) => number {
   return (left, right) =>
     rank(prefer, left) - rank(prefer, right) || byPrice(left, right) || family(left) - family(right)
@@ -154,7 +161,12 @@ function rank(prefer: readonly string[], { protocol, network: { name } }: Ranked
   return found === -1 ? prefer.length : found
 }
 
-/** Orders offers by their dollar price. */
+/**
+ * Orders offers by their dollar price.
+ *
+ * @example
+ * [{ usd: 2n }, { usd: 1n }].sort(byPrice) // [ { usd: 1n }, { usd: 2n } ]
+ */
 export function byPrice(left: Pick<Price, 'usd'>, right: Pick<Price, 'usd'>): number {
   return left.usd < right.usd ? -1 : left.usd > right.usd ? 1 : 0
 }

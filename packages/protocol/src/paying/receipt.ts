@@ -11,7 +11,14 @@ export interface ReadReceipt {
   readonly receipt: SettleResponse | MppReceipt | undefined
 }
 
-/** Reads the receipt of either protocol from the fields of a response. A malformed one counts as absent. */
+/**
+ * Reads the receipt of either protocol from the fields of a response. A malformed one counts as absent.
+ *
+ * @example
+ * const settled = { success: true, transaction: '0x' + 'ab'.repeat(32), network: 'eip155:84532', payer: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }
+ * const headers = new Headers({ 'PAYMENT-RESPONSE': encodePaymentResponse(settled) })
+ * readReceipt((name) => headers.get(name)).txHash?.slice(0, 6) // '0xabab'
+ */
 export function readReceipt(header: HeaderReader): ReadReceipt {
   const settled = readSettleResponse(header)
   if (settled !== undefined) return { txHash: hashOf(settled.transaction), receipt: settled }
@@ -20,7 +27,14 @@ export function readReceipt(header: HeaderReader): ReadReceipt {
   return { txHash: hashOf(receipt?.reference), receipt }
 }
 
-/** The settlement of x402, version 2 or 1, from the fields of a response. */
+/**
+ * The settlement of x402, version 2 or 1, from the fields of a response.
+ *
+ * @example
+ * const settled = { success: true, transaction: '0x01', network: 'eip155:84532', payer: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }
+ * const headers = new Headers({ 'PAYMENT-RESPONSE': encodePaymentResponse(settled) })
+ * readSettleResponse((name) => headers.get(name))?.success // true
+ */
 export function readSettleResponse(header: HeaderReader): SettleResponse | undefined {
   const field = header(x402Headers.paymentResponse) ?? header(x402Headers.paymentResponseV1)
   const settled = field == null ? undefined : decodePaymentResponse(field)
@@ -36,7 +50,13 @@ export const settlementPending = 'settlement_pending'
 
 const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']
 
-/** Whether a request has a payment of its own. A 402 then refers to that payment and is not paid again. */
+/**
+ * Whether a request has a payment of its own. A 402 then refers to that payment and is not paid again.
+ *
+ * @example
+ * carriesCredential((name) => new Headers({ 'PAYMENT-SIGNATURE': 'e30=' }).get(name)) // true
+ * carriesCredential(() => null) // false
+ */
 export function carriesCredential(header: HeaderReader): boolean {
   const authorization = header('authorization') ?? ''
   return /(?:^|,)\s*payment\s/i.test(authorization) || credentialHeaders.some((name) => header(name) != null)

@@ -17,7 +17,13 @@ import {
 
 type Requirements = PaymentRequirementsV1 | PaymentRequirementsV2
 
-/** Reads all offers of a `PAYMENT-REQUIRED` header, payable or refused. */
+/**
+ * Reads all offers of a `PAYMENT-REQUIRED` header, payable or refused.
+ *
+ * @example
+ * const rules = { nowMs: 0, isAllowed: () => true, tokenAt: () => undefined }
+ * offersOfV2(rules, 'not a challenge') // [ { refusal: { offer: 'x402', reason: 'unreadable' } } ]
+ */
 export function offersOfV2(rules: OfferRules, header: string): readonly OfferReading[] {
   const raw = header.length > headerLengthMax ? undefined : decodeJsonBase64(header)
   const required = parsePaymentRequiredV2(raw)

@@ -35,7 +35,14 @@ export type Offer = Expected & {
 /** The networks that the last version 1 SDK (x402 1.2.0) can read; it throws at a whole challenge that names another one. */
 const v1SdkNetworks: ReadonlySet<string> = new Set(['base', 'base-sepolia', 'polygon', 'polygon-amoy'])
 
-/** An offer as version 2 states it. Throws a `RangeError` for a token that cannot be paid by a signature. */
+/**
+ * An offer as version 2 states it. Throws a `RangeError` for a token that cannot be paid by a signature.
+ *
+ * @example
+ * const network = networkByName('base-sepolia')
+ * const offer = { network, token: tokenBySymbol(network, 'USDC'), rawAmount: 10_000n, payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }
+ * requirementsV2(offer).amount // '10000'
+ */
 export function requirementsV2(offer: Offer): PaymentRequirementsV2 {
   return {
     scheme: 'exact',
@@ -65,7 +72,14 @@ export function requirementsV1(offer: Offer): PaymentRequirementsV1 | undefined 
   }
 }
 
-/** The challenge of version 2. */
+/**
+ * The challenge of version 2.
+ *
+ * @example
+ * const network = networkByName('base-sepolia')
+ * const offer = { network, token: tokenBySymbol(network, 'USDC'), rawAmount: 10_000n, payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }
+ * paymentRequiredV2({ offers: [offer], resource: { url: 'https://api.example.com/report' } }).accepts.length // 1
+ */
 export function paymentRequiredV2(challenge: {
   readonly offers: readonly Offer[]
   readonly resource: ResourceInfo

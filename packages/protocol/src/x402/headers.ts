@@ -19,7 +19,14 @@ export const x402Headers = {
 /** The longest header value that is decoded, in characters. */
 export const headerLengthMax = 16_384
 
-/** The value of `PAYMENT-REQUIRED`. */
+/**
+ * The value of `PAYMENT-REQUIRED`.
+ *
+ * @example
+ * const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '10000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }]
+ * const required = { x402Version: 2, resource: { url: 'https://api.example.com/report' }, accepts }
+ * decodePaymentRequired(encodePaymentRequired(required)).value.accepts[0].amount // '10000'
+ */
 export function encodePaymentRequired(required: PaymentRequiredV2): string {
   return encodeJsonBase64(required)
 }
@@ -34,7 +41,15 @@ export function decodePaymentRequired(header: string): Parsed<PaymentRequiredV2>
   return decode(header, 'invalid_payment_requirements', parsePaymentRequiredV2)
 }
 
-/** The value of `PAYMENT-SIGNATURE` for a payment of version 2, of `X-PAYMENT` for one of version 1. */
+/**
+ * The value of `PAYMENT-SIGNATURE` for a payment of version 2, of `X-PAYMENT` for one of version 1.
+ *
+ * @example
+ * const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '10000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }]
+ * const required = { x402Version: 2, resource: { url: 'https://api.example.com/report' }, accepts }
+ * const payment = { x402Version: 2, resource: required.resource, accepted: accepts[0], payload: { signature: '0x01', authorization: { nonce: '0x02' } } }
+ * decodeJsonBase64(encodePayment(payment)).accepted.amount // '10000'
+ */
 export function encodePayment(payment: PaymentPayload): string {
   return encodeJsonBase64(payment)
 }
@@ -53,6 +68,10 @@ export function decodePayment(header: string): Parsed<PaymentPayload> {
 /**
  * The value of `PAYMENT-RESPONSE` and `X-PAYMENT-RESPONSE`. It goes to the buyer, so only the protocol's members are written,
  * whatever else the object holds.
+ *
+ * @example
+ * const settled = { success: true, transaction: '0x01', network: 'eip155:84532', payer: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }
+ * decodePaymentResponse(encodePaymentResponse(settled)).value.transaction // '0x01'
  */
 export function encodePaymentResponse(response: SettleResponse): string {
   const { success, errorReason, errorMessage, payer, transaction, network, amount, extensions, extra } = response
@@ -69,7 +88,12 @@ export function encodePaymentResponse(response: SettleResponse): string {
   })
 }
 
-/** Reads a `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`. */
+/**
+ * Reads a `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`.
+ *
+ * @example
+ * decodePaymentResponse('not a settlement').ok // false
+ */
 export function decodePaymentResponse(header: string): Parsed<SettleResponse> {
   return decode(header, 'unexpected_settle_error', parseSettleResponse)
 }

@@ -44,7 +44,12 @@ const kindsMax = 1_024
 const signatureTextMax = 2 + 2 * signatureBytesMax
 const printableAscii = /^[\x20-\x7e]+$/
 
-/** Reads a payment of either version for scheme `exact` with EIP-3009; `x402Version` says which. Unknown members are dropped. */
+/**
+ * Reads a payment of either version for scheme `exact` with EIP-3009; `x402Version` says which. Unknown members are dropped.
+ *
+ * @example
+ * parsePaymentPayload({ x402Version: 2 }).ok // false
+ */
 export function parsePaymentPayload(value: unknown): Parsed<PaymentPayload> {
   if (!isObject(value)) return refuse('invalid_payload', '', 'must be an object')
   if (value.x402Version === 2) return parsePayloadV2(value)
@@ -52,7 +57,15 @@ export function parsePaymentPayload(value: unknown): Parsed<PaymentPayload> {
   return refuse('invalid_x402_version', '/x402Version', 'must be 1 or 2')
 }
 
-/** Reads the challenge of version 2. Offers of other schemes and chains are read too: a client picks what it can pay. */
+/**
+ * Reads the challenge of version 2. Offers of other schemes and chains are read too: a client picks what it can pay.
+ *
+ * @example
+ * const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '10000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }]
+ * const required = { x402Version: 2, resource: { url: 'https://api.example.com/report' }, accepts }
+ * parsePaymentRequiredV2(required).ok // true
+ * parsePaymentRequiredV2({ x402Version: 1 }).ok // false
+ */
 export function parsePaymentRequiredV2(value: unknown): Parsed<PaymentRequiredV2> {
   if (isObject(value) && value.x402Version !== 2) return refuse('invalid_x402_version', '/x402Version', 'must be 2')
   return parsed(value, 'invalid_payment_requirements', (cursor) => ({
@@ -64,7 +77,12 @@ export function parsePaymentRequiredV2(value: unknown): Parsed<PaymentRequiredV2
   }))
 }
 
-/** Reads the challenge of version 1. */
+/**
+ * Reads the challenge of version 1.
+ *
+ * @example
+ * parsePaymentRequiredV1({}).ok // false
+ */
 export function parsePaymentRequiredV1(value: unknown): Parsed<PaymentRequiredV1> {
   if (isObject(value) && value.x402Version !== 1) return refuse('invalid_x402_version', '/x402Version', 'must be 1')
   return parsed(value, 'invalid_payment_requirements', (cursor) => ({
@@ -74,12 +92,25 @@ export function parsePaymentRequiredV1(value: unknown): Parsed<PaymentRequiredV1
   }))
 }
 
-/** Reads one offer of version 2. */
+/**
+ * Reads one offer of version 2.
+ *
+ * @example
+ * const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '10000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }]
+ * const required = { x402Version: 2, resource: { url: 'https://api.example.com/report' }, accepts }
+ * parsePaymentRequirementsV2(accepts[0]).ok // true
+ * parsePaymentRequirementsV2({}).ok // false
+ */
 export function parsePaymentRequirementsV2(value: unknown): Parsed<PaymentRequirementsV2> {
   return parsed(value, 'invalid_payment_requirements', readRequirementsV2)
 }
 
-/** Reads one offer of version 1. */
+/**
+ * Reads one offer of version 1.
+ *
+ * @example
+ * parsePaymentRequirementsV1({}).ok // false
+ */
 export function parsePaymentRequirementsV1(value: unknown): Parsed<PaymentRequirementsV1> {
   return parsed(value, 'invalid_payment_requirements', readRequirementsV1)
 }
@@ -87,6 +118,9 @@ export function parsePaymentRequirementsV1(value: unknown): Parsed<PaymentRequir
 /**
  * Reads the body of a facilitator's `/verify` or `/settle`. The payment's own version counts; a body that states another one is
  * refused, since its two halves would be read by different rules.
+ *
+ * @example
+ * parseFacilitatorRequest({}).ok // false
  */
 export function parseFacilitatorRequest(value: unknown): Parsed<FacilitatorRequest> {
   if (!isObject(value)) return refuse('invalid_payload', '', 'must be an object')
@@ -106,7 +140,13 @@ export function parseFacilitatorRequest(value: unknown): Parsed<FacilitatorReque
   return accept({ x402Version: 1, paymentPayload: payment.value, paymentRequirements: required.value })
 }
 
-/** Reads a facilitator's answer to `/verify`. */
+/**
+ * Reads a facilitator's answer to `/verify`.
+ *
+ * @example
+ * parseVerifyResponse({ isValid: true, payer: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }).ok // true
+ * parseVerifyResponse({}).ok // false
+ */
 export function parseVerifyResponse(value: unknown): Parsed<VerifyResponse> {
   return parsed(value, 'unexpected_verify_error', (cursor) => ({
     isValid: boolean(cursor, 'isValid'),
@@ -118,7 +158,14 @@ export function parseVerifyResponse(value: unknown): Parsed<VerifyResponse> {
   }))
 }
 
-/** Reads a facilitator's answer to `/settle`, or the value of a `PAYMENT-RESPONSE`. */
+/**
+ * Reads a facilitator's answer to `/settle`, or the value of a `PAYMENT-RESPONSE`.
+ *
+ * @example
+ * const settled = { success: true, transaction: '0x01', network: 'eip155:84532', payer: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }
+ * parseSettleResponse(settled).ok // true
+ * parseSettleResponse({}).ok // false
+ */
 export function parseSettleResponse(value: unknown): Parsed<SettleResponse> {
   return parsed(value, 'unexpected_settle_error', (cursor) => ({
     success: boolean(cursor, 'success'),
@@ -133,7 +180,12 @@ export function parseSettleResponse(value: unknown): Parsed<SettleResponse> {
   }))
 }
 
-/** Reads a facilitator's answer to `/supported`; version 1 facilitators answer `kinds` alone. */
+/**
+ * Reads a facilitator's answer to `/supported`; version 1 facilitators answer `kinds` alone.
+ *
+ * @example
+ * parseSupportedResponse({}).ok // false
+ */
 export function parseSupportedResponse(value: unknown): Parsed<SupportedResponse> {
   return parsed(value, 'invalid_payload', (cursor) => ({
     kinds: list(cursor, 'kinds', kindsMax, (item, path) => readKind(enter(item, path, cursor.trouble))),

@@ -80,12 +80,23 @@ export function encodePermit2Allowance(owner: Address): Hex {
   return `${allowance}${addressWord(owner)}${addressWord(permit2Address)}`
 }
 
-/** Call data to query Permit2 for the word of 256 nonces that contains this one. */
+/**
+ * Call data to query Permit2 for the word of 256 nonces that contains this one.
+ *
+ * @example
+ * encodeNonceBitmap('0x036CbD53842c5426634e7929541eC2318f3dCF7e', 1n).slice(0, 10) // '0x4fe02b44'
+ */
 export function encodeNonceBitmap(owner: Address, nonce: bigint): Hex {
   return `${nonceBitmap}${addressWord(owner)}${uintWord(nonce >> 8n)}`
 }
 
-/** Whether Permit2's bitmap for a nonce says that it is used, or was given up by its owner. */
+/**
+ * Whether Permit2's bitmap for a nonce says that it is used, or was given up by its owner.
+ *
+ * @example
+ * isNonceSpent(0b100n, 2n) // true
+ * isNonceSpent(0b100n, 3n) // false
+ */
 export function isNonceSpent(bitmap: bigint, nonce: bigint): boolean {
   return ((bitmap >> (nonce & 255n)) & 1n) === 1n
 }

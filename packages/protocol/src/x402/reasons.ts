@@ -95,6 +95,9 @@ const revertReasons: readonly (readonly [RegExp, Reason])[] = [
 /**
  * The reason for a token's revert text; `fallback` for unknown texts, because a guess would make the payer fix the
  * wrong thing.
+ *
+ * @example
+ * reasonOfRevert('FiatTokenV2: authorization is used or canceled', 'invalid_exact_evm_signature') // 'invalid_exact_evm_nonce_already_used'
  */
 export function reasonOfRevert(words: string, fallback: Reason): Reason {
   return revertReasons.find(([pattern]) => pattern.test(words))?.[1] ?? fallback

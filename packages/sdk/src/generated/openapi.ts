@@ -2226,7 +2226,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2309,7 +2309,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2392,7 +2392,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2481,7 +2481,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2556,7 +2556,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2627,7 +2627,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2698,7 +2698,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2769,7 +2769,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2840,7 +2840,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -2929,7 +2929,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3006,7 +3006,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3081,7 +3081,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3174,7 +3174,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3250,7 +3250,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3333,7 +3333,90 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
+                readonly 410: {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
+                readonly "2XX": {
+                    headers: {
+                        readonly [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "transfer.delivery_overdue": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** The event transfer.delivery_overdue. */
+        readonly post: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
+                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    /** @description Time of this attempt, in Unix seconds. */
+                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    /** @description The eventId (Standard Webhooks). */
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly requestBody: {
+                readonly content: {
+                    readonly "application/json": {
+                        /** @description Equal on every delivery of the event. */
+                        readonly eventId: string;
+                        /** @constant */
+                        readonly type: "transfer.delivery_overdue";
+                        /** @description Money left a day ago and did not arrive. The transfer is still pending: do not send the money again. */
+                        readonly payload: {
+                            /** @description The transfer. */
+                            readonly transactionId: string;
+                            /** @description The wallet that sends. */
+                            readonly walletId: string;
+                            /** @description `partner-swap` or `partner-bridge`. */
+                            readonly route: string;
+                            /** @description What left the wallet, in whole tokens of `token`. */
+                            readonly amount: string;
+                            /** @description The symbol of the token that left the wallet. */
+                            readonly token: string;
+                            /** @description The chain that the money left. */
+                            readonly chain: string;
+                            /** @description The transaction that left the wallet. */
+                            readonly txHash: string | null;
+                            /**
+                             * Format: date-time
+                             * @description When the money left.
+                             */
+                            readonly leftAt: string;
+                        };
+                    };
+                };
+            };
+            readonly responses: {
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3416,7 +3499,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3514,7 +3597,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3607,7 +3690,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3704,7 +3787,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3781,7 +3864,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3860,7 +3943,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -3933,7 +4016,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -4012,7 +4095,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -4087,7 +4170,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -4158,7 +4241,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -4224,7 +4307,7 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description The receiver wants no more deliveries; the webhook is disabled. */
+                /** @description Disables the webhook: no more deliveries. */
                 readonly 410: {
                     headers: {
                         readonly [name: string]: unknown;
@@ -4445,8 +4528,7 @@ export interface components {
              * @example 12500000
              */
             readonly rawBalance: string;
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
         };
         readonly BankAccount: {
             readonly id: components["schemas"]["BankAccountId"];
@@ -4469,8 +4551,7 @@ export interface components {
         readonly ByoWallet: {
             readonly id: components["schemas"]["ByoWalletId"];
             readonly address: string;
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             /** @description Null if none was given. */
             readonly name: string | null;
             readonly isActive: boolean;
@@ -4488,9 +4569,10 @@ export interface components {
          * @example byw_01h455vb4pex5vsknk084sn02q
          */
         readonly ByoWalletId: string;
+        /** @enum {string} */
+        readonly ChainName: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
         readonly ChainRecord: {
-            /** @enum {string} */
-            readonly name: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly name: components["schemas"]["ChainName"];
             readonly chainId: number;
             /**
              * @description CAIP-2 id.
@@ -4503,6 +4585,11 @@ export interface components {
                 readonly symbol: string;
                 readonly decimals: number;
             } | null;
+            /**
+             * @description Block explorer: a transaction is at `/tx/<hash>`, an account at `/address/<address>`. Null where none knows the chain.
+             * @example https://sepolia.basescan.org
+             */
+            readonly explorerUrl: string | null;
             /** @description Whether this deployment has a node for it. */
             readonly configured: boolean;
             /** @description Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node. */
@@ -4754,8 +4841,7 @@ export interface components {
                  * @example 12500000
                  */
                 readonly rawBalance: string;
-                /** @enum {string} */
-                readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                readonly chain: components["schemas"]["ChainName"];
             }[];
         };
         readonly LegacyWallet: {
@@ -4763,8 +4849,7 @@ export interface components {
             readonly address: string;
             /** @enum {string} */
             readonly coin: "USDC_E" | "USDC" | "USDT";
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             /** Format: date-time */
             readonly createdAt: string;
         };
@@ -4819,8 +4904,7 @@ export interface components {
         readonly MasterWallet: {
             readonly id: components["schemas"]["MasterWalletId"];
             readonly address: string;
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             readonly chainId: number;
             /**
              * @description CAIP-2 id.
@@ -4941,8 +5025,7 @@ export interface components {
         readonly NewByoWallet: {
             /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
             readonly address: string;
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             /**
              * @example [
              *       "USDC"
@@ -5004,8 +5087,7 @@ export interface components {
         };
         readonly NewMasterWallet: {
             readonly name?: string;
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             /**
              * @example [
              *       "USDC"
@@ -5079,17 +5161,13 @@ export interface components {
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /** @enum {string} */
             readonly fromWalletType?: "master" | "child";
-            /**
-             * @description The wallet's own chain if omitted.
-             * @enum {string}
-             */
-            readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @description The wallet's own chain if omitted. */
+            readonly fromChain?: components["schemas"]["ChainName"];
             /** @example USDC */
             readonly fromToken: string;
             /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
             readonly toAddress: string;
-            /** @enum {string} */
-            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly toChain: components["schemas"]["ChainName"];
             /** @example USDC */
             readonly toToken: string;
             /**
@@ -5114,17 +5192,13 @@ export interface components {
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /** @enum {string} */
             readonly fromWalletType?: "master" | "child";
-            /**
-             * @description The wallet's own chain if omitted.
-             * @enum {string}
-             */
-            readonly fromChain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            /** @description The wallet's own chain if omitted. */
+            readonly fromChain?: components["schemas"]["ChainName"];
             /** @example USDC */
             readonly fromToken: string;
             /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
             readonly toAddress: string;
-            /** @enum {string} */
-            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly toChain: components["schemas"]["ChainName"];
             /** @example USDC */
             readonly toToken: string;
             /**
@@ -5206,7 +5280,7 @@ export interface components {
              */
             readonly maxAmount: string;
             /** @description The chains that may be paid on. If omitted: all that the key and the deployment have. */
-            readonly chains?: readonly ("base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato")[];
+            readonly chains?: readonly components["schemas"]["ChainName"][];
             /** @description Symbols of the tokens that may be paid. If omitted: all that pay by signature. */
             readonly tokens?: readonly string[];
             /**
@@ -5225,7 +5299,7 @@ export interface components {
         readonly NewWebhook: {
             /** @example https://example.com/webhooks */
             readonly url: string;
-            readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+            readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
         };
         readonly NewWithdrawal: {
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
@@ -5238,8 +5312,7 @@ export interface components {
             readonly amount: string;
             /** @example USDC */
             readonly token: string;
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             readonly bankAccountId: components["schemas"]["BankAccountId"];
             /** @description Text on the receiver's bank statement. */
             readonly reference?: string;
@@ -5361,7 +5434,7 @@ export interface components {
             readonly interval: "minute" | "hour" | "day";
             /**
              * Format: date-time
-             * @description `from`, or a later time where more than 200,000 payments follow: older ones are not counted.
+             * @description `from`, or by the minute a later time where more than 200,000 payments follow: older ones are not counted.
              */
             readonly countedFrom: string;
             readonly intervals: readonly {
@@ -5391,9 +5464,9 @@ export interface components {
                     /** Format: date-time */
                     readonly at: string;
                     readonly payments: number;
-                    /** @description From verification to settlement. */
+                    /** @description From verification to settlement, to two digits. */
                     readonly p50Ms: number;
-                    /** @description From verification to settlement. */
+                    /** @description From verification to settlement, to two digits. */
                     readonly p95Ms: number;
                 }[];
             };
@@ -5679,8 +5752,7 @@ export interface components {
          */
         readonly RequestId: string;
         readonly RescanRequest: {
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             /** @example 0xabababababababababababababababababababababababababababababababab */
             readonly txHash: string;
         };
@@ -5857,8 +5929,7 @@ export interface components {
         readonly Sweep: {
             readonly id: components["schemas"]["SweepId"];
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             readonly token: string;
             /** @enum {string} */
             readonly trigger: "request" | "automatic";
@@ -5909,8 +5980,7 @@ export interface components {
         readonly SweepSummary: {
             readonly id: components["schemas"]["SweepId"];
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             readonly token: string;
             /** @enum {string} */
             readonly trigger: "request" | "automatic";
@@ -5932,8 +6002,7 @@ export interface components {
         };
         readonly TestDeposit: {
             readonly walletId: components["schemas"]["ByoWalletId"] | components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             readonly token: string;
             readonly amount: string;
             /** @description The faucet. */
@@ -5961,10 +6030,8 @@ export interface components {
             readonly toAddress: string;
             /** @description Null until the transaction is signed. */
             readonly txHash: string | null;
-            /** @enum {string} */
-            readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-            /** @enum {string} */
-            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly fromChain: components["schemas"]["ChainName"];
+            readonly toChain: components["schemas"]["ChainName"];
             readonly fromToken: string;
             readonly toToken: string;
             readonly amount: string;
@@ -6008,10 +6075,8 @@ export interface components {
              * @description Expiry of the quote.
              */
             readonly expiresAt: string;
-            /** @enum {string} */
-            readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-            /** @enum {string} */
-            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly fromChain: components["schemas"]["ChainName"];
+            readonly toChain: components["schemas"]["ChainName"];
             readonly fromToken: string;
             readonly toToken: string;
             readonly amount: string;
@@ -6031,7 +6096,7 @@ export interface components {
         };
         readonly TriggerRequest: {
             /** @enum {string} */
-            readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+            readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
         };
         readonly Usage: {
             /** @enum {string} */
@@ -6291,10 +6356,8 @@ export interface components {
             readonly toAddress: string;
             /** @description Null until the transaction is signed. */
             readonly txHash: string | null;
-            /** @enum {string} */
-            readonly fromChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-            /** @enum {string} */
-            readonly toChain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly fromChain: components["schemas"]["ChainName"];
+            readonly toChain: components["schemas"]["ChainName"];
             readonly fromToken: string;
             readonly toToken: string;
             readonly amount: string;
@@ -6368,8 +6431,7 @@ export interface components {
              * @enum {string}
              */
             readonly status: "pending" | "confirmed" | "withdrawn";
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             readonly tokenSymbol: string;
             /** @description Decimal, in whole tokens. */
             readonly amount: string;
@@ -6404,7 +6466,7 @@ export interface components {
         readonly WebhookChange: {
             /** @example https://example.com/webhooks */
             readonly url?: string;
-            readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+            readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
             readonly isActive?: boolean;
         };
         /**
@@ -6431,8 +6493,7 @@ export interface components {
             readonly txHash: string | null;
             readonly amount: string;
             readonly token: string;
-            /** @enum {string} */
-            readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+            readonly chain: components["schemas"]["ChainName"];
             readonly bankAccountId: components["schemas"]["BankAccountId"];
             /** @description The currency of the bank account. */
             readonly currency: string;
@@ -10904,7 +10965,7 @@ export interface operations {
             };
             readonly header?: never;
             readonly path: {
-                readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+                readonly chain: components["schemas"]["ChainName"];
             };
             readonly cookie?: never;
         };
@@ -13928,7 +13989,7 @@ export interface operations {
                 readonly cursor?: components["parameters"]["cursor"];
                 readonly from?: string;
                 readonly to?: string;
-                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;
             readonly path?: never;

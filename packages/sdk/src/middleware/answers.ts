@@ -117,16 +117,16 @@ export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
   return { status: 402, headers, body: JSON.stringify(body) }
 }
 
-const unpaidBodies = new WeakMap<X402V1Body, Uint8Array<ArrayBuffer>>()
+const unpaidBodies = new WeakMap<X402V1Body, string>()
 
 /**
- * The body of a first 402. All challenges of a batch share it, so it is serialized once, as bytes: Node would encode
- * a text body again for each response.
+ * The body of a first 402. All challenges of a batch share it, so it is serialized once. It stays text, because Node
+ * sends the headers and a text body in one buffer, but bytes in a second one.
  */
-function unpaidBody(x402V1: X402V1Body | null, hasMpp: boolean): Uint8Array<ArrayBuffer> {
+function unpaidBody(x402V1: X402V1Body | null, hasMpp: boolean): string {
   const known = x402V1 === null ? undefined : unpaidBodies.get(x402V1)
   if (known !== undefined) return known
-  const body = new TextEncoder().encode(JSON.stringify({ ...x402V1, ...(hasMpp && unpaid) }))
+  const body = JSON.stringify({ ...x402V1, ...(hasMpp && unpaid) })
   if (x402V1 !== null) unpaidBodies.set(x402V1, body)
   return body
 }

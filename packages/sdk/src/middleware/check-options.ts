@@ -1,3 +1,13 @@
+import {
+  must,
+  mustBooleans,
+  mustCount,
+  mustFunctions,
+  mustList,
+  mustOptions,
+  mustTexts,
+  mustWebAddress,
+} from '../check.ts'
 import type { PayOptions, RouteDefaults, WalletOptions } from './options.ts'
 import { sessionSecondsOf } from './sessions.ts'
 
@@ -6,31 +16,25 @@ const pricePattern = /^\d{1,60}(?:\.\d{1,60})?$/
 
 /** Throws a `TypeError` with the option, its value and the remedy, for an option that makes payments impossible. */
 export function checkWalletOptions(options: WalletOptions): void {
-  const { walletId, otherWalletIds = [], publicUrl } = options
+  mustOptions(options, 'The first argument')
+  const { walletId, otherWalletIds = [], publicUrl, signOffers, registry } = options
   must(
     isWalletId(walletId),
     'walletId',
     walletId,
     'Set it to the id of one of your wallets, such as byw_01h455vb4pex5vsknk084sn02q.',
   )
-  must(
-    Array.isArray(otherWalletIds) && otherWalletIds.length <= 3,
-    'otherWalletIds',
-    otherWalletIds,
-    'List at most three wallet ids.',
-  )
+  const isShort = Array.isArray(otherWalletIds) && otherWalletIds.length <= 3
+  must(isShort, 'otherWalletIds', otherWalletIds, 'List at most three wallet ids.')
   for (const id of otherWalletIds)
     must(isWalletId(id), 'otherWalletIds', id, 'Each must be the id of one of your wallets.')
-  must(
-    publicUrl === undefined || isWebAddress(publicUrl),
-    'publicUrl',
-    publicUrl,
-    'Give an http(s) URL, such as https://api.example.com.',
-  )
+  if (publicUrl !== undefined) mustWebAddress('publicUrl', publicUrl, 'https://api.example.com')
   const { challengeBatch, replayTtlMs, keptBytesMax, keptMsMax, abandonedRunsMax } = options
   mustCount('challengeBatch', challengeBatch, 1)
   mustCount('abandonedRunsMax', abandonedRunsMax, 1)
   for (const [name, value] of Object.entries({ replayTtlMs, keptBytesMax, keptMsMax })) mustCount(name, value, 0)
+  mustBooleans({ signOffers, registry })
+  mustFunctions({ onFault: options.onFault, onUndelivered: options.onUndelivered })
   checkRouteOptions(options)
 }
 
@@ -42,13 +46,21 @@ export function checkPrice(price: unknown): asserts price is string {
 
 /** Throws for options with which a route cannot be sold. A price that depends on the request is checked per request. */
 export function checkPayOptions<R>(options: PayOptions<R>): void {
+  mustOptions(options, 'The first argument')
   if (typeof options.price !== 'function') checkPrice(options.price)
-  const { currency } = options
+  const { currency, clientIp, bindBody } = options
   must(currency === undefined || currency === 'USD', 'currency', currency, 'Prices are in USD.')
+  mustFunctions({ clientIp, bindBody })
   checkRouteOptions(options)
 }
 
-function checkRouteOptions({ onPending, protocols, holdMsMax, bodyBytesMax, sessionTtl, cors }: RouteDefaults): void {
+function checkRouteOptions(options: RouteDefaults): void {
+  const { onPending, protocols, holdMsMax, bodyBytesMax, sessionTtl, cors, credentialHeader } = options
+  mustTexts({ description: options.description, mimeType: options.mimeType })
+  mustList('freeMethods', options.freeMethods, 'List methods, such as ["HEAD"].')
+  mustBooleans({ acceptSessions: options.acceptSessions })
+  const isHeader = [undefined, 'Authorization', 'Payment-Authorization'].includes(credentialHeader)
+  must(isHeader, 'credentialHeader', credentialHeader, 'Give "Authorization" or "Payment-Authorization".')
   const isPending = onPending === undefined || onPending === 'release' || onPending === 'hold'
   must(isPending, 'onPending', onPending, 'Give "release" or "hold".')
   const isList = protocols === undefined || (Array.isArray(protocols) && protocols.length > 0)
@@ -57,35 +69,11 @@ function checkRouteOptions({ onPending, protocols, holdMsMax, bodyBytesMax, sess
   mustCount('holdMsMax', holdMsMax, 0)
   mustCount('bodyBytesMax', bodyBytesMax, 0)
   const origins = cors?.origins
-  must(
-    cors === undefined || origins === '*' || Array.isArray(origins),
-    'cors.origins',
-    origins,
-    'Give "*" or a list of origins.',
-  )
+  const isCors = cors === undefined || origins === '*' || Array.isArray(origins)
+  must(isCors, 'cors.origins', origins, 'Give "*" or a list of origins.')
   sessionSecondsOf(sessionTtl)
-}
-
-function mustCount(name: string, value: unknown, least: number): void {
-  const isCount = value === undefined || (typeof value === 'number' && Number.isInteger(value) && value >= least)
-  must(isCount, name, value, `Give a whole number, at least ${least}.`)
 }
 
 function isWalletId(value: unknown): boolean {
   return typeof value === 'string' && walletIdPattern.test(value)
-}
-
-function isWebAddress(value: string): boolean {
-  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
-}
-
-function must(isGood: boolean, name: string, value: unknown, remedy: string): void {
-  if (!isGood) throw new TypeError(`${name} is ${shown(value)}. ${remedy}`)
-}
-
-function shown(value: unknown): string {
-  if (value === undefined) return 'missing'
-  return typeof value === 'string'
-    ? JSON.stringify(value.slice(0, 80))
-    : String(JSON.stringify(value) ?? value).slice(0, 80)
 }

@@ -1,3 +1,4 @@
+import { PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 
 /** A fault that is reported to the provider, not to the payer. */
@@ -30,11 +31,22 @@ export function quietly<T>(name: string, listener: (event: T) => void): (event: 
   }
 }
 
+const remedies: { readonly [code: string]: string } = {
+  unauthorized: ' Check apiKey: the service does not know it.',
+  'wallet-not-found': " Check walletId: the key's organisation and environment have no such wallet.",
+  'amount-below-minimum': ' Raise the price: settling costs more than it brings.',
+}
+
+/** What the provider changes, if the fault is one of configuration. */
+function remedyOf(error: unknown): string {
+  return error instanceof PurserError ? (remedies[error.code] ?? '') : ''
+}
+
 /** Prints a fault in one line. */
 export function printFault({ stage, error, payment }: Fault): void {
   const said = error instanceof Error ? `${error.name}: ${error.message}` : 'a value that is not an Error was thrown'
   const requestId = error instanceof Object && 'requestId' in error ? ` ${error.requestId}` : ''
   console.error(
-    `purser: ${stage} failed${payment === undefined ? '' : ` for ${payment.paymentId}`}: ${said}${requestId}`,
+    `purser: ${stage} failed${payment === undefined ? '' : ` for ${payment.paymentId}`}: ${said}${remedyOf(error)}${requestId}`,
   )
 }

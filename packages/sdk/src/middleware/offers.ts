@@ -1,18 +1,33 @@
 import { orderOffers, parseChallenges } from '@purser/protocol'
 
-/** Skips quoted strings, because a description may contain text that looks like a challenge. */
-const quotedOrBoundary = /"(?:[^"\\]|\\.)*"|,\s*(?=Payment\s)/gi
+/** How Purser joins challenges. */
+const boundary = ', Payment '
 
 /** Splits the joined value from Purser into one `WWW-Authenticate` value per challenge, without re-encoding. */
 export function splitChallenges(joined: string): string[] {
   const challenges: string[] = []
   let start = 0
-  for (const { 0: found, index } of joined.matchAll(quotedOrBoundary)) {
-    if (found.startsWith('"')) continue
-    challenges.push(joined.slice(start, index))
-    start = index + found.length
+  for (let at = joined.indexOf(boundary); at >= 0; at = joined.indexOf(boundary, at + 1)) {
+    // A description may contain text that looks like a challenge.
+    if (isQuoted(joined, start, at)) continue
+    challenges.push(joined.slice(start, at))
+    start = at + ', '.length
   }
   return [...challenges, joined.slice(start)]
+}
+
+/** Whether the text at `end` is inside a quoted string that began at `start` or later. */
+function isQuoted(text: string, start: number, end: number): boolean {
+  let isOpen = false
+  for (let at = text.indexOf('"', start); at >= 0 && at < end; at = text.indexOf('"', at + 1))
+    if (!isOpen || !isEscaped(text, at)) isOpen = !isOpen
+  return isOpen
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0
+  while (text[at - 1 - backslashes] === '\\') backslashes += 1
+  return backslashes % 2 === 1
 }
 
 /**

@@ -1,4 +1,4 @@
-import { AuthenticationError, RateLimitError, ValidationError } from '../errors.ts'
+import { AuthenticationError, NotFoundError, RateLimitError, ValidationError } from '../errors.ts'
 import { challengeAnswer, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import type { ChallengeRequested } from './contract.ts'
 import { offersFor } from './offers.ts'
@@ -45,7 +45,7 @@ export async function requestPayment(context: PaymentContext, refusal?: Refusal)
  * Whether Purser refused the provider's configuration, such as the key, a wallet or a price. Retrying does not help.
  */
 export function isMisconfigured(error: unknown): boolean {
-  return error instanceof AuthenticationError || error instanceof ValidationError
+  return error instanceof AuthenticationError || error instanceof ValidationError || error instanceof NotFoundError
 }
 
 function requestOf({

@@ -1,4 +1,4 @@
-import { createPurser, type Purser } from '../client.ts'
+import { checkConnection, createPurser, type Purser } from '../client.ts'
 import { type AbandonedRuns, openAbandonedRuns } from './abandoned-runs.ts'
 import { challengesAhead, type TakeChallenge } from './challenges.ts'
 import { checkWalletOptions } from './check-options.ts'
@@ -74,6 +74,7 @@ export function routeOf(defaults: RouteDefaults, own: RouteDefaults): Route {
  */
 export function createSeller(options: WalletOptions): Seller {
   checkWalletOptions(options)
+  checkConnection(options)
   const retry = { retryAfterMsMax: 2_000, delayMsFirst: 200, delayMsMax: 2_000, ...options.retry }
   const purser = createPurser({ ...options, timeoutMs: options.timeoutMs ?? 15_000, retry })
   const onFault = quietly('onFault', options.onFault ?? printFault)

@@ -1,4 +1,5 @@
 import { parseDuration } from '@purser/protocol'
+import { must } from '../check.ts'
 import type { Purser } from '../client.ts'
 import { PaymentRefusedError } from '../errors.ts'
 import type { Session } from '../sessions.ts'
@@ -78,6 +79,6 @@ export function sessionSecondsOf(ttl: string | number | undefined): number | und
   const seconds = typeof ttl === 'number' ? ttl : parseDuration(ttl)
   const isGood =
     typeof seconds === 'number' && Number.isInteger(seconds) && seconds >= secondsMin && seconds <= secondsMax
-  if (isGood) return seconds
-  throw new TypeError('sessionTtl must be a time such as 30m, 24h or 7d, or whole seconds: a minute to a week.')
+  must(isGood, 'sessionTtl', ttl, 'Give a time such as "30m", "24h" or "7d", or whole seconds: a minute to a week.')
+  return seconds
 }

@@ -1,4 +1,5 @@
 import type { OfferRefusalReason } from '@purser/protocol'
+import type { LedgerEntry } from './ledger.ts'
 import type { PaymentRecord, ProposedPayment } from './payment.ts'
 
 /** Why an offer is refused. */
@@ -10,7 +11,16 @@ export interface Refusal {
   readonly reason: RefusalReason
 }
 
-/** The base class of the errors that a paying fetch throws. Branch on `code`. Messages may change. */
+/**
+ * The base class of the errors that a paying fetch throws. Branch on `code`. Messages may change.
+ *
+ * @example
+ * import { PaymentError } from '@purser/sdk/pay'
+ *
+ * export function codeOf(error: unknown): string {
+ *   return error instanceof PaymentError ? error.code : 'other'
+ * }
+ */
 export class PaymentError extends Error {
   readonly code: string
 
@@ -21,7 +31,17 @@ export class PaymentError extends Error {
   }
 }
 
-/** Nothing was signed: the payment would exceed a limit, or no limit is set, so nothing may be paid. */
+/**
+ * Nothing was signed: the payment would exceed a limit, or no limit is set, so nothing may be paid.
+ *
+ * @example
+ * import { LimitExceededError } from '@purser/sdk/pay'
+ *
+ * export function noticeOf(error: unknown): string | undefined {
+ *   if (!(error instanceof LimitExceededError)) return undefined
+ *   return `${error.amountUsd} USD exceeds ${error.limit}. Counted so far: ${error.spentUsd} USD.`
+ * }
+ */
 export class LimitExceededError extends PaymentError {
   readonly limit: 'perCall' | 'perHostPerDay' | 'perDay'
   /** Decimal dollars. `undefined` if the limit is not set. */
@@ -40,7 +60,16 @@ export class LimitExceededError extends PaymentError {
   }
 }
 
-/** Nothing was signed: no offer can or may be paid. */
+/**
+ * Nothing was signed: no offer can or may be paid.
+ *
+ * @example
+ * import { UnsupportedPaymentError } from '@purser/sdk/pay'
+ *
+ * export function reasonsOf(error: unknown): readonly string[] {
+ *   return error instanceof UnsupportedPaymentError ? error.refusals.map(({ reason }) => reason) : []
+ * }
+ */
 export class UnsupportedPaymentError extends PaymentError {
   readonly refusals: readonly Refusal[]
 
@@ -51,7 +80,16 @@ export class UnsupportedPaymentError extends PaymentError {
   }
 }
 
-/** Nothing was signed: `confirm` returned false. */
+/**
+ * Nothing was signed: `confirm` returned false.
+ *
+ * @example
+ * import { ConfirmationDeclinedError } from '@purser/sdk/pay'
+ *
+ * export function declinedUrlOf(error: unknown): string | undefined {
+ *   return error instanceof ConfirmationDeclinedError ? error.payment.url : undefined
+ * }
+ */
 export class ConfirmationDeclinedError extends PaymentError {
   readonly payment: ProposedPayment
 
@@ -64,6 +102,14 @@ export class ConfirmationDeclinedError extends PaymentError {
 /**
  * Nothing was signed: a person must approve the payment of the managed wallet. Once approved, call a paying fetch whose
  * wallet has this id as `approvedPaymentId`.
+ *
+ * @example
+ * import { ApprovalNeededError, createPayingFetch, type PayingWallet } from '@purser/sdk/pay'
+ *
+ * export function fetchOnceApproved(wallet: PayingWallet, error: ApprovalNeededError): typeof fetch {
+ *   const approved = { ...wallet, approvedPaymentId: error.paymentId }
+ *   return createPayingFetch({ wallet: approved, limits: { perCall: error.payment.amountUsd } })
+ * }
  */
 export class ApprovalNeededError extends PaymentError {
   readonly payment: ProposedPayment
@@ -77,14 +123,65 @@ export class ApprovalNeededError extends PaymentError {
   }
 }
 
-/** Nothing was sent: the signer failed, or its result is not a signature. */
+/**
+ * Nothing was signed or sent: the ledger has a payment for this purchase that this call cannot repeat.
+ * `purchase-unfinished`: another call is paying for it, or a process ended between reserving and signing; once you know
+ * that nobody is paying for it, call `release(entry.id)` of the ledger. `purchase-mismatch`: it was made for another URL.
+ *
+ * @example
+ * import { type Ledger, PurchaseError } from '@purser/sdk/pay'
+ *
+ * // Call it only if you know that no other process pays for this purchase.
+ * export async function giveUp(ledger: Ledger, error: unknown): Promise<void> {
+ *   if (error instanceof PurchaseError && error.code === 'purchase-unfinished') await ledger.release(error.entry.id)
+ * }
+ */
+export class PurchaseError extends PaymentError {
+  #entry: LedgerEntry
+
+  constructor(code: 'purchase-unfinished' | 'purchase-mismatch', entry: LedgerEntry) {
+    const why = code === 'purchase-unfinished' ? 'was reserved and not signed' : `is one of ${entry.payment.url}`
+    super(code, `The purchase ${entry.purchase} ${why} (reservation ${entry.id}).`)
+    this.#entry = entry
+  }
+
+  /** The payment for the purchase. Its credential can be spent: keep it out of logs. */
+  get entry(): LedgerEntry {
+    return this.#entry
+  }
+}
+
+/**
+ * Nothing was sent: the signer failed, or its result is not a signature.
+ *
+ * @example
+ * import { SigningError } from '@purser/sdk/pay'
+ *
+ * export function faultOfSigner(error: unknown): unknown {
+ *   return error instanceof SigningError ? error.cause : undefined
+ * }
+ */
 export class SigningError extends PaymentError {
   constructor(cause?: unknown) {
     super('signing-failed', 'The signer did not sign the payment.', cause)
   }
 }
 
-/** Nothing was sent: payment requires sending the body twice, and this body cannot be repeated. */
+/**
+ * Nothing was sent: payment requires sending the body twice, and this body cannot be repeated.
+ *
+ * @example
+ * import { UnreplayableBodyError } from '@purser/sdk/pay'
+ *
+ * export async function upload(pay: typeof fetch, url: string, file: Blob): Promise<Response> {
+ *   try {
+ *     return await pay(url, { method: 'POST', body: file.stream() })
+ *   } catch (error) {
+ *     if (!(error instanceof UnreplayableBodyError)) throw error
+ *     return pay(url, { method: 'POST', body: file })
+ *   }
+ * }
+ */
 export class UnreplayableBodyError extends PaymentError {
   readonly bytesMax: number
 
@@ -100,6 +197,14 @@ export class UnreplayableBodyError extends PaymentError {
 /**
  * The seller refused the credential. No second payment is made. The amount still counts as spent, because the
  * credential can be used until `payment.validBeforeSeconds`.
+ *
+ * @example
+ * import { PaymentRejectedError } from '@purser/sdk/pay'
+ *
+ * export function noticeOf(error: unknown): string | undefined {
+ *   if (!(error instanceof PaymentRejectedError)) return undefined
+ *   return `${error.payment.host} refused ${error.payment.amountUsd} USD: ${error.reason ?? error.status}`
+ * }
  */
 export class PaymentRejectedError extends PaymentError {
   readonly payment: PaymentRecord

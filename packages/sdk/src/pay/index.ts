@@ -5,20 +5,30 @@ export {
   PaymentError,
   PaymentOutcomeUnknownError,
   PaymentRejectedError,
+  PurchaseError,
   type Refusal,
   type RefusalReason,
   SigningError,
   UnreplayableBodyError,
   UnsupportedPaymentError,
 } from './errors.ts'
-export {
-  type CountedLimit,
-  type Ledger,
-  memoryLedger,
-  type ReservationRequest,
-  type ReservationVerdict,
+export type {
+  CountedLimit,
+  Ledger,
+  LedgerEntry,
+  ReservationRequest,
+  ReservationVerdict,
+  SignedCredential,
 } from './ledger.ts'
-export type { AddedToken, PayingFetchOptions, PayLimits, Preference } from './options.ts'
+export { memoryLedger } from './memory-ledger.ts'
+export type {
+  AddedToken,
+  PayingFetch,
+  PayingFetchOptions,
+  PayingRequestInit,
+  PayLimits,
+  Preference,
+} from './options.ts'
 export { createPayingFetch } from './paying-fetch.ts'
 export {
   type Method,

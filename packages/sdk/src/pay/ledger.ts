@@ -1,108 +1,75 @@
-import { formatUsd, parseUsd } from '@purser/protocol'
+import type { ProposedPayment } from './payment.ts'
 
 /** The limits that accumulate over time. */
 export type CountedLimit = 'perHostPerDay' | 'perDay'
 
-/** An amount to reserve before signing. Dollars are decimal text. */
+/** A payment whose amount is to be reserved before it is signed. */
 export interface ReservationRequest {
-  /** Unique id of the reservation, for `commit` and `release`. */
+  /** Unique id of the reservation, for the later steps. */
   readonly id: string
-  readonly host: string
+  /** What is bought, as the caller named it, or the id. A budget has one payment for each purchase. */
+  readonly purchase: string
   /** The UTC day of the payment, such as `2026-11-21`. */
   readonly day: string
-  readonly usd: string
+  readonly payment: ProposedPayment
+  /** Decimal dollars. */
   readonly limits: { readonly [limit in CountedLimit]?: string | undefined }
 }
 
-/** `spentUsd` is the amount already counted towards the exceeded limit. */
+/** The header that pays. Its bearer can spend it until `validBeforeSeconds`. */
+export interface SignedCredential {
+  readonly header: string
+  readonly value: string
+  /** Seconds since 1970. `undefined` if the money moved when it was signed. */
+  readonly validBeforeSeconds?: number | undefined
+}
+
+/** A payment of a budget. */
+export interface LedgerEntry {
+  readonly id: string
+  readonly purchase: string
+  readonly day: string
+  readonly payment: ProposedPayment
+  /**
+   * `reserved`: a signature may have been made, and was not sent. `signed`: the credential may have been sent. `spent`:
+   * the seller delivered for it.
+   */
+  readonly state: 'reserved' | 'signed' | 'spent'
+  /** Present from `signed` on. */
+  readonly credential?: SignedCredential | undefined
+}
+
+/**
+ * `spentUsd` is the amount already counted towards the exceeded limit. `earlier` is the payment that the budget has for
+ * this purchase.
+ */
 export type ReservationVerdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly limit: CountedLimit; readonly spentUsd: string }
+  | { readonly ok: false; readonly earlier: LedgerEntry }
 
 /**
- * Counts spending. An implementation for several processes must make `reserve` atomic (a transaction with a row lock,
- * a script in Redis). Otherwise two calls that read first and add later could exceed the limit together.
+ * Counts the spending of one budget, and records each payment before its next step, so that a process that ends at any
+ * moment neither forgets an amount nor signs a second time for a purchase. `reserve`, `signed` and `release` must each be
+ * atomic over all processes that share the budget.
  */
 export interface Ledger {
-  /** Counts the amount at once if no limit would be exceeded; otherwise counts nothing. A throw refuses the payment. */
+  /**
+   * Counts the amount if no limit would be exceeded and the purchase is new; otherwise counts nothing. A throw refuses
+   * the payment.
+   */
   reserve(request: ReservationRequest): Promise<ReservationVerdict>
-  /** Marks the reserved amount as spent: the payment was accepted. */
-  commit(id: string): Promise<void>
-  /** Releases the reservation: nothing can be charged any more. Unknown and committed ids have no effect. */
+  /** Stores the credential of a reserved payment before it is sent. Throws if the reservation was released. */
+  signed(id: string, credential: SignedCredential): Promise<void>
+  /** Marks a signed payment as delivered. */
+  spent(id: string): Promise<void>
+  /**
+   * Removes a payment that can no longer be charged, and its amount. Its purchase can be made anew. Unknown ids and
+   * delivered payments are left alone.
+   */
   release(id: string): Promise<void>
-}
-
-type Reserved = { readonly host: string; readonly day: string; readonly usd: bigint }
-type Day = { total: bigint; readonly byHost: Map<string, bigint>; readonly reserved: Map<string, Reserved> }
-
-const daysKept = 3
-
-/**
- * Returns a ledger in this process's memory. `reserve` is synchronous, so simultaneous calls cannot exceed a limit
- * together.
- *
- * @example
- * import { createPayingFetch, memoryLedger, type Signer } from '@purser/sdk/pay'
- *
- * export function fetchesOf(signers: readonly Signer[]) {
- *   const ledger = memoryLedger() // one budget for all of them
- *   return signers.map((signer) => createPayingFetch({ signer, ledger, limits: { perCall: '0.05', perDay: '5' } }))
- * }
- */
-export function memoryLedger(): Ledger {
-  const days = new Map<string, Day>()
-  return {
-    reserve: async (request) => {
-      const usd = dollars(request.usd)
-      const day = dayOf(days, request.day)
-      const exceeded = exceededLimit(day, request, usd)
-      if (exceeded !== undefined) return exceeded
-      count(day, { host: request.host, day: request.day, usd })
-      day.reserved.set(request.id, { host: request.host, day: request.day, usd })
-      return { ok: true }
-    },
-    commit: async (id) => {
-      for (const day of days.values()) day.reserved.delete(id)
-    },
-    release: async (id) => {
-      for (const day of days.values()) {
-        const reserved = day.reserved.get(id)
-        if (reserved === undefined) continue
-        day.reserved.delete(id)
-        count(day, { ...reserved, usd: -reserved.usd })
-      }
-    },
-  }
-}
-
-function dayOf(days: Map<string, Day>, name: string): Day {
-  const known = days.get(name)
-  if (known !== undefined) return known
-  const day: Day = { total: 0n, byHost: new Map(), reserved: new Map() }
-  days.set(name, day)
-  const old = [...days.keys()].sort().slice(0, -daysKept)
-  for (const each of old) if (each !== name) days.delete(each)
-  return day
-}
-
-function exceededLimit(day: Day, request: ReservationRequest, usd: bigint): ReservationVerdict | undefined {
-  const spent = { perHostPerDay: day.byHost.get(request.host) ?? 0n, perDay: day.total }
-  for (const limit of ['perHostPerDay', 'perDay'] as const) {
-    const most = request.limits[limit]
-    if (most !== undefined && spent[limit] + usd > dollars(most)) {
-      return { ok: false, limit, spentUsd: formatUsd(spent[limit]) }
-    }
-  }
-  return undefined
-}
-
-function count(day: Day, { host, usd }: Reserved): void {
-  day.total += usd
-  day.byHost.set(host, (day.byHost.get(host) ?? 0n) + usd)
-}
-
-function dollars(text: string): bigint {
-  const usd = parseUsd(text)
-  if (usd === undefined) throw new RangeError('not a dollar amount')
-  return usd
+  /** The payment for a purchase. */
+  find(purchase: string): Promise<LedgerEntry | undefined>
+  /** The payments that were reserved or signed and not delivered, oldest first. */
+  unfinished(): Promise<readonly LedgerEntry[]>
 }

@@ -34,7 +34,10 @@ export interface PayingFetchOptions {
   readonly limits: PayLimits
   /** The order of preference; then the cheapest, then x402 before MPP, then the seller's order. */
   readonly prefer?: readonly Preference[] | undefined
-  /** Counts spending. Default: a `memoryLedger()` per fetch. Share one among fetches that share a budget. */
+  /**
+   * Counts spending. Default: a `memoryLedger()` per fetch. Share one among fetches that share a budget. Those of
+   * `@purser/sdk/ledgers` outlive the process and are shared by several.
+   */
   readonly ledger?: Ledger | undefined
   readonly tokens?: readonly AddedToken[] | undefined
   /**
@@ -43,7 +46,7 @@ export interface PayingFetchOptions {
    */
   readonly onPayment?: ((payment: PaymentRecord) => void) | undefined
   /**
-   * Called for faults that do not affect a payment: `onPayment` threw, or `commit` or `release` of the ledger failed.
+   * Called for faults that do not affect a payment: `onPayment` threw, or `spent` or `release` of the ledger failed.
    */
   readonly onFault?: ((error: unknown) => void) | undefined
   /**
@@ -62,3 +65,15 @@ export interface PayingFetchOptions {
   /** Returns this many cryptographically random bytes. */
   readonly random?: ((bytes: number) => Uint8Array) | undefined
 }
+
+/** The second argument of a paying fetch. */
+export interface PayingRequestInit extends RequestInit {
+  /**
+   * A name of your own for what this call buys, such as `forecast-paris-2026-11-26`. A repeat with this name, also by
+   * another process with the same ledger, sends the credential that was signed for it and signs nothing.
+   */
+  readonly purchase?: string | undefined
+}
+
+/** A `fetch` that pays. It can be used wherever a `fetch` is. */
+export type PayingFetch = (input: Parameters<typeof globalThis.fetch>[0], init?: PayingRequestInit) => Promise<Response>

@@ -4,13 +4,17 @@ import {
   type Hex,
   type Network,
   networkByName,
+  networks,
   parseAddress,
   parseUsd,
   type TokenInfo,
   tokenByAddress,
   usdDecimals,
 } from '@purser/protocol'
-import { type Ledger, memoryLedger } from './ledger.ts'
+import { must } from '../check.ts'
+import { checkPayingOptions } from './check-options.ts'
+import type { Ledger } from './ledger.ts'
+import { memoryLedger } from './memory-ledger.ts'
 import type { AddedToken, PayingFetchOptions, PayLimits, Preference } from './options.ts'
 import type { PaymentRecord, ProposedPayment } from './payment.ts'
 import { memoryJar, type SessionJar } from './session-jar.ts'
@@ -32,9 +36,9 @@ export interface Payer {
   readonly address: Address
   readonly limits: ReadLimits
   readonly prefer: readonly Preference[]
-  readonly ledger: Pick<Ledger, 'reserve'>
+  readonly ledger: Pick<Ledger, 'reserve' | 'signed' | 'find'>
   /** As in the ledger, but failures go to `fault`: the payment has already happened. */
-  readonly commit: (reservationId: string) => Promise<void>
+  readonly spent: (reservationId: string) => Promise<void>
   readonly release: (reservationId: string) => Promise<void>
   readonly allowInsecure: boolean
   readonly fetch: typeof globalThis.fetch
@@ -48,8 +52,9 @@ export interface Payer {
 
 /** Parses the options. Throws a `TypeError` for an invalid one, before the first payment. */
 export function payerOf(options: PayingFetchOptions): Payer {
+  checkPayingOptions(options)
   const address = parseAddress(options.signer.address)
-  if (address === undefined) throw new TypeError('signer.address is not an address')
+  must(address !== undefined, 'signer.address', options.signer.address, 'Give an address: 0x and 40 hex digits.')
   const random = options.random ?? ((bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)))
   const ledger = options.ledger ?? memoryLedger()
   const fault = (error: unknown) => quietly(() => options.onFault?.(error))
@@ -59,7 +64,7 @@ export function payerOf(options: PayingFetchOptions): Payer {
     limits: readLimits(options.limits),
     prefer: options.prefer ?? [],
     ledger,
-    commit: (id) => kept(() => ledger.commit(id), fault),
+    spent: (id) => kept(() => ledger.spent(id), fault),
     release: (id) => kept(() => ledger.release(id), fault),
     allowInsecure: options.allowInsecure ?? false,
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
@@ -86,43 +91,48 @@ function readLimits(limits: PayLimits): ReadLimits {
     counted: { perHostPerDay, perDay },
     confirm: readConfirm(limits),
     hosts: limits.hosts && new Set(limits.hosts.map((host) => host.toLowerCase())),
-    networks: limits.networks && new Set(limits.networks.map((name) => networkOf(name).name)),
+    networks: limits.networks && new Set(limits.networks.map((name) => networkOf('limits.networks', name).name)),
   }
 }
 
 function readUsd(name: string, text: string | undefined): bigint | undefined {
   if (text === undefined) return undefined
-  const usd = parseUsd(text)
-  if (usd === undefined) throw new TypeError(`limits.${name} is not a dollar amount such as "0.05"`)
+  const usd = typeof text === 'string' ? parseUsd(text) : undefined
+  must(usd !== undefined, `limits.${name}`, text, 'Give US dollars as text, such as "0.05", without a currency sign.')
   return usd
 }
 
 function readConfirm({ confirmAbove, confirm }: PayLimits): ReadLimits['confirm'] {
   const above = readUsd('confirmAbove', confirmAbove)
   if (above === undefined && confirm === undefined) return undefined
-  if (above === undefined || confirm === undefined)
-    throw new TypeError('limits.confirmAbove and confirm must be set together')
+  must(above !== undefined, 'limits.confirmAbove', undefined, 'Give it together with limits.confirm.')
+  must(confirm !== undefined, 'limits.confirm', undefined, 'Give it together with limits.confirmAbove.')
   return { above, ask: confirm }
 }
 
 function tokensOf(added: readonly AddedToken[]): Payer['tokenAt'] {
   const byAddress = new Map<string, TokenInfo>()
   for (const token of added) {
-    const network = networkOf(token.network)
+    const network = networkOf('tokens: network', token.network)
     const address = parseAddress(token.address)
-    if (address === undefined) throw new TypeError(`tokens: ${token.symbol} has no address`)
+    must(address !== undefined, `tokens: address of ${token.symbol}`, token.address, 'Give 0x and 40 hex digits.')
     const isCountable = Number.isInteger(token.decimals) && token.decimals >= 0 && token.decimals <= usdDecimals
-    if (!isCountable) throw new TypeError(`tokens: ${token.symbol} must have 0 to ${usdDecimals} decimals`)
+    must(isCountable, `tokens: decimals of ${token.symbol}`, token.decimals, `Give 0 to ${usdDecimals}.`)
     const known = tokenByAddress(network, address)
-    if (known !== undefined) throw new TypeError(`tokens: ${token.symbol} is already known as ${known.symbol}`)
+    must(
+      known === undefined,
+      `tokens: address of ${token.symbol}`,
+      address,
+      `It is known already, as ${known?.symbol}. Leave it out.`,
+    )
     byAddress.set(`${network.name}/${address.toLowerCase()}`, { ...token, address })
   }
   return (network, text) => tokenByAddress(network, text) ?? byAddress.get(`${network.name}/${text.toLowerCase()}`)
 }
 
-function networkOf(name: string): Network {
+function networkOf(option: string, name: string): Network {
   const network = networkByName(name)
-  if (network === undefined) throw new TypeError(`unknown network ${name}`)
+  must(network !== undefined, option, name, `Use one of ${networks.map((one) => one.name).join(', ')}.`)
   return network
 }
 

@@ -1,6 +1,6 @@
 import { formatUsd } from '@purser/protocol'
 import { ConfirmationDeclinedError, LimitExceededError, SigningError, UnsupportedPaymentError } from './errors.ts'
-import type { ReservationVerdict } from './ledger.ts'
+import type { LedgerEntry, ReservationVerdict } from './ledger.ts'
 import type { Payer } from './payer.ts'
 import { type Credential, type ProposedPayment, proposalOf, type Quote } from './payment.ts'
 import type { Call } from './request.ts'
@@ -12,29 +12,37 @@ export interface Reservation {
   readonly payment: ProposedPayment
 }
 
+/** What a call pays, and the name of what it buys. Without a name it is a purchase of its own. */
+interface Asking {
+  readonly url: URL
+  readonly purchase: string | undefined
+  readonly quotes: readonly Quote[]
+}
+
+type Exceeded = { readonly quote: Quote; readonly verdict: Extract<ReservationVerdict, { readonly limit: unknown }> }
+
 /**
  * Reserves the first quote that fits the limits, before anything is signed, so that simultaneous calls cannot exceed
- * a limit together. A quote that costs more than one that did not fit is not tried. Throws `LimitExceededError` if
- * none fits.
+ * a limit together. A quote that costs more than one that did not fit is not tried. Returns the earlier payment for the
+ * purchase, if there is one. Throws `LimitExceededError` if none fits.
  */
-export async function reserve(payer: Payer, url: URL, quotes: readonly Quote[]): Promise<Reservation> {
-  let refused: { readonly quote: Quote; readonly verdict: ReservationVerdict & { ok: false } } | undefined
+export async function reserve(payer: Payer, { url, purchase, quotes }: Asking): Promise<Reservation | LedgerEntry> {
+  let refused: Exceeded | undefined
   for (const quote of quotes) {
     if (refused !== undefined && quote.usd >= refused.quote.usd) continue
     const id = payer.randomHex(16).slice(2)
-    const verdict = await payer.ledger.reserve({ id, host: url.hostname, ...countedFor(payer, quote) })
-    if (verdict.ok) return { id, quote, payment: proposalOf(url, quote) }
+    const payment = proposalOf(url, quote)
+    const day = new Date(payer.now()).toISOString().slice(0, 10)
+    const limits = payer.limits.counted
+    const verdict = await payer.ledger.reserve({ id, purchase: purchase ?? id, day, payment, limits })
+    if (verdict.ok) return { id, quote, payment }
+    if ('earlier' in verdict) return verdict.earlier
     refused = { quote, verdict }
   }
   if (refused === undefined) throw new RangeError('nothing to reserve')
   const { limit, spentUsd } = refused.verdict
   const limitUsd = payer.limits.counted[limit]
   throw new LimitExceededError({ limit, limitUsd, amountUsd: formatUsd(refused.quote.usd), spentUsd })
-}
-
-function countedFor(payer: Payer, { usd }: Quote) {
-  const day = new Date(payer.now()).toISOString().slice(0, 10)
-  return { day, usd: formatUsd(usd), limits: payer.limits.counted }
 }
 
 /**

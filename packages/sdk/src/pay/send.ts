@@ -14,7 +14,7 @@ export interface Sending {
   readonly call: Call
   /** The URL of the 402. The credential is sent only there. */
   readonly url: URL
-  readonly reservation: Reservation
+  readonly reservation: Pick<Reservation, 'id' | 'payment'>
   readonly credential: Credential
 }
 
@@ -46,7 +46,7 @@ async function judge(sending: Sending, response: Response): Promise<Response> {
   }
   const record = reported(sending, response.ok ? 'paid' : 'unknown', response)
   if (response.ok) {
-    await sending.payer.commit(sending.reservation.id)
+    await sending.payer.spent(sending.reservation.id)
     keepSession(sending, response)
   }
   attachPayment(response, record)
@@ -55,10 +55,15 @@ async function judge(sending: Sending, response: Response): Promise<Response> {
 
 function keepSession({ payer, url, reservation }: Sending, { headers }: Response): void {
   const token = headers.get(sessionHeader)
-  if (token !== null) payer.sessions?.keep(url.origin, { payTo: reservation.quote.payTo, token })
+  if (token !== null) payer.sessions?.keep(url.origin, { payTo: reservation.payment.payTo, token })
 }
 
-function unknownOutcome(sending: Sending, response: Response | undefined, cause?: unknown): PaymentOutcomeUnknownError {
+/** The error for a payment whose money may move, whatever comes. */
+export function unknownOutcome(
+  sending: Sending,
+  response: Response | undefined,
+  cause?: unknown,
+): PaymentOutcomeUnknownError {
   const { header, value } = sending.credential
   const retry: Retry = ({ signal } = {}) => sendPaid(sending, signal)
   const record = reported(sending, 'unknown', response)

@@ -7,6 +7,7 @@ import {
   sameAddress,
   x402Headers,
 } from '@purser/protocol'
+import { must, mustOptions } from '../check.ts'
 import type { NewWalletPayment, WalletPayment } from '../wallets.ts'
 import { textOf } from './challenge.ts'
 import { choose } from './choose.ts'
@@ -22,7 +23,9 @@ export interface PayingWallet {
   /** `mwt_…` or `cad_…`. */
   readonly id: string
   /** `purser.wallets` of a client with the scope `money`. */
-  readonly wallets: { readonly pay: (body: NewWalletPayment) => Promise<WalletPayment> }
+  readonly wallets: {
+    readonly pay: (body: NewWalletPayment, options?: { readonly idempotencyKey?: string }) => Promise<WalletPayment>
+  }
   /** A payment that was approved (`ApprovalNeededError.paymentId`): the next 402 is paid as that payment. */
   readonly approvedPaymentId?: string | undefined
 }
@@ -42,7 +45,9 @@ const noSigner = {
 }
 
 /** The options as those of a payer without a key. */
-export function walletPayer({ wallet: _, prefer, ...options }: WalletFetchOptions): Payer {
+export function walletPayer(given: WalletFetchOptions): Payer {
+  checkWallet(given)
+  const { wallet: _, prefer, ...options } = given
   return payerOf({ ...options, signer: noSigner, prefer: prefer === undefined ? [] : [prefer] })
 }
 
@@ -59,20 +64,26 @@ export interface WalletCredential {
 export async function payFromWallet(
   payer: Payer,
   options: WalletFetchOptions,
-  asking: { readonly url: URL; readonly response: Response; readonly readings: readonly Reading[] },
+  asking: {
+    readonly url: URL
+    readonly response: Response
+    readonly readings: readonly Reading[]
+    readonly purchase: string | undefined
+  },
 ): Promise<WalletCredential> {
   const { wallet, limits, prefer } = options
-  const { url, response, readings } = asking
+  const { url, response, readings, purchase } = asking
   const [cheapest] = choose(payer, readings)
   const { approvedPaymentId } = wallet
-  const payment = await wallet.wallets.pay({
+  const body = {
     fromWalletId: wallet.id,
     challenge: await challengeOf(response, readings),
     maxAmount: limits.perCall ?? '0',
     ...(limits.networks === undefined ? {} : { chains: chainsOf(limits.networks) }),
     ...(prefer === undefined ? {} : { prefer }),
     ...(approvedPaymentId === undefined ? {} : { approvedPaymentId }),
-  })
+  }
+  const payment = await wallet.wallets.pay(body, purchase === undefined ? {} : { idempotencyKey: purchase })
   const { id, credential } = payment
   if (credential === null) throw new ApprovalNeededError(proposalOf(url, cheapest), id)
   const quote = readings.flatMap((one) => ('quote' in one && isPaidBy(one.quote, payment) ? [one.quote] : []))[0]
@@ -108,4 +119,17 @@ function isPaidBy({ method, network, token, rawAmount, payTo }: Quote, payment: 
   const isSamePrice = formatAmount(rawAmount, token.decimals) === payment.amount && token.symbol === payment.fromToken
   const isSameChain = (['test', 'live'] as const).some((at) => resolveNetwork(payment.fromChain, at) === network)
   return method === payment.method && isSamePrice && isSameChain && sameAddress(payTo, payment.toAddress)
+}
+
+/** Throws a `TypeError` for a wallet that cannot pay. */
+function checkWallet({ wallet, prefer }: WalletFetchOptions): void {
+  mustOptions(wallet, 'wallet')
+  const { id, wallets, approvedPaymentId } = wallet
+  const isId = typeof id === 'string' && /^(?:mwt|cad)_[0-9a-z]+$/.test(id)
+  must(isId, 'wallet.id', id, 'Give the id of a managed wallet (mwt_…) or of a child address (cad_…).')
+  must(typeof wallets?.pay === 'function', 'wallet.wallets', wallets, 'Give purser.wallets of a client.')
+  const isPayment = approvedPaymentId === undefined || /^wtx_[0-9a-z]+$/.test(approvedPaymentId)
+  must(isPayment, 'wallet.approvedPaymentId', approvedPaymentId, 'Give paymentId of an ApprovalNeededError.')
+  const isProtocol = prefer === undefined || prefer === 'x402' || prefer === 'mpp'
+  must(isProtocol, 'prefer', prefer, 'Give "x402" or "mpp".')
 }

@@ -8,7 +8,21 @@ export type FetchKeysOptions = {
   readonly timeoutMs?: number | undefined
 }
 
-/** The key set could not be fetched. This says nothing about any proof. */
+/**
+ * The key set could not be fetched. This says nothing about any proof.
+ *
+ * @example
+ * import { fetchKeys, KeysUnavailableError } from '@purser/sdk/seal'
+ *
+ * export async function keysOrNone(baseUrl: string) {
+ *   try {
+ *     return await fetchKeys(baseUrl)
+ *   } catch (error) {
+ *     if (error instanceof KeysUnavailableError) return []
+ *     throw error
+ *   }
+ * }
+ */
 export class KeysUnavailableError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })

@@ -25,6 +25,19 @@ const sentences: Readonly<Record<WebhookRefusal, string>> = {
 /**
  * The request is not an authentic delivery. Respond with 400 and do nothing else. Branch on `reason`; messages may
  * change.
+ *
+ * @example
+ * import { unwrap, WebhookVerificationError } from '@purser/sdk/webhooks'
+ *
+ * export async function receive(request: Request, secret: string): Promise<Response> {
+ *   try {
+ *     const { type } = unwrap(await request.text(), request.headers, secret)
+ *     return Response.json({ type })
+ *   } catch (error) {
+ *     if (error instanceof WebhookVerificationError) return new Response(error.reason, { status: 400 })
+ *     throw error
+ *   }
+ * }
  */
 export class WebhookVerificationError extends Error {
   readonly reason: WebhookRefusal

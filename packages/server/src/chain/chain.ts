@@ -19,7 +19,7 @@ import { l1FeeCall, readL1Fee } from './l1-fee.ts'
 import { readPayerFunds } from './payer-funds.ts'
 import { inspectPermit2 } from './permit2.ts'
 import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
-import { createFindEvent } from './rpc/find-event.ts'
+import { createLogReader } from './rpc/logs.ts'
 import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
 import { isRecord, type NodeRpc, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
 import { send } from './rpc/send.ts'
@@ -227,5 +227,18 @@ export function decoded<T>(decode: (data: Hex) => T, data: Hex): T {
     return decode(data)
   } catch (error) {
     throw fail('chain-unavailable', {}, error)
+  }
+}
+
+/** Finds the newest transaction in which a contract logged this event. Searches the whole chain, so the chain must be short. */
+function createFindEvent(rpc: Rpc): (address: Address, topics: readonly Hex[]) => Promise<Hex | undefined> {
+  const logs = createLogReader()
+  return async (address, topics) => {
+    const to = readQuantity(await rpc.result('eth_blockNumber', []), 'block number')
+    for await (const piece of logs.newestFirst(rpc, { address, topics }, { from: 0n, to })) {
+      const newest = piece.at(-1)
+      if (newest !== undefined) return readHex(newest.transactionHash, 'log')
+    }
+    return undefined
   }
 }

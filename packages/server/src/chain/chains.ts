@@ -7,11 +7,18 @@ import { createBlockReads } from './block-reads.ts'
 import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { fail } from './errors.ts'
 import type { Chain, ChainHealth, Chains } from './port.ts'
+import type { QuorumReads } from './quorum-port.ts'
+import { createAuthorizationUse } from './rpc/authorization-use.ts'
+import { createFirstNonce } from './rpc/first-nonce.ts'
 import { createNodes, type Node, type NodeState, type Nodes } from './rpc/nodes.ts'
-import { createQuorum, lagBlocksOf } from './rpc/quorum.ts'
-import { createQuorumReads } from './rpc/quorum-reads.ts'
+import { createPermit2Use } from './rpc/permit2-use.ts'
+import { createQuorum, lagBlocksOf, type Quorum } from './rpc/quorum.ts'
 import { readHex } from './rpc/read.ts'
+import { createReceipts } from './rpc/receipts.ts'
 import { createRpc, type Rpc } from './rpc/rpc.ts'
+import { createSameCall } from './rpc/same-call.ts'
+import { createStates } from './rpc/states.ts'
+import { createTempoReads } from './rpc/tempo.ts'
 import { createTransferReads } from './rpc/transfers.ts'
 import { createTokenDomains, type TokenDomains } from './token-domains.ts'
 
@@ -21,6 +28,8 @@ export interface ChainsOptions {
   readonly networks: readonly Network[]
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   readonly rpcTimeoutMs: number
+  /** Block explorers in place of the networks' own, by name of the network; null: none knows the chain. */
+  readonly explorerUrls?: Readonly<Record<string, string | null>> | undefined
   readonly log?: Log
   /** Called for every node at startup and whenever its health changes. */
   readonly onNode?: (network: Network, node: Node) => void
@@ -42,6 +51,10 @@ export function createChains(options: ChainsOptions): Chains {
       return connected.chain
     },
     health: (network) => byName.get(network.name)?.health(),
+    explorerUrl({ name, explorerUrl }) {
+      const configured = options.explorerUrls?.[name]
+      return configured === undefined ? explorerUrl : configured
+    },
     tokenDomainState: (network, token) => byName.get(network.name)?.domains.state(token) ?? 'unchecked',
     check,
     watch: watch.start,
@@ -133,4 +146,24 @@ async function readToken(rpc: Rpc, token: TokenInfo) {
   const decimals =
     answers[3]?.ok === true ? decoded(decodeUint256, readHex(answers[3].result, 'call result')) : undefined
   return decimals === undefined ? undefined : { ...domain, decimals: Number(decimals) }
+}
+
+interface QuorumOptions {
+  readonly network: Network
+  readonly quorum: Quorum
+  readonly clock: Clock
+  readonly log?: Log | undefined
+}
+
+/** All reads on which money depends, each confirmed by a quorum of the network's nodes. */
+function createQuorumReads({ network, quorum, clock, log }: QuorumOptions): QuorumReads {
+  const reads = { ...createReceipts(network, quorum), ...createStates(network, quorum) }
+  return {
+    ...reads,
+    ...createAuthorizationUse({ network, clock, quorum, reads }),
+    ...createFirstNonce({ network, quorum, clock, log }),
+    ...createSameCall({ network, clock, quorum }),
+    ...createTempoReads(network, quorum),
+    ...createPermit2Use({ network, clock, quorum }),
+  }
 }

@@ -77,8 +77,11 @@ interface Chain {
   readonly amount?: bigint
   readonly logsHeight?: bigint
   readonly to?: string
-  /** What the receipt of each transaction shows: `paid` a transfer of the amount, `token` another log of the token, `settled` the proxy's log. */
-  readonly logs?: readonly ('paid' | 'token' | 'settled' | 'foreign')[]
+  /**
+   * What the receipt of each transaction shows: `paid` a transfer of the amount, `authorized` the use of an authorization, `token` another log of the
+   * token, `settled` the proxy's log.
+   */
+  readonly logs?: readonly ('paid' | 'authorized' | 'token' | 'settled' | 'foreign')[]
 }
 
 /** A block's hash is its number. */
@@ -118,6 +121,8 @@ type LogKind = NonNullable<Chain['logs']>[number]
 function logOf(kind: LogKind) {
   if (kind === 'paid')
     return { address: token, topics: [topics.transfer, topicOf(owner), topicOf(payTo)], data: word(100n) }
+  if (kind === 'authorized')
+    return { address: token, topics: [topics.authorizationUsed, topicOf(owner), word(1n)], data: '0x' }
   if (kind === 'token') return { address: token, topics: [word(1n)], data: '0x' }
   return { address: kind === 'settled' ? transfer.spender : settler, topics: [permit2SettledTopics[0]], data: '0x' }
 }
@@ -164,6 +169,21 @@ test('a transaction that settles the permit through another contract proves as m
   for (const logs of [[], ['paid'], ['settled'], ['settled', 'paid'], ['paid', 'foreign', 'settled']] as const)
     expect(await search({ ...through, logs })).toEqual({ outcome: 'elsewhere' })
   expect(await search({ ...through, inputs: [another], logs: ['paid', 'settled'] })).toEqual({ outcome: 'elsewhere' })
+})
+
+test('a transfer that belongs to an authorization proves no permit, and one behind it does', async () => {
+  const through = { height: 100n, spentAt: 90n, inputs: [`0x12345678${ours.slice(2)}`], to: settler } as const
+  const borrowed = ['authorized', 'paid'] as const
+  for (const logs of [[], ['token'], ['token', 'token']] as const)
+    expect(await search({ ...through, logs: [...borrowed, ...logs, 'settled'] })).toEqual({ outcome: 'elsewhere' })
+  expect(await search({ ...through, logs: [...borrowed, 'token', 'paid', 'settled'] })).toEqual({
+    outcome: 'used',
+    transactionHash: hashOf(0),
+    places: [4],
+  })
+  expect(await search({ ...through, logs: [...borrowed, 'paid', 'settled', ...borrowed, 'settled'] })).toMatchObject({
+    places: [3],
+  })
 })
 
 test('one of two nodes cannot invent a settlement through another contract, nor one of three how many it has', async () => {

@@ -52,6 +52,8 @@ export interface Chains {
   readonly configured: readonly Network[]
   /** The health of the network's nodes, as observed by this process; undefined when it has none. */
   health(network: Network): ChainHealth | undefined
+  /** The address of the network's block explorer; null where the deployment says that none knows its chain. */
+  explorerUrl(network: Network): string | null
   /** Whether the token's EIP-712 domain matches the registry. A token with a wrong domain must not be offered for payment by signature. */
   tokenDomainState(network: Network, token: TokenInfo): TokenDomainState
   /** Checks the chain IDs of the nodes and the signing domains of the tokens that are due. Never throws. */
@@ -62,13 +64,12 @@ export interface Chains {
   stop(): Promise<void>
 }
 
-declare module '../platform/ctx.ts' {
-  interface Ports {
-    readonly chains: Chains
-    /** Sends the transactions of the relayer and of managed wallets. */
-    readonly lanes: Lanes
-    readonly tempoTransactions: TempoTransactions
-  }
+/** What features use of the chains. */
+export interface ChainPorts {
+  readonly chains: Chains
+  /** Sends the transactions of the relayer and of managed wallets. */
+  readonly lanes: Lanes
+  readonly tempoTransactions: TempoTransactions
 }
 
 /** Access to one network through its nodes. Every method throws the problem `chain-unavailable` when the nodes fail. */

@@ -85,6 +85,15 @@ export interface TempoTransactionId {
 }
 
 /**
+ * An account's transaction count including pending transactions: a majority reports at least `least` and a majority reports at most `most`. They
+ * differ where half of the nodes contradict the other half.
+ */
+export interface PendingNonce {
+  readonly least: bigint
+  readonly most: bigint
+}
+
+/**
  * The reads on which money depends, confirmed by a quorum when several nodes are configured. Answers are in the order of the questions. The default
  * finality is the network's confirmation depth.
  */
@@ -96,9 +105,12 @@ export interface QuorumReads {
   confirmReceipts(receipts: readonly Receipt[], finality?: Finality): Promise<readonly Verdict[]>
   /**
    * Whether a transaction brought an account at least `rawLeast` of the coin, at confirmation depth: the transaction itself sent it, or the
-   * account's balance rose by that much in its block. `undecided` also when nodes no longer have the state of that block.
+   * account's balance rose by that much in its block, not counting what the account's own transactions took. `undecided` also when nodes no longer
+   * have the state of that block.
    */
   confirmCoinArrival(arrival: CoinArrival): Promise<Verdict>
+  /** Whether each transaction is in a block, which may still be reorganized away. */
+  areInBlocks(hashes: readonly Hex[]): Promise<readonly Verdict[]>
   /** Whether none of these transactions is mined. Nodes that are behind may report this too early. */
   isInNoBlock(hashes: readonly Hex[]): Promise<Verdict>
   /** Whether the sender's nonce was used at depth by a transaction with none of these hashes. Nodes that index late may report this too early. */
@@ -142,10 +154,10 @@ export interface QuorumReads {
    */
   firstNonce(account: Address): Promise<bigint>
   /**
-   * The highest transaction counts, including pending transactions, that any node of the quorum reports. Throws `chain-unavailable` while the
-   * quorum is undecided or one of those nodes does not answer.
+   * How many transactions accounts have, including pending ones, as far as a majority of the nodes agrees. Throws `chain-unavailable` while the
+   * quorum is undecided or too few of its nodes answer.
    */
-  highestNonces(accounts: readonly Address[]): Promise<readonly bigint[]>
+  pendingNonces(accounts: readonly Address[]): Promise<readonly PendingNonce[]>
   /** Tempo: whether each transaction can never be mined: a final block is past its expiry, and no block contains it. */
   tempoTransactionsLost(ids: readonly TempoTransactionId[]): Promise<readonly Verdict[]>
 }

@@ -4,10 +4,9 @@ import type { Db } from '../platform/db/db.ts'
 import type { Log } from '../platform/log.ts'
 import { type DatedKeyRow, listKeysSince, type SealedKeyRow } from './store.ts'
 
-declare module '../platform/ctx.ts' {
-  interface Ports {
-    readonly serviceSeal: ServiceSeal
-  }
+/** The service's own signatures, as a dependency. */
+export interface ServiceSealPort {
+  readonly serviceSeal: ServiceSeal
 }
 
 /** A public key of the service, as in the key set. Source: RFC 8037, section 2. */

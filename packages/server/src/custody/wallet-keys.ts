@@ -32,10 +32,9 @@ import {
   type SealedSeedRow,
 } from './wallet-store.ts'
 
-declare module '../platform/ctx.ts' {
-  interface Ports {
-    readonly walletKeys: WalletKeys
-  }
+/** Keys of managed wallets, as a dependency. */
+export interface WalletKeysPort {
+  readonly walletKeys: WalletKeys
 }
 
 /**

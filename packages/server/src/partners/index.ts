@@ -1,17 +1,17 @@
 import { networkByName } from '@purser/protocol'
 import type { Chains } from '../chain/port.ts'
 import type { Clock } from '../platform/clock.ts'
-import type { Ports } from '../platform/ctx.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import type { Random } from '../platform/random.ts'
 import { type BridgeSettings, createBridge } from './offramp/bridge.ts'
-import { createBridgeWebhooks } from './offramp/bridge-webhook.ts'
+import { type BridgeWebhooksPort, createBridgeWebhooks } from './offramp/bridge-webhook.ts'
+import type { OffRampsPort } from './offramp/port.ts'
 import { createSandboxOffRamp } from './offramp/sandbox.ts'
 import { type CctpSettings, createCctp } from './routing/cctp.ts'
 import { chooseRoute } from './routing/choose.ts'
 import { createLifi, type LifiSettings } from './routing/lifi.ts'
-import type { ChainReader, RoutingPartners } from './routing/port.ts'
+import type { ChainReader, RoutingPartners, RoutingPorts } from './routing/port.ts'
 import { createRelay, type RelaySettings } from './routing/relay.ts'
 import { createSandboxRouting, type FindEvent, type SandboxContracts } from './routing/sandbox.ts'
 
@@ -42,7 +42,7 @@ interface PartnerDeps {
 export function openPartners(
   deps: PartnerDeps,
   accounts: PartnerAccounts,
-): Pick<Ports, 'offRamps' | 'bridgeWebhooks' | 'routingPartners' | 'chooseRoute'> {
+): OffRampsPort & BridgeWebhooksPort & RoutingPorts {
   const { outbound, log, clock, chains } = deps
   const { bridge } = accounts
   const sandbox = createSandboxOffRamp({

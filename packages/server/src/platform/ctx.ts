@@ -56,15 +56,8 @@ export function callerId(actor: Actor): ApiKeyId | AccountId {
   throw new Error('only an API key or a person makes this call')
 }
 
-/**
- * Ports to the outside that the modules below the features add by declaration merging (`declare module`), so that the platform does not
- * depend on their types.
- */
-// biome-ignore lint/suspicious/noEmptyInterface: modules merge their ports into it
-export interface Ports {}
-
-/** Dependencies that live as long as the process. */
-export interface Deps extends Ports {
+/** Dependencies that live as long as the process, of every part. A feature adds its own in its `ports.ts`. */
+export interface Deps {
   readonly db: Db
   /** Limits a tenant's requests to its share of the connections of `db`. */
   readonly fairDb: FairDb
@@ -91,9 +84,13 @@ export interface Deps extends Ports {
   readonly eventsCommitted?: () => void
 }
 
-/** Context of one call: the process's ports and the caller. Jobs get one too. */
-export interface Ctx extends Deps {
+/** What is known of one call. */
+export interface Call extends Background {
   readonly tenant: Tenant
+}
+
+/** What background work has of a call: no tenant. */
+export interface Background {
   readonly actor: Actor
   /** The person who calls; undefined for an API key, a guest and work of the service itself. */
   readonly person?: Person | undefined
@@ -105,6 +102,9 @@ export interface Ctx extends Deps {
   /** For operations with `idempotency: 'intent'`: ties the caller's Idempotency-Key to the resource in the intent's transaction. */
   readonly idempotency: IdempotencyHandle | undefined
 }
+
+/** Context of one call: the dependencies of the platform and the caller. A feature's own context has its dependencies instead. */
+export interface Ctx extends Deps, Call {}
 
 /** The claim of an Idempotency-Key while its request runs. */
 export interface IdempotencyHandle {

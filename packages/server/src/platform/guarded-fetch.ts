@@ -10,6 +10,7 @@ import {
   type RawAnswer,
 } from './guarded-connections.ts'
 import { createPublicLookup, type NameLookup, systemLookup } from './name-lookup.ts'
+import { inClientSpan } from './tracing/spans.ts'
 
 /** Why a customer's server was not called, or gave no response. */
 type PostFailure = UrlRefusal | 'header-refused' | 'body-too-large' | 'name-unknown' | ReturnType<typeof failureOf>
@@ -127,7 +128,14 @@ async function send(context: FetchContext, request: GuardedRequest): Promise<Sen
   const end = new AbortController()
   const timer = setTimeout(() => end.abort(), context.limits.totalMs)
   try {
-    return await sendInTime(context, { ...request, url, signal: end.signal })
+    return await inClientSpan(
+      { method: request.method, url },
+      (traceHeaders) => {
+        const headers = { ...traceHeaders, ...request.headers }
+        return sendInTime(context, { ...request, headers, url, signal: end.signal })
+      },
+      (outcome) => (outcome.kind === 'answered' ? outcome.status : undefined),
+    )
   } finally {
     clearTimeout(timer)
   }

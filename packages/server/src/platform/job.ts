@@ -1,4 +1,4 @@
-import type { Ctx } from './ctx.ts'
+import type { Background, Deps } from './ctx.ts'
 
 export interface Retry {
   readonly attemptsMax: number
@@ -13,11 +13,18 @@ export type Beside = (work: Promise<void>) => void
  * Recurring work. The deployment runs one of each at a time, whatever the number of processes; two run concurrently only if a process was
  * paused during a run and another took over.
  */
-export interface Recurring {
+export interface Recurring<D extends Deps = Deps> {
   readonly name: string
   readonly everyMs: number
   /** Must be safe to run twice concurrently; the docstring of each says why. Without `beside` it waits for all of its work. */
-  readonly run: (deps: Omit<Ctx, 'tenant'>, beside?: Beside) => Promise<void>
+  readonly run: (ctx: D & Background, beside?: Beside) => Promise<void>
+}
+
+/** Recurring work with the dependencies of its feature. */
+export interface Loop {
+  readonly name: string
+  readonly everyMs: number
+  readonly run: (beside?: Beside) => Promise<void>
 }
 
 /** Exponential back-off: the first delay, doubled each time, never over the maximum. */

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { z } from 'zod'
 import type { Needs } from './access.ts'
-import type { Caller, Ctx, Deps, Tenant } from './ctx.ts'
+import type { Call, Caller, Deps, Tenant } from './ctx.ts'
 import type { ErrorTable, ProblemMembers } from './errors.ts'
 import type { Semaphore } from './semaphores.ts'
 
@@ -72,7 +72,7 @@ type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
  */
 type AgentUse = 'reads' | 'searches' | 'adds' | 'ends' | 'moves-money'
 
-export interface OperationSpec<P, Q, I, O> {
+interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly id: string
   /** Who may call it (`platform/access.ts`). */
   readonly needs: Needs
@@ -100,7 +100,7 @@ export interface OperationSpec<P, Q, I, O> {
    */
   readonly resourceOf?: (answer: unknown, params: unknown) => string
   /** The resource's present state, for a repeat with the same Idempotency-Key whose first response was never stored. */
-  readonly resume?: (ctx: Ctx, resourceId: string, key: string) => Promise<unknown>
+  readonly resume?: (ctx: D & Call, resourceId: string, key: string) => Promise<unknown>
   /** The response contains a secret: its stored copy is sealed and replayed to the same key only. */
   readonly secretAnswer?: boolean
   /**
@@ -128,7 +128,7 @@ export interface OperationSpec<P, Q, I, O> {
    * For `streamsInput` and `intent`: reads the body to its end without an effect and returns the value by which a repeat with the same
    * Idempotency-Key is compared; the handler passes an equal value to `idempotency.commit`.
    */
-  readonly readContent?: (ctx: Ctx, request: StreamRequest) => Promise<Uint8Array>
+  readonly readContent?: (ctx: D & Call, request: StreamRequest) => Promise<Uint8Array>
   /** Additional header fields of a success, each with its description. */
   readonly answerHeaders?: Readonly<Record<string, string>>
   /** The media type of a success that is a stream and not JSON. */
@@ -137,39 +137,56 @@ export interface OperationSpec<P, Q, I, O> {
    * Authenticates without an API key: undefined if the request has no such credential, and then a key is required; throws if the credential
    * is invalid.
    */
-  readonly guests?: (deps: Deps, request: GuestRequest) => Promise<Caller | undefined>
+  readonly guests?: (deps: D, request: GuestRequest) => Promise<Caller | undefined>
   /** The cost of the call in the caller's rate limits, about one per millisecond of CPU. Default: 1. */
   readonly cost?: (body: Parsed<I>) => number
   /** Queues that the call waits in before it takes a database connection, if many concurrent calls would lock the same rows. */
   readonly semaphores?: (tenant: Tenant, params: Readonly<Record<string, string>>) => readonly Semaphore[]
-  readonly run: (ctx: Ctx, request: OperationRequest<Parsed<P>, Parsed<Q>, Parsed<I>>) => unknown
+  readonly run: (ctx: D & Call, request: OperationRequest<Parsed<P>, Parsed<Q>, Parsed<I>>) => unknown
 }
 
 /** One public API operation as data, with its types erased; the schemas keep them. */
-export interface Operation extends Omit<OperationSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'run' | 'cost'> {
+export interface Operation<D extends Deps = never>
+  extends Omit<OperationSpec<D, z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'run' | 'cost'> {
   readonly cost?: (body: never) => number
-  readonly run: (ctx: Ctx, request: OperationRequest<never, never, never>) => unknown
+  readonly run: (ctx: D & Call, request: OperationRequest<never, never, never>) => unknown
+}
+
+/** An operation with the dependencies of its feature, which are part of the context of its calls. */
+export interface BoundOperation extends Operation<Deps> {
+  readonly deps: Deps
+}
+
+/** Ties operations to the dependencies of their feature: a call of one gets a context that is made of them. */
+export function bindOperations<D extends Deps>(
+  deps: D,
+  operations: readonly Operation<D>[],
+): readonly BoundOperation[] {
+  return operations.map((operation) => ({ ...operation, deps }) as unknown as BoundOperation)
 }
 
 type Answer<O> = O extends z.ZodType ? z.input<O> : undefined
 
-/** Declares an operation. The types of `run` follow from its schemas. */
-export function operation<
+/** Declares one operation of a feature. The types of `run` follow from the schemas and the feature's dependencies. */
+export type DeclareOperation<D extends Deps> = <
   P extends z.ZodType | undefined = undefined,
   Q extends z.ZodType | undefined = undefined,
   I extends z.ZodType | undefined = undefined,
   O extends z.ZodType | undefined = undefined,
   L extends boolean | undefined = undefined,
 >(
-  spec: Omit<OperationSpec<P, Q, I, O>, 'run' | 'list'> & {
+  spec: Omit<OperationSpec<D, P, Q, I, O>, 'run' | 'list'> & {
     readonly list?: L
     readonly run: (
-      ctx: Ctx,
+      ctx: D & Call,
       request: OperationRequest<Parsed<P>, Parsed<Q>, Parsed<I>>,
     ) => AnswerOf<O, L> | Promise<AnswerOf<O, L>>
   },
-): Operation {
-  return spec as unknown as Operation
+) => Operation<D>
+
+/** Returns the function that declares a feature's operations. */
+export function operationFor<D extends Deps>(): DeclareOperation<D> {
+  return (spec) => spec as unknown as Operation<D>
 }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: an operation without an output has a `run` that returns nothing

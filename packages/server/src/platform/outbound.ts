@@ -1,5 +1,6 @@
 import { Pool } from 'undici'
 import { instantOf } from './clock.ts'
+import { inClientSpan } from './tracing/spans.ts'
 
 /** Why an outbound request got no response. Its message contains no address: addresses may contain keys. */
 export class OutboundError extends Error {
@@ -81,11 +82,11 @@ export function createOutbound(): Outbound {
       const headers: Record<string, string> = { 'content-type': 'application/json' }
       if (username !== '')
         headers.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
-      return parse(await post(poolOf(origin), `${pathname}${search}`, headers, body, limits))
+      return parse(await post(poolOf(origin), { origin, path: `${pathname}${search}`, headers, body }, limits))
     },
     async exchange(request, limits) {
       const { origin, pathname, search } = new URL(request.url)
-      const { status, text } = await send(poolOf(origin), { ...request, path: `${pathname}${search}` }, limits)
+      const { status, text } = await send(poolOf(origin), { ...request, origin, path: `${pathname}${search}` }, limits)
       return { status, json: status >= 200 && status < 300 && text !== '' ? parse(text) : parseIfJson(text) }
     },
     download: (url, limits) => download(poolOf, url, limits),
@@ -95,27 +96,32 @@ export function createOutbound(): Outbound {
   }
 }
 
-async function post(
-  pool: Pool,
-  path: string,
-  headers: Record<string, string>,
-  body: string,
-  limits: PostLimits,
-): Promise<string> {
-  const { status, text } = await send(pool, { method: 'POST', path, headers, body }, limits)
+async function post(pool: Pool, posted: Omit<Sent, 'method'>, limits: PostLimits): Promise<string> {
+  const { status, text } = await send(pool, { method: 'POST', ...posted }, limits)
   if (status !== 200) throw new OutboundError('status', { status })
   return text
 }
 
 interface Sent extends Omit<OutboundRequest, 'url'> {
+  readonly origin: string
   readonly path: string
 }
 
-async function send(
-  pool: Pool,
-  { method, path, headers, body }: Sent,
-  limits: PostLimits,
-): Promise<{ readonly status: number; readonly text: string }> {
+interface Received {
+  readonly status: number
+  readonly text: string
+}
+
+function send(pool: Pool, request: Sent, limits: PostLimits): Promise<Received> {
+  const { method, origin, headers } = request
+  return inClientSpan(
+    { method, url: new URL(origin) },
+    (traceHeaders) => sendOnce(pool, { ...request, headers: { ...traceHeaders, ...headers } }, limits),
+    ({ status }) => status,
+  )
+}
+
+async function sendOnce(pool: Pool, { method, path, headers, body }: Sent, limits: PostLimits): Promise<Received> {
   const signal = AbortSignal.timeout(limits.timeoutMs)
   try {
     const answer = await pool.request({

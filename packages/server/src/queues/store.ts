@@ -22,7 +22,7 @@ function depthOf(queue: string, rows: Sql, network: Sql = sql`''`): Sql {
 
 /**
  * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, events without deliveries,
- * deliveries that are due, and files to delete. An empty queue of a network has no row.
+ * deliveries that are due, files to delete, and transfers that the operator has to look at. An empty queue of a network has no row.
  */
 export function listDepths(db: Queryable): Promise<Depth[]> {
   return db.many(
@@ -32,6 +32,7 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
     ${depthOf('relays', sql`select network, created_at as since from relays where state = 'waiting'`, sql`network`)} union all
     ${depthOf('events', sql`select events.created_at as since from events_due join events on events.id = event_id`)} union all
     ${depthOf('webhooks', sql`select look_at as since from webhook_queues where look_at <= clock_timestamp()`)} union all
-    ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)}`,
+    ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)} union all
+    ${depthOf('unknown-transfers', sql`select from_network, unknown_at as since from transfers where unknown_at is not null and ended_at is null`, sql`from_network`)}`,
   )
 }

@@ -23,8 +23,6 @@ export interface Service {
 
 const script = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const gate = path.join(import.meta.dirname, 'gate.ts')
-/** Saves compiling for the many starts of a crash test, in this run and the next. */
-const compileCache = path.join(import.meta.dirname, '..', '..', '..', '..', 'node_modules', '.cache', 'purser-compiled')
 
 /** The settings that an operator must make, and limits that do not interfere with a test's load. */
 export function serveEnv(databaseUrl: string, own: Env = {}): Env {
@@ -95,7 +93,7 @@ const youngSpace = '--max-semi-space-size=64'
 
 function run(env: Env, args: readonly string[], stdio: ('ignore' | 'pipe' | 'ipc')[]): ChildProcess {
   return spawn(process.execPath, [youngSpace, ...args], {
-    env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: compileCache, ...env },
+    env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
     stdio,
   })
 }

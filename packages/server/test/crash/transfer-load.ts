@@ -70,7 +70,8 @@ export function someTransfers(wallets: readonly Wallet[], count: number): Transf
 
 export interface TransferLoad {
   readonly counts: Readonly<Record<string, number>>
-  answered(): number
+  /** The number of transfers that are sent no more: answered, lost without a key, or locked by a request that died. */
+  done(): number
   readonly ended: Promise<unknown>
 }
 
@@ -81,6 +82,7 @@ export interface TransferLoad {
 export function startTransfers(caller: Caller, wishes: readonly TransferAttempt[], callers: number): TransferLoad {
   const counts: Record<string, number> = {}
   const waiting = [...wishes.entries()].reverse()
+  let done = 0
   const count = (what: string): void => {
     counts[what] = (counts[what] ?? 0) + 1
   }
@@ -101,11 +103,12 @@ export function startTransfers(caller: Caller, wishes: readonly TransferAttempt[
   const work = async (): Promise<void> => {
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       for (let turn = next[0]; (await ask(next[1], turn)) === 'again'; turn++) await delay(retryMs)
+      done++
     }
   }
   return {
     counts,
-    answered: () => wishes.filter(({ answer }) => answer !== undefined).length,
+    done: () => done,
     ended: Promise.all(Array.from({ length: callers }, work)),
   }
 }

@@ -10,8 +10,9 @@ import { type Lease, takeLease } from '../../src/features/wallets/deposits/curso
 import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
 import { unwatchAddress, type WatchHead, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
 import { createWatched } from '../../src/features/wallets/deposits/watched.ts'
+import type { Deps } from '../../src/modules.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
-import type { Deps, Tenant } from '../../src/platform/ctx.ts'
+import type { Tenant } from '../../src/platform/ctx.ts'
 import { type Db, sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
@@ -159,7 +160,11 @@ async function lead(db: Db, network: Network): Promise<Lease> {
   return lease
 }
 
-async function aTenant(deps: Deps, database: TestDatabase, environment: 'test' | 'live'): Promise<Tenant> {
+async function aTenant(
+  deps: Pick<Deps, 'clock' | 'random'>,
+  database: TestDatabase,
+  environment: 'test' | 'live',
+): Promise<Tenant> {
   const organisationId = newId('org', deps)
   await database.db.run(sql`
     insert into organisations (id, name, type, plan, created_at) values (${organisationId}, 'Acme', 'team', 'enterprise', ${deps.clock.now()})`)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { openDb } from '../../src/platform/db/db.ts'
 import { createLog } from '../../src/platform/log.ts'
 import type { TestDatabase } from '../database.ts'
-import { administer, template, withDatabase } from '../template.ts'
+import { administer, createDatabase, template, withDatabase } from '../template.ts'
 import { type Fault, importMutated, installMutations } from './mutation.ts'
 import { settlementFaults } from './settlement-faults.ts'
 import { walletFaults } from './wallet-faults.ts'
@@ -51,7 +51,7 @@ const simulators: Readonly<Record<string, Simulator>> = {
 
 async function aDatabase(serverUrl: string) {
   const name = `test_${randomBytes(8).toString('hex')}`
-  await administer(serverUrl, `create database ${name} template ${template}`)
+  await createDatabase(serverUrl, name, template)
   const url = withDatabase(serverUrl, name)
   const db = openDb({ url, connectionsMax: 2, log: createLog({ level: 'silent' }) })
   return {
@@ -68,7 +68,8 @@ async function judge(serverUrl: string, simulator: Simulator, fault: Fault): Pro
   const started = performance.now()
   const { run, stop } = await simulator.open(fault, await aDatabase(serverUrl))
   const verdict = async (): Promise<Omit<Verdict, 'seconds'>> => {
-    for (let seed = 1; seed <= fault.within; seed += 1) {
+    const seeds = Array.from({ length: fault.within }, (_, index) => index + 1)
+    for (const seed of new Set([fault.foundBy ?? 1, ...seeds])) {
       const error: unknown = await run(seed).then(
         () => undefined,
         (thrown: unknown) => thrown,

@@ -17,8 +17,10 @@ export interface Mutation {
 /** A fault, and the number of seeds from the first within which the simulator finds it. */
 export interface Fault extends Mutation {
   readonly within: number
-  /** One or two seeds find it, so the suite looks for it each time. */
+  /** The suite looks for it each time. */
   readonly isQuick?: boolean
+  /** A seed that found it, and that is run first. */
+  readonly foundBy?: number
   /** A test file that fails with this fault, for one that no seed finds. Below `packages/server`. */
   readonly testedBy?: string
 }

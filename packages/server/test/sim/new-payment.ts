@@ -1,5 +1,5 @@
 import type { NewPayment } from '../../src/features/payments/store.ts'
-import type { Ctx } from '../../src/platform/ctx.ts'
+import type { Ctx } from '../../src/modules.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { type Market, type Purchase, resource } from './purchase.ts'
 import { authorizationText } from './token.ts'

@@ -1,16 +1,22 @@
 import type { Network } from '@purser/protocol'
-import { relayerParts } from '../../src/boot.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
 import type { Signer } from '../../src/chain/port.ts'
-import { createRecorder, createSettlements, voidUnsettled } from '../../src/features/payments/index.ts'
-import type { Settlements } from '../../src/features/payments/settle.ts'
+import {
+  createChainMemory,
+  createRecorder,
+  createSettlements,
+  voidUnsettled,
+} from '../../src/features/payments/index.ts'
+import type { Settlements } from '../../src/features/payments/ports.ts'
 import { passRelays, type RelayerParts, relayHandler } from '../../src/features/relayer/index.ts'
 import { listForgotten, makeDue } from '../../src/features/relayer/queue-store.ts'
 import { createWalletDirectory } from '../../src/features/wallets/receiving.ts'
 import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
-import type { Ctx, Deps, Tenant } from '../../src/platform/ctx.ts'
+import type { Ctx, Deps } from '../../src/modules.ts'
+import type { Tenant } from '../../src/platform/ctx.ts'
 import type { ApiKeyId } from '../../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { relayerParts } from '../relay-stage.ts'
 import { steadyWitness } from '../steady-witness.ts'
 import type { Chance } from './chance.ts'
 import type { Life } from './gate.ts'
@@ -52,6 +58,7 @@ export class SimProcess {
       lanes,
       settlerAddress: signer.address,
       recordPayment: createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 15n, openPerPayerMax: 100, verifiedMsMax }),
+      chainMemory: createChainMemory(),
       settlements: patient(
         createSettlements({ db, clock }, () => undefined),
         chance,

@@ -63,6 +63,7 @@ export const settlementFaults: readonly Fault[] = [
       "state: row.validBefore <= ctx.clock.now() && states[index] === 'open' ? 'expired' : (states[index] ?? 'undecided')",
     within: 60,
     isQuick: true,
+    foundBy: 4,
   },
   {
     name: 'expiry-at-the-newest-block',
@@ -129,6 +130,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: "and state in ('waiting', 'included')`)",
     within: 60,
     isQuick: true,
+    foundBy: 2,
   },
   {
     name: 'withdrawn-whatever-the-relayer-does',
@@ -137,6 +139,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: 'await relays.withdraw(tx, paymentPurpose, paymentId)',
     within: 60,
     isQuick: true,
+    foundBy: 2,
   },
   {
     name: 'ended-whatever-it-is-by-now',
@@ -280,6 +283,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '',
     within: 60,
     isQuick: true,
+    foundBy: 7,
   },
   {
     name: 'goods-for-a-block-that-is-not-final',
@@ -288,6 +292,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: "if (payment.status === 'settled' || payment.inBlock)\n    return new Reply(200",
     within: 60,
     isQuick: true,
+    foundBy: 2,
   },
   {
     name: 'a-sent-hash-is-success',

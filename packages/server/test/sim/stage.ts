@@ -26,17 +26,16 @@ export async function aStage(database: TestDatabase) {
   const [sweeping, ...tenants] = theater.tenants
   if (sweeping === undefined) throw new Error('there is no organization')
   const sweeper = await aSweeper(theater.actingFor(sweeping))
+  await makeShares(theater.db, network)
+  await theater.states.keep('beginning')
   return {
     ...theater,
+    clear: () => theater.states.putBack('beginning'),
     sweeper,
     network,
     token,
     payers: payersOf(payerCount),
     tenants,
-    async clear() {
-      await theater.empty(tables)
-      await makeShares(theater.db, network)
-    },
   }
 }
 
@@ -84,22 +83,3 @@ function payersOf(count: number): readonly Payer[] {
     return { address: account.address, sign: (digest) => account.sign({ hash: bytesToHex(digest) }) }
   })
 }
-
-/** In an order in which rows are deleted before the rows that they reference. */
-const tables = [
-  'payments',
-  'reservations',
-  'sweep_scans',
-  'sweep_transfers',
-  'sweeps',
-  'relays',
-  'relay_queues',
-  'relay_turns',
-  'transaction_attempts',
-  'chain_transactions',
-  'lanes',
-  'leases',
-  'events',
-  'usage_counters',
-  'gas_budgets',
-]

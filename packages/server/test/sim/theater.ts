@@ -6,16 +6,18 @@ import { z } from 'zod'
 import type { Signer } from '../../src/chain/port.ts'
 import { createSignatures } from '../../src/chain/recover.ts'
 import { createSigner } from '../../src/custody/signer.ts'
-import { buildDeps } from '../../src/deps.ts'
 import { foundOrganisation, upsertAccount } from '../../src/features/organisations/index.ts'
-import type { Ctx, Deps, Tenant } from '../../src/platform/ctx.ts'
+import { type Ctx, createModules, type Deps } from '../../src/modules.ts'
+import type { Tenant } from '../../src/platform/ctx.ts'
 import { type Db, openDb, sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { createLog } from '../../src/platform/log.ts'
+import type { Random } from '../../src/platform/random.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
 import type { TestDatabase } from '../database.ts'
 import { oneNanoUsdPerGas, testConfig } from '../test-config.ts'
 import { chanceOf } from './chance.ts'
+import { openStates } from './states.ts'
 
 /** A migrated database whose clock a test sets, the service's parts on it, and organizations. */
 export type Theater = Awaited<ReturnType<typeof openTheater>>
@@ -28,13 +30,15 @@ export async function openTheater(database: TestDatabase, organizations: number)
     url: database.url,
     connectionsMax: 24,
     statementTimeoutMs: 0,
+    // A statement waits for a lock as long as the others need, whatever the machine's load.
+    silentMsMax: Number.POSITIVE_INFINITY,
     log: createLog({ level: 'silent' }),
   })
   const filesDirectory = mkdtempSync(path.join(tmpdir(), 'purser-sim-'))
   const config = testConfig(database.url, { filesDirectory })
   const log = createLog({ level: 'silent' })
   // The same in every run, so that a seed is the same history again.
-  const built = await buildDeps(config, { log, gasPrices: oneNanoUsdPerGas, random: chanceOf(2) })
+  const built = await createModules(config, { log, gasPrices: oneNanoUsdPerGas, random: chanceOf(2) })
   const chance = chanceOf(1)
   const privateKey = chance.bytes(32)
   const signer: Signer = await createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
@@ -45,9 +49,9 @@ export async function openTheater(database: TestDatabase, organizations: number)
     deps: built.deps,
     signer,
     tenants,
-    /** As the operator, for what a history begins with. */
-    actingFor: (tenant: Tenant): Ctx => ({
-      ...forTenant(systemCtx(first), tenant),
+    /** As the operator, for what a history begins with. A history names its own chance: of the shared one its predecessors have drawn. */
+    actingFor: (tenant: Tenant, random: Random = chance): Ctx => ({
+      ...forTenant(systemCtx({ ...first, random }), tenant),
       actor: { kind: 'operator' },
     }),
     setNow: (ms: number) => db.run(sql`select setval('simulated.clock', ${Math.round(ms)}::bigint)`),
@@ -59,9 +63,8 @@ export async function openTheater(database: TestDatabase, organizations: number)
       )
       return Number(row.count)
     },
-    /** Empties tables and the audit logs, as if they were new: their rows get the same numbers and places again. */
-    empty: (tables: readonly string[]) =>
-      db.run({ text: `truncate ${tables.join(', ')}, audit_log, audit_heads restart identity cascade`, values: [] }),
+    /** Each stage keeps its `beginning`, with which each history begins. */
+    states: await openStates(db),
     async stop() {
       await built.close()
       await db.close()

@@ -1,7 +1,8 @@
 import type { Network } from '@purser/protocol'
 import { z } from 'zod'
 import { readFunds } from '../../src/features/funds/index.ts'
-import type { Deps, Tenant } from '../../src/platform/ctx.ts'
+import type { Deps } from '../../src/modules.ts'
+import type { Tenant } from '../../src/platform/ctx.ts'
 import { type Db, sql } from '../../src/platform/db/db.ts'
 import type { SimWallet } from './wallet-stage.ts'
 

@@ -78,5 +78,6 @@ export const walletFaults: readonly Fault[] = [
     replace: 'const nodes = [reads]',
     within: 20,
     isQuick: true,
+    foundBy: 10,
   },
 ]

@@ -116,7 +116,7 @@ export class WalletModel {
     return this.#db.many(
       Row,
       sql`select t.id, t.from_address as from, t.from_token as token, t.raw_amount::text as raw_amount, t.raw_fee::text as raw_fee, t.status, t.reason,
-        t.tx_hash, t.ended_at is not null as is_ended, t.unknown_at is not null as is_unknown,
+        t.tx_hash, t.ended_at is not null as is_ended, t.unknown_at is not null and t.left_at is null as is_unknown,
         not exists (select from transfer_steps s where s.transfer_id = t.id) as is_gasless from transfers t`,
     )
   }
@@ -388,15 +388,7 @@ function isToOwnMaster({ kind, wallet, recipient }: Intent, own: ReadonlyMap<str
   return kind === 'transfer' && wallet.isChild && own.get(recipient.toLowerCase())?.id === wallet.masterId
 }
 
-function keyOf({
-  from,
-  asset,
-  rawAmount,
-}: {
-  readonly from: string
-  readonly asset: string
-  readonly rawAmount: bigint
-}): string {
+function keyOf({ from, asset, rawAmount }: Readonly<{ from: string; asset: string; rawAmount: bigint }>): string {
   return `${from.toLowerCase()} ${asset} ${rawAmount}`
 }
 

@@ -1,5 +1,4 @@
 import { type Address, type Hex, type Network, sameAddress } from '@purser/protocol'
-import { relayerParts } from '../../src/boot.ts'
 import { fillHandler } from '../../src/chain/index.ts'
 import { compareLanes } from '../../src/chain/lanes/compare.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
@@ -17,15 +16,17 @@ import { createAccountSigners, createWalletDirectory, screeningRecurring } from 
 import { amountsOnHold } from '../../src/features/wallets/screening/deposit-store.ts'
 import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
 import { followWithdrawals } from '../../src/features/withdrawals/index.ts'
+import type { Ctx, Deps } from '../../src/modules.ts'
 import { createSandboxOffRamp } from '../../src/partners/offramp/sandbox.ts'
 import type { ChainReader } from '../../src/partners/routing/port.ts'
 import { createSandboxRouting } from '../../src/partners/routing/sandbox.ts'
 import type { Screening } from '../../src/partners/screening/port.ts'
-import type { Ctx, Deps, Tenant } from '../../src/platform/ctx.ts'
+import type { Tenant } from '../../src/platform/ctx.ts'
 import type { ApiKeyId } from '../../src/platform/ids.ts'
 import type { Recurring } from '../../src/platform/job.ts'
 import { createWitness, type Marks } from '../../src/platform/witness/witness.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { relayerParts } from '../relay-stage.ts'
 import type { SimChain } from './chain.ts'
 import type { Life } from './gate.ts'
 import { born, type Common, LaneTurns, leaseMs, type Place } from './life.ts'
@@ -116,7 +117,7 @@ export class WalletProcess {
   /** What a process does again and again, each for itself. */
   tasks(): readonly (() => Promise<void>)[] {
     const system = systemCtx(this.deps)
-    const recurring: readonly Recurring[] = [
+    const recurring: readonly Recurring<Deps>[] = [
       ...transferRecurring,
       signSweeps,
       followWithdrawals,

@@ -5,11 +5,12 @@ import { createFakeScreening, type FakeScreening } from '../../src/partners/scre
 import { type ApiKeyId, newId } from '../../src/platform/ids.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { takeIntoService } from '../../src/platform/witness/restored.ts'
-import { type Marks, nameOf as nameOfMark } from '../../src/platform/witness/witness.ts'
+import { nameOf as nameOfMark } from '../../src/platform/witness/witness.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { type Intent, intentKinds, intentOf, request, sweepAll } from './intents.ts'
 import { themes } from './lies.ts'
 import { type Bridged, giveBack, isPaidOut, openDeposits, payCoinTo, payOut, type Temper } from './market.ts'
+import { marksIn } from './marks.ts'
 import { SimNode } from './nodes.ts'
 import { Scene } from './scene.ts'
 import { Violation } from './violation.ts'
@@ -151,7 +152,7 @@ export class WalletSimulation {
         operations: { transfer: any, withdraw: any },
         tokens: { USDC: { perHour: String(cap), perDay: String(cap * 2) }, ETH: { perDay: '0.3' } },
       }
-      await overridePolicy(this.#stage.actingFor(this.#stage.tenant), master.masterId, document)
+      await overridePolicy(this.#stage.actingFor(this.#stage.tenant, this.#chance), master.masterId, document)
       this.#model.caps.set(master.masterId, BigInt(cap) * 1_000_000n)
     }
   }
@@ -162,7 +163,7 @@ export class WalletSimulation {
       await this.#scene.pass(this.#chance.pick([2_000, 6_000, 12_000, 13_000, 30_000]))
       if (this.#scene.disturb()) this.#model.shake()
       await this.#revive()
-      if (round === this.#copyAt) await this.#stage.backup.take()
+      if (round === this.#copyAt) await this.#stage.states.keep('copy')
       if (round === this.#restoreAt) await this.#restore()
       this.#unsettle()
       this.#pay()
@@ -326,7 +327,7 @@ export class WalletSimulation {
   /** An older database takes the place of the present one; every process of the present one is gone. */
   async #restore(): Promise<void> {
     for (const one of this.#processes) one.life.isDead = true
-    await this.#stage.backup.restore()
+    await this.#stage.states.putBack('copy')
     this.#restores += 1
     this.#model.restored()
     await this.#revive()
@@ -361,7 +362,7 @@ export class WalletSimulation {
   async #decideUnknown(): Promise<void> {
     const [process] = this.#processes
     if (process === undefined) return
-    const ctx = this.#stage.actingFor(this.#stage.tenant)
+    const ctx = this.#stage.actingFor(this.#stage.tenant, this.#chance)
     for (const { transfer } of await listUnknown(this.#stage.db, 10)) {
       const out = this.#model.outOf(transfer)
       if (out !== undefined && out.block.number > this.#scene.chain.finalNumber) continue
@@ -383,24 +384,5 @@ export class WalletSimulation {
         for (const [index, wallet] of wallets.entries()) this.#model.checkFunds(wallet, found[index])
       }),
     ])
-  }
-}
-
-function marksIn(kept: Map<string, Set<string>>): Marks {
-  const of = (deployment: string): Set<string> => {
-    const known = kept.get(deployment) ?? new Set()
-    kept.set(deployment, known)
-    return known
-  }
-  return {
-    list: async (deployment) => [...of(deployment)],
-    async create(deployment, name) {
-      if (of(deployment).has(name)) return 'taken'
-      of(deployment).add(name)
-      return 'created'
-    },
-    async remove(deployment, names) {
-      for (const name of names) of(deployment).delete(name)
-    },
   }
 }

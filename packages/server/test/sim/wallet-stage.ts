@@ -12,11 +12,10 @@ import { z } from 'zod'
 import { createChildAddresses } from '../../src/features/wallets/children/children.ts'
 import { createMasterWallet } from '../../src/features/wallets/managed/create.ts'
 import { createBankAccount } from '../../src/features/withdrawals/bank-accounts/bank-accounts.ts'
-import type { Ctx } from '../../src/platform/ctx.ts'
+import type { Ctx } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { type ChildAddressId, type Id, id, type MasterWalletId } from '../../src/platform/ids.ts'
 import type { TestDatabase } from '../database.ts'
-import { aBackup } from './backup.ts'
 import { SimChain } from './chain.ts'
 import type { Chance } from './chance.ts'
 import { makeShares } from './life.ts'
@@ -50,19 +49,17 @@ export async function aWalletStage(database: TestDatabase) {
   const account = { accountName: 'Acme', currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' }
   const bankAccountId: Id<'bac'> = (await createBankAccount(ctx, account)).id
   const near = networkNamed('eth-sepolia')
+  await makeShares(theater.db, near)
+  await theater.states.keep('beginning')
   return {
     ...theater,
+    clear: () => theater.states.putBack('beginning'),
     tenant,
     wallets,
     bankAccountId,
     near,
     far: networkNamed('arbitrum-sepolia'),
     token: tokenOf(near),
-    backup: await aBackup(theater.db, tables),
-    async clear() {
-      await theater.empty(tables)
-      await makeShares(theater.db, near)
-    },
     /** The newest mark that the database has; a history begins with it. */
     readMark: () =>
       theater.db.one(
@@ -155,36 +152,3 @@ function senderOf({ deps }: Pick<Theater, 'deps'>, raw: Hex): string {
   const key = deps.signatures.recover(hash, compact, yParity === 1 ? 1 : 0)
   return key === undefined ? `0x${'0'.repeat(40)}` : bytesToHex(keccak256(key.subarray(1)).subarray(12))
 }
-
-/** In an order in which no row is deleted before those that name it. */
-const tables = [
-  'withdrawals',
-  'transfer_authorisations',
-  'transfer_steps',
-  'transfer_quotes',
-  'approvals',
-  'transfers',
-  'reservations',
-  'policy_reservations',
-  'wallet_policies',
-  'wallet_transactions',
-  'screenings',
-  'screening_follow',
-  'tainted_places',
-  'taint_checkpoints',
-  'deposit_cursors',
-  'scanned_blocks',
-  'sweep_scans',
-  'sweep_transfers',
-  'sweeps',
-  'relays',
-  'relay_queues',
-  'relay_turns',
-  'transaction_attempts',
-  'chain_transactions',
-  'lanes',
-  'leases',
-  'events',
-  'usage_counters',
-  'gas_budgets',
-]

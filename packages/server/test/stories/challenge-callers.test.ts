@@ -82,3 +82,17 @@ test('callers whose counts have expired are deleted by the worker, and the other
   const kept = await world.database.db.run(sql`select 1 from challenge_callers where ip = '192.0.2.2'::inet`)
   expect([left, kept]).toEqual([0, 1])
 })
+
+test('each challenge of a batch has its own id in its x402 offers', async () => {
+  const org = await world.organisation()
+  const { id: walletId } = await world.wallet(org)
+  const usual = { walletId, resource: 'https://a.example.com/x', price: '0.01', count: 3 }
+  const challenge = (more: object) => world.call(org.testKey, 'POST', '/payments/challenge', { ...usual, ...more })
+  const batch = (await challenge({ compact: true })).body
+  const many = (await challenge({})).list
+  const ids = many.map(
+    ({ x402 }) => JSON.parse(Buffer.from(String(x402), 'base64').toString()).accepts[0].extra.challengeId,
+  )
+  expect(new Set([...ids, ...(Array.isArray(batch.challengeIds) ? batch.challengeIds : [])]).size).toBe(6)
+  expect(ids.every((id) => String(id).length === 66)).toBe(true)
+})

@@ -1,5 +1,3 @@
-import { keccak256, redemptionHash, redemptionMessage } from '@purser/protocol'
-import { hashMessage } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
@@ -244,12 +242,6 @@ test('a fresh signature of the payer over payment, route and time redeems where 
   expect((await redeem(sold, { signature: await signatureFor(payer, sold) })).status).toBe(200)
 })
 
-test('the signed hash is the one of EIP-191', () => {
-  const claim = { payment: 'eip3009:é', method: 'GET', resource, signedAt: '2026-11-23T04:00:00.000Z' }
-  const expected = hashMessage(redemptionMessage(claim))
-  expect(`0x${Buffer.from(redemptionHash(keccak256, claim)).toString('hex')}`).toBe(expected)
-})
-
 test('a payment-identifier from the first verify redeems', async () => {
   const extensions = { 'payment-identifier': { info: { required: false, id: `named_by_the_payer_${Date.now()}` } } }
   const sold = withExtra(await x402((payload) => void Object.assign(payload, { extensions })), {})
@@ -392,14 +384,4 @@ test('the right to serve is stored sealed with its Idempotency-Key, and repeated
   })
   expect(said(await ask(String(made.body.key)))).toEqual([422, 'idempotency-key-reused'])
   expect((await ask(org.testKey)).body).toEqual(granted.body)
-})
-
-test('each challenge of a batch has its own id in its x402 offers', async () => {
-  const batch = (await challenge({ count: 3, compact: true })).body
-  const many = (await challenge({ count: 3 })).list
-  const ids = many.map(
-    ({ x402 }) => JSON.parse(Buffer.from(String(x402), 'base64').toString()).accepts[0].extra.challengeId,
-  )
-  expect(new Set([...ids, ...(Array.isArray(batch.challengeIds) ? batch.challengeIds : [])]).size).toBe(6)
-  expect(ids.every((id) => String(id).length === 66)).toBe(true)
 })

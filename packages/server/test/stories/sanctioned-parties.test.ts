@@ -1,4 +1,4 @@
-import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import { type DevChain, fundNative, fundToken, startChain, tokenBalance } from '@purser/devnet'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -11,12 +11,13 @@ import {
 } from '../../src/partners/screening/index.ts'
 import type { Screened } from '../../src/partners/screening/port.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { aPaymentBody, type Facilitator, facilitatorOf, withRequirements } from '../facilitated.ts'
+import { aPaymentBody, asV1, type Facilitator, facilitatorOf, withRequirements } from '../facilitated.ts'
 import { offersOf, payByEvmCharge, payByProof } from '../mpp-agent.ts'
 import { aTempoPayer, aTempoWallet, push, offerOf as tempoOfferOf } from '../tempo-payer.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, unreachableMain, type World } from '../world.ts'
 
 const listed: Screened = { result: 'flagged', reason: 'listed', oracle: 'clean' }
+const cleared: Screened = { result: 'clear', reason: 'clean', oracle: 'clean' }
 const nobodyKnows: Screened = { result: 'pending', reason: 'list-stale', oracle: 'failed' }
 const resource = 'https://api.example.com/weather'
 
@@ -174,6 +175,94 @@ test('Tempo payments of a sanctioned payer are refused: a signed transaction is 
   const credential = push(pushed, await payer.broadcast(pushed), payer)
   expect(said(await verify('mpp', credential, '0.01', tempoWallet.id))).toBe(sentence)
   expect(await paymentsBy(payer.account.address)).toBe(0n)
+})
+
+test('version 1 of x402 is refused too: a sanctioned payer at verify and at the facilitator, and a sanctioned payTo', async () => {
+  const [payer, receiver] = [await aPayer(base), await world.wallet(org)]
+  const body = asV1(await aPaymentBody(world, org, { payer, wallet: receiver }))
+  const credential = Buffer.from(JSON.stringify(body.paymentPayload)).toString('base64')
+  screening.say(payer.account.address, listed)
+  expect(said(await verify('x402', credential, '0.01', receiver.id))).toBe(
+    '402 payer_sanctioned the payer is sanctioned',
+  )
+  expect((await facilitator.verify(body)).body).toMatchObject({ isValid: false, invalidReason: 'payer_sanctioned' })
+  expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: 'payer_sanctioned' })
+  screening.say(payer.account.address, cleared)
+  screening.say(receiver.address, listed)
+  const refusal = 'invalid_payment_requirements'
+  expect((await facilitator.verify(body)).body).toMatchObject({ isValid: false, invalidReason: refusal })
+  expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: refusal })
+  expect(said(await verify('x402', credential, '0.01', receiver.id))).toBe(`402 ${refusal} payTo is sanctioned`)
+  expect([await paymentsBy(payer.account.address), await tokenBalance(base, 'USDC', receiver.address)]).toEqual([
+    0n,
+    0n,
+  ])
+})
+
+test('MPP payments to a sanctioned receiver are refused: evm charge, proof, and on Tempo a transaction and a hash', async () => {
+  const [payer, onBase] = [await aTempoPayer(tempo), await world.wallet(org)]
+  const onTempo = await aTempoWallet(world, org)
+  const { account } = await aPayer(base)
+  const [offer] = offersOf(await challenge('0.01', onBase.id))
+  if (offer === undefined) throw new Error('no offer')
+  const free = tempoOfferOf(await challenge('0', onTempo.id))
+  const [pulled, pushed] = [
+    tempoOfferOf(await challenge('0.01', onTempo.id)),
+    tempoOfferOf(await challenge('0.01', onTempo.id)),
+  ]
+  for (const { address } of [onBase, onTempo]) screening.say(address, listed)
+  const byTempo = (credential: string, price = '0.01') => verify('mpp', credential, price, onTempo.id)
+  const before = await tokenBalance(tempo, 'pathUSD', onTempo.address)
+  const answers = [
+    await verify('mpp', await payByEvmCharge(account, offer), '0.01', onBase.id),
+    await byTempo(await payByProof(account, free), '0'),
+    await byTempo(await payer.pull(pulled)),
+  ]
+  expect(await tokenBalance(tempo, 'pathUSD', onTempo.address)).toBe(before)
+  answers.push(await byTempo(push(pushed, await payer.broadcast(pushed), payer)))
+  const sentence = '402 verification-failed The payment was refused: payTo is sanctioned.'
+  expect(answers.map(said)).toEqual([sentence, sentence, sentence, sentence])
+  expect([await paymentsBy(account.address), await paymentsBy(payer.account.address)]).toEqual([0n, 0n])
+})
+
+test('no challenge names a sanctioned receiver, since its payer may send the money at once', async () => {
+  const receivers = [await world.wallet(org), await aTempoWallet(world, org)]
+  for (const { id, address } of receivers) {
+    expect((await challenge('0.01', id)).status).toBe(200)
+    screening.say(address, listed)
+    const refused = await challenge('0.01', id)
+    expect([refused.status, codeOf(refused)]).toEqual([422, 'wallet-flagged'])
+  }
+})
+
+test('a session ends when its payment fails because its payer was sanctioned', async () => {
+  const payer = await aPayer(base)
+  const { paymentId, settlementToken } = (await verify('x402', await payer.credential(await challenge()))).body
+  const { sessionToken } = (await world.call(org.testKey, 'POST', '/sessions', { paymentId })).body
+  const shown = { sessionToken, host: 'api.example.com', walletId: wallet.id }
+  const isOpen = async () => (await world.call(org.testKey, 'POST', '/sessions/verify', shown)).status
+  expect(await isOpen()).toBe(200)
+  screening.say(payer.account.address, listed)
+  const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
+  expect([settled.status, settled.body.reason, await isOpen()]).toEqual([409, 'payer_sanctioned', 402])
+  expect((await world.call(org.testKey, 'POST', '/sessions', { paymentId })).status).not.toBe(201)
+})
+
+test('a payment is not refunded to a payer who was sanctioned since', async () => {
+  const made = { chain: 'base', supportedTokens: ['USDC'] }
+  const master = (await world.call(org.testKey, 'POST', '/wallet-infra/master-wallets', made)).body
+  const address = z.templateLiteral(['0x', z.string()]).parse(master.address)
+  await Promise.all([fundNative(base, address, 10n ** 18n), fundToken(base, 'USDC', address, 1_000_000n)])
+  const payer = await aPayer(base)
+  const credential = await payer.credential(await challenge('0.01', String(master.id)))
+  const { paymentId, settlementToken } = (await verify('x402', credential, '0.01', String(master.id))).body
+  const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
+  expect(settled.status).toBe(200)
+  const before = await tokenBalance(base, 'USDC', payer.account.address)
+  screening.say(payer.account.address, listed)
+  const refused = await world.call(org.testKey, 'POST', `/payments/${String(paymentId)}/refund`, {})
+  expect([refused.status, codeOf(refused)]).toEqual([422, 'recipient-flagged'])
+  expect(await tokenBalance(base, 'USDC', payer.account.address)).toBe(before)
 })
 
 test('a payment whose payer cannot be screened is accepted', async () => {

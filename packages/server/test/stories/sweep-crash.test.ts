@@ -16,11 +16,11 @@ import {
 } from '../../src/features/relayer/index.ts'
 import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/payload.ts'
 import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
-import type { Deps } from '../../src/platform/ctx.ts'
+import type { Deps } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
-import { lifeOf, mortalDb } from '../mortal.ts'
+import { lifeOf, mortalDeps } from '../mortal.ts'
 import { relayPartsOf } from '../relay-stage.ts'
 import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
 import { aWorld, type Org, type World } from '../world.ts'
@@ -92,36 +92,11 @@ async function countOpen(deps: Deps): Promise<bigint> {
 /** A worker whose n-th step and every later one fail, as for a process that has died. */
 function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDead(): boolean } {
   const life = lifeOf(lifetime)
-  const { around } = life
-  const { db, chains, walletKeys } = own.deps
-  const real = chains.on(network)
-  const dying = {
-    ...real,
-    send: (raws: Parameters<typeof real.send>[0]) => around(() => real.send(raws)),
-    watch: (...requested: Parameters<typeof real.watch>) => around(() => real.watch(...requested)),
-    authorizationStates: (...requested: Parameters<typeof real.authorizationStates>) =>
-      around(() => real.authorizationStates(...requested)),
-  }
-  const deps: Deps = {
-    ...own.deps,
-    db: mortalDb(db, life),
-    chains: { ...chains, on: () => dying },
-    walletKeys: {
-      ...walletKeys,
-      signer(tenant, key) {
-        const signer = walletKeys.signer(tenant, key)
-        return {
-          ...signer,
-          signTransferWithAuthorization: (domain, authorization) =>
-            around(() => signer.signTransferWithAuthorization(domain, authorization)),
-        }
-      },
-    },
-  }
+  const deps = mortalDeps(own.deps, network, life)
   const signer = {
     ...own.signer,
     signTransaction: (fields: Parameters<typeof own.signer.signTransaction>[0]) =>
-      around(() => own.signer.signTransaction(fields)),
+      life.around(() => own.signer.signTransaction(fields)),
   }
   return { isDead: life.isDead, worker: { ...own, deps: withLanes(deps, signer), signer } }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { NewPayment } from '../../src/features/payments/store.ts'
-import type { Ctx } from '../../src/platform/ctx.ts'
+import type { Ctx } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { isProblem } from '../../src/platform/errors.ts'
 import { newId } from '../../src/platform/ids.ts'

@@ -1,4 +1,4 @@
-import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import { type DevChain, fundToken, startChain, tokenBalance } from '@purser/devnet'
 import { type MppChallenge, topics } from '@purser/protocol'
 import { type Address, type Hex, keccak256, pad, toHex } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -17,18 +17,20 @@ import {
 } from '../tempo-payer.ts'
 import { type Answer, aWorld, type Org, request, type World } from '../world.ts'
 
-// Two processes of one deployment: one has a lying and an honest node, the other the liar alone.
+// Three processes of one deployment: one has a lying and an honest node, one the liar alone, one the liar last of three.
 let chain: DevChain
 let liar: LyingNode
 let second: LyingNode
 let world: World
 let lone: string
+let trio: string
 let org: Org
 let payer: TempoPayer
 let wallet: { id: string; address: Address }
 
 const resource = 'https://api.example.com/weather'
 const price = 10_000n
+const alphaUsd = (): Address => chain.tokens.AlphaUSD ?? '0x'
 const Hexadecimal = z.templateLiteral(['0x', z.string()])
 
 beforeAll(async () => {
@@ -41,6 +43,8 @@ beforeAll(async () => {
     config: { settleWaitMs: 6_000 },
   })
   lone = (await world.another({ role: 'api', rpcUrls: { 'tempo-moderato': [liar.url] } })).base
+  const three = [second.url, chain.rpcUrl, liar.url]
+  trio = (await world.another({ role: 'api', rpcUrls: { 'tempo-moderato': three } })).base
   org = await world.organisation()
   wallet = await aTempoWallet(world, org)
   payer = await aTempoPayer(chain)
@@ -168,3 +172,105 @@ test('a signed transaction whose receipt one of two nodes invents stays pending 
   await expect.poll(status, { timeout: 75_000, interval: 100 }).toBe('settled')
   expect((await received()) - before).toBe(price)
 })
+
+type Shown = Record<string, unknown>
+
+/** Changes of a receipt: another block, the other status, and changed fields of its logs. */
+const otherBlock = (receipt: Shown): Shown => ({ ...receipt, blockHash: `0x${'6'.repeat(64)}` })
+const otherStatus = (receipt: Shown): Shown => ({ ...receipt, status: receipt.status === '0x1' ? '0x0' : '0x1' })
+const logsWith =
+  (change: Shown) =>
+  (receipt: Shown): Shown => ({
+    ...receipt,
+    logs: z
+      .array(z.looseObject({}))
+      .parse(receipt.logs)
+      .map((log) => ({ ...log, ...change })),
+  })
+
+function lieAbout(change: (receipt: Shown) => Shown): void {
+  liar.lie('eth_getTransactionReceipt', async ({ truth }) => {
+    const said = await truth()
+    return 'result' in said && said.result !== null ? { result: change(Object(said.result)) } : said
+  })
+}
+
+const unpaid = [
+  ['another token', () => ({ token: alphaUsd() }), logsWith({ address: pathUsd })],
+  ['a lower amount', () => ({ amount: 1n }), logsWith({ data: pad(toHex(price)) })],
+  ['a reverted transfer', () => ({ amount: 10n ** 15n }), otherStatus],
+] as const
+
+test.each(unpaid)(
+  'a push of %s is never valid, although one of two or three nodes shows the money',
+  async (_name, changes, lie) => {
+    const offer = await challenge()
+    const credential = push(offer, await payer.broadcast(offer, changes()), payer)
+    const before = await countPayments()
+    lieAbout(lie)
+    for (const at of [world.base, trio]) expect([402, 503]).toContain((await verify(credential, at)).status)
+    liar.tellTheTruth()
+    expect((await verify(credential, trio)).status).toBe(402)
+    expect(await countPayments()).toBe(before)
+  },
+)
+
+test('the memo of another challenge that one of two or three nodes shows credits no second challenge', async () => {
+  const [paid, unpaidOffer] = [await challenge(), await challenge()]
+  const hash = await payer.broadcast(paid)
+  const before = await countPayments()
+  const memo = [topics.transferWithMemo, pad(payer.account.address), pad(wallet.address), memoFor(unpaidOffer)]
+  lieAbout(logsWith({ topics: memo }))
+  for (const at of [world.base, trio])
+    expect([402, 503]).toContain((await verify(push(unpaidOffer, hash, payer), at)).status)
+  expect(await countPayments()).toBe(before)
+  liar.tellTheTruth()
+  expect((await verify(push(unpaidOffer, hash, payer), trio)).status).toBe(402)
+  expect((await verify(push(paid, hash, payer), trio)).status).toBe(200)
+  expect((await verify(push(unpaidOffer, hash, payer))).status).toBe(409)
+  expect(await countPayments()).toBe(before + 1n)
+})
+
+test('a push is credited once with what it moved, although one of three nodes lies about its block, status, token or amount', async () => {
+  const lies = [otherBlock, otherStatus, logsWith({ address: alphaUsd() }), logsWith({ data: pad(toHex(price * 9n)) })]
+  for (const lie of lies) {
+    const offer = await challenge()
+    const credential = push(offer, await payer.broadcast(offer), payer)
+    lieAbout(lie)
+    const first = await verify(credential, trio)
+    expect([first.status, first.body.amount]).toEqual([200, '0.01'])
+    expect((await verify(credential, trio)).status).toBe(409)
+    liar.tellTheTruth()
+  }
+})
+
+test('a receipt that one of two nodes invents for an open payment does not let its payer sign more than they have', async () => {
+  const poor = await aTempoPayer(chain, { funded: false })
+  await fundToken(chain, 'pathUSD', poor.account.address, 1_500_000n)
+  const requested = { walletId: wallet.id, resource, price: '1' }
+  const signed = async () => {
+    const offer = offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
+    return { offer, credential: await poor.pull(offer) }
+  }
+  const [first, next] = [await signed(), await signed()]
+  const sent: Hex[] = []
+  for (const node of [liar, second]) {
+    node.lie('eth_sendRawTransactionSync', () => ({ error: { code: -32_601, message: 'method not found' } }))
+    node.lie('eth_sendRawTransaction', ({ params }) => {
+      const hash = keccak256(Hexadecimal.parse(params[0]))
+      sent.push(hash)
+      return { result: hash }
+    })
+  }
+  try {
+    const pay = (credential: string) =>
+      world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested })
+    expect((await pay(first.credential)).body.settlementPending).toBe(true)
+    await invent(first.offer, sent[0] ?? '0x', { inBlock: true })
+    const before = await countPayments()
+    expect((await pay(next.credential)).status).toBe(402)
+    expect(await countPayments()).toBe(before)
+  } finally {
+    second.tellTheTruth()
+  }
+}, 60_000)

@@ -12,7 +12,16 @@ import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { aTempoPayer, aTempoWallet, fundSponsor, nodeCall, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
+import {
+  aTempoPayer,
+  aTempoWallet,
+  type Changes,
+  fundSponsor,
+  nodeCall,
+  offerOf,
+  push,
+  type TempoPayer,
+} from '../tempo-payer.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
 let chain: DevChain
@@ -168,7 +177,8 @@ test('two followers at once record an outcome once', async () => {
   await other.server.stop()
 })
 
-test('of two payments that together exceed the payer’s balance, the one that reverts is refused and failed', async () => {
+/** A shop, and a payer with 1.5 times its price who pays fees in another token. */
+async function aPoorPayer() {
   const waiting = await aWorld({ chains: [chain], config: { settleWaitMs: 15_000 } })
   const shop = await waiting.organisation()
   const till = await aTempoWallet(waiting, shop)
@@ -176,31 +186,70 @@ test('of two payments that together exceed the payer’s balance, the one that r
   const poor = await aTempoPayer(chain, { funded: false })
   await fundToken(chain, 'pathUSD', poor.account.address, price + price / 2n)
   await fundToken(chain, 'AlphaUSD', poor.account.address, 1_000_000n)
-  const alphaUsd = chain.tokens.AlphaUSD ?? '0x'
-  const offers = await Promise.all(
-    [0, 1].map(async () => offerOf(await waiting.call(shop.testKey, 'POST', '/payments/challenge', requested))),
-  )
-  const credentials = await Promise.all(offers.map((offer) => poor.pull(offer, { feeToken: alphaUsd })))
+  const feeToken = chain.tokens.AlphaUSD ?? '0x'
+  const offer = async () => offerOf(await waiting.call(shop.testKey, 'POST', '/payments/challenge', requested))
+  return {
+    till,
+    poor,
+    signed: async (changes: Changes = {}) => poor.sign(await offer(), { feeToken, ...changes }),
+    credential: async () => poor.pull(await offer(), { feeToken }),
+    verify: (credential: string) =>
+      waiting.call(shop.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested }),
+    logs: async () => (await waiting.call(shop.testKey, 'GET', '/payments/logs')).list.map(({ status }) => status),
+    stop: () => waiting.stop(),
+  }
+}
+
+async function stopBlocks(): Promise<void> {
   await nodeCall(chain, 'evm_setAutomine', [false])
   await nodeCall(chain, 'evm_setIntervalMining', [0])
-  const verified = Promise.all(
-    credentials.map((credential) =>
-      waiting.call(shop.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested }),
-    ),
-  )
-  await expect
-    .poll(async () => Number(z.object({ pending: z.string() }).parse(await nodeCall(chain, 'txpool_status')).pending))
-    .toBe(2)
+}
+
+async function resumeBlocks(): Promise<void> {
   await nodeCall(chain, 'evm_mine')
   await nodeCall(chain, 'evm_setIntervalMining', [1])
   await nodeCall(chain, 'evm_setAutomine', [true])
-  const answers = await verified
-  expect(countByStatus(answers)).toEqual({ 200: 1, 402: 1 })
-  expect(answers.find(({ status }) => status === 402)?.body.message).toBe('the transaction reverted')
-  expect(await tokenBalance(chain, 'pathUSD', till.address)).toBe(price)
-  const logs = await waiting.call(shop.testKey, 'GET', '/payments/logs')
-  expect(logs.list.map(({ status }) => status).sort()).toEqual(['settled', 'settlement_failed'])
-  await waiting.stop()
+}
+
+async function pendingCount(): Promise<number> {
+  return Number(z.object({ pending: z.string() }).parse(await nodeCall(chain, 'txpool_status')).pending)
+}
+
+test('a payment whose payer moved the money away in its block reverts, and is refused and failed', async () => {
+  const { till, signed, credential, verify, logs, stop } = await aPoorPayer()
+  try {
+    const [elsewhere, paying] = [await signed({ to: `0x${'e'.repeat(40)}` }), await credential()]
+    await stopBlocks()
+    await nodeCall(chain, 'eth_sendRawTransaction', [elsewhere])
+    const verified = verify(paying)
+    await expect.poll(pendingCount).toBe(2)
+    await resumeBlocks()
+    const { status, body } = await verified
+    expect([status, body.message]).toEqual([402, 'the transaction reverted'])
+    expect([await tokenBalance(chain, 'pathUSD', till.address), await logs()]).toEqual([0n, ['settlement_failed']])
+  } finally {
+    await resumeBlocks()
+    await stop()
+  }
+})
+
+test('of two payments that together exceed the payer’s balance, one is refused and not sent', async () => {
+  const { till, credential, verify, logs, stop } = await aPoorPayer()
+  try {
+    const credentials = [await credential(), await credential()]
+    await stopBlocks()
+    const answers: Answer[] = []
+    const verifying = credentials.map(async (one) => answers.push(await verify(one)))
+    await expect.poll(() => answers.map(({ status }) => status), { timeout: 10_000 }).toEqual([402])
+    await expect.poll(pendingCount).toBe(1)
+    await resumeBlocks()
+    await Promise.all(verifying)
+    expect(countByStatus(answers)).toEqual({ 200: 1, 402: 1 })
+    expect([await tokenBalance(chain, 'pathUSD', till.address), await logs()]).toEqual([price, ['settled']])
+  } finally {
+    await resumeBlocks()
+    await stop()
+  }
 })
 
 test('a transaction that the node accepted and then dropped fails when the chain’s time is past its validity, not before', async () => {
@@ -240,10 +289,11 @@ test('a transaction that a node refuses once it is recorded is 402, is not sent 
   const body = { protocol: 'mpp', credential: await customer.pull(offer, { sponsored: true }), ...requested }
   const headers = { 'idempotency-key': 'refused' }
   const ask = () => request(other.base, { key: shop.testKey, method: 'POST', path: '/payments/verify', body, headers })
+  // It would send the recorded transaction to its own chain, where the sponsor has money.
+  await promising.server.stop()
   const answer = await ask()
   expect([answer.status, answer.body.message]).toEqual([402, 'the fee cannot be paid'])
   expect((await ask()).body.message).toBe('the fee cannot be paid')
-  await promising.server.stop()
 
   const logs = () => request(other.base, { key: shop.testKey, method: 'GET', path: '/payments/logs' })
   expect((await logs()).list.map(({ status }) => status)).toEqual(['settling'])

@@ -4,9 +4,9 @@ import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { aTempoPayer, aTempoWallet, fundSponsor, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
+import { aTempoPayer, aTempoWallet, fundSponsor, nodeCall, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
-import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
+import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
 
 let chain: DevChain
 let world: World
@@ -53,6 +53,10 @@ async function aPayerWithoutFees(payments = 1n): Promise<TempoPayer> {
   const payer = await aTempoPayer(chain, { funded: false })
   await fundToken(chain, 'pathUSD', payer.account.address, price * payments)
   return payer
+}
+
+function said({ status, body: { reason, message } }: Answer): string {
+  return `${status} ${String(reason)} ${String(message)}`
 }
 
 function promisesFee(offer: MppChallenge): boolean | undefined {
@@ -131,6 +135,38 @@ test('a sponsored transaction that would fail is not signed: its payer has no mo
   expect(await taken(org)).toBe(0n)
 })
 
+test('of sponsored transactions that together exceed their payer’s balance, at two shops at once, only those that it can pay are signed and sent', async () => {
+  const [one, two] = [await aShop(), await aShop()]
+  const payer = await aPayerWithoutFees(2n)
+  const shops = [one, two, one, two, one, two]
+  const credentials = await Promise.all(shops.map(async ({ challenge }) => payer.pull(await challenge(), { gas })))
+  const before = await tokenBalance(chain, 'pathUSD', settler)
+  await nodeCall(chain, 'evm_setAutomine', [false])
+  await nodeCall(chain, 'evm_setIntervalMining', [0])
+  const answers: Answer[] = []
+  const verifying = credentials.map(async (credential, index) => {
+    const answer = await shops[index]?.verify(credential)
+    if (answer !== undefined) answers.push(answer)
+  })
+  await expect.poll(() => answers.length, { timeout: 15_000 }).toBe(4)
+  expect(answers.map(said)).toEqual(
+    Array.from({ length: 4 }, () => '402 verification-failed The authorization was refused: insufficient_funds.'),
+  )
+  await nodeCall(chain, 'evm_setIntervalMining', [1])
+  await nodeCall(chain, 'evm_setAutomine', [true])
+  await Promise.all(verifying)
+  expect(countByStatus(answers)).toEqual({ 200: 2, 402: 4 })
+  const fees = before - (await tokenBalance(chain, 'pathUSD', settler))
+  const charged = (await taken(one.org)) + (await taken(two.org))
+  // Each fee is rounded up to a unit of the token.
+  expect(fees - charged / 1_000n, 'the days are charged with the fees of two payments').toBeLessThanOrEqual(2n)
+  expect(fees * 1_000n).toBeGreaterThanOrEqual(charged)
+  // Payments that are in a block do not count against the balance twice.
+  const next = await one.challenge()
+  await fundToken(chain, 'pathUSD', payer.account.address, price)
+  expect((await one.verify(await payer.pull(next, { gas }))).status).toBe(200)
+})
+
 test('a sponsored challenge requests a transaction, and a hash that is bound to it is credited too', async () => {
   const { org, wallet, challenge, verify } = await aShop()
   const payer = await aTempoPayer(chain)
@@ -148,6 +184,24 @@ test('a sponsored challenge requests a transaction, and a hash that is bound to 
   ])
   expect(await taken(org)).toBe(0n)
   expect(codeOf(await verify(push(offer, hash, payer)))).toBe('duplicate-payment')
+})
+
+test('a push for one sponsored challenge is credited to that challenge alone, once, also by many requests at once', async () => {
+  const { org, wallet, challenge, verify } = await aShop()
+  const payer = await aTempoPayer(chain)
+  const [paid, unpaid] = [await challenge(), await challenge()]
+  const hash = await payer.broadcast(paid)
+  const refused = await verify(push(unpaid, hash, payer))
+  expect([refused.status, refused.body.reason]).toEqual([402, 'verification-failed'])
+  const credentials = [paid, unpaid, paid, unpaid, paid].map((offer) => push(offer, hash, payer))
+  const answers = await Promise.all(credentials.map((credential) => verify(credential)))
+  expect(answers.filter(({ status }) => status === 200).length).toBe(1)
+  for (const offer of [paid, unpaid]) expect(codeOf(await verify(push(offer, hash, payer)))).toBe('duplicate-payment')
+  // The challenge is paid: a transaction for it is neither signed nor sent.
+  expect(codeOf(await verify(await payer.pull(paid, { gas })))).toBe('duplicate-payment')
+  expect(await tokenBalance(chain, 'pathUSD', wallet.address)).toBe(price)
+  expect((await world.call(org.testKey, 'GET', '/payments/logs')).list).toMatchObject([{ txHash: hash }])
+  expect(await taken(org)).toBe(0n)
 })
 
 test('without sponsoring, or without money for it, no challenge is sponsored', async () => {

@@ -18,13 +18,13 @@ import { AuthorizationPayload as StoredPayload } from '../../src/features/relaye
 import { finalizeTransfers } from '../../src/features/transfers/finality.ts'
 import { signTransfers } from '../../src/features/transfers/gasless/sign.ts'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'
+import type { Deps } from '../../src/modules.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'
-import type { Deps } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { auditedActions } from '../audited.ts'
 import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
-import { lifeOf, mortalDb } from '../mortal.ts'
+import { lifeOf, mortalDeps } from '../mortal.ts'
 import { relayPartsOf } from '../relay-stage.ts'
 import { untilBooked } from '../transfer-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
@@ -172,31 +172,7 @@ async function readNow(): Promise<void> {
 /** A worker whose n-th step and every later one fail, as for a process that has died. */
 function mortal(own: Worker, lifetime: number): { readonly worker: Worker; isDead(): boolean } {
   const life = lifeOf(lifetime)
-  const { around } = life
-  const { db, chains, walletKeys } = own.deps
-  const real = chains.on(network)
-  const dying = {
-    ...real,
-    send: (raws: Parameters<typeof real.send>[0]) => around(() => real.send(raws)),
-    watch: (...requested: Parameters<typeof real.watch>) => around(() => real.watch(...requested)),
-  }
-  const deps: Deps = {
-    ...own.deps,
-    db: mortalDb(db, life),
-    chains: { ...chains, on: () => dying },
-    walletKeys: {
-      ...walletKeys,
-      signer(tenant, key) {
-        const signer = walletKeys.signer(tenant, key)
-        return {
-          ...signer,
-          signTransferWithAuthorization: (domain, authorization) =>
-            around(() => signer.signTransferWithAuthorization(domain, authorization)),
-        }
-      },
-    },
-  }
-  return { isDead: life.isDead, worker: { ...own, deps } }
+  return { isDead: life.isDead, worker: { ...own, deps: mortalDeps(own.deps, network, life) } }
 }
 
 test('a process may die before or after any step, and the next one moves the money to its recipient exactly once', async () => {

@@ -1,11 +1,11 @@
 import { type DevChain, fundToken, installLifiDiamond, startChain, tokenBalance } from '@purser/devnet'
-import { type Address, networkByName, tokenBySymbol, zeroAddress } from '@purser/protocol'
+import { type Address, networkByName, zeroAddress } from '@purser/protocol'
 import { concat, encodeAbiParameters, encodeFunctionData, type Hex, pad, parseAbi } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { lifiDiamond, spokePoolOn } from '../../src/partners/routing/lifi-contracts.ts'
 import type { RouteRequest } from '../../src/partners/routing/port.ts'
 import { aLiveStage, type LiveStage, nodeOf } from '../live-stage.ts'
-import { aSwap, bridging, singleSwap, zeros } from '../partner-calls.ts'
+import { addressOf, aSwap, bridging, singleSwap, zeros } from '../partner-calls.ts'
 import { aPartner, type PartnerDouble, type PartnerRequest, type PartnerResponse } from '../partner-double.ts'
 import { bridgeOf, stranger, swapOf } from '../partner-stage.ts'
 import { codeOf } from '../world.ts'
@@ -48,11 +48,6 @@ beforeEach(() => {
   lie = () => ({})
   words = new Map()
 })
-
-function addressOf(network: string, symbol: string): Address {
-  const found = networkByName(network)
-  return (found && tokenBySymbol(found, symbol)?.address) ?? zeroAddress
-}
 
 function answered(requested: PartnerRequest): PartnerResponse {
   if (requested.path === '/v1/status') {

@@ -1,6 +1,6 @@
 import { fundNative, fundToken, sandboxPoolAddress, tokenBalance } from '@purser/devnet'
 import { type Address, networkByName } from '@purser/protocol'
-import { createPublicClient, createTestClient, http } from 'viem'
+import { createPublicClient, createTestClient, createWalletClient, http, pad, toHex } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { fail as partnerFails } from '../../src/partners/errors.ts'
@@ -153,11 +153,16 @@ test('a partner that vanishes, or answers an undocumented status, is waited for,
 
 test('delivery of another token than requested is recorded and published', async () => {
   const master = await stage.aMaster()
+  const toAddress = stranger()
+  const payer = createWalletClient({ transport: http(stage.ethereum.rpcUrl) })
+  const [account] = await payer.getAddresses()
+  if (account === undefined) throw new Error('the node has no account')
+  const destinationTxHash = await payer.sendTransaction({ account, to: toAddress, value: 10n ** 16n, chain: null })
   stage.conduct = {
     status: async () => ({
       state: 'completed',
       partnerStatus: 'PARTIAL',
-      destinationTxHash: `0x${'ab'.repeat(32)}`,
+      destinationTxHash,
       received: {
         chainId: stage.ethereum.chainId,
         token: '0x0000000000000000000000000000000000000000',
@@ -166,8 +171,8 @@ test('delivery of another token than requested is recorded and published', async
       },
     }),
   }
-  const sent = await stage.send(bridgeOf(master))
-  const other = { receivedToken: 'ETH', toAmount: '0.01', destinationTxHash: `0x${'ab'.repeat(32)}` }
+  const sent = await stage.send(bridgeOf(master, { toAddress }))
+  const other = { receivedToken: 'ETH', toAmount: '0.01', destinationTxHash }
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed', ...other })
   expect((await stage.eventsOf(sent.body.id))[0]).toMatchObject({ type: 'transfer.completed', payload: other })
 })
@@ -182,7 +187,7 @@ test('a claimable delivery is claimed once from the master, when it has gas ther
         (await createPublicClient({ transport: http(stage.ethereum.rpcUrl) }).getTransactionCount({
           address: master.address,
         })) > 0
-      if (isDelivered) return { state: 'completed', partnerStatus: 'complete' }
+      if (isDelivered) return { state: 'completed', partnerStatus: 'complete', message: pad(claimed) }
       return {
         state: 'claimable',
         partnerStatus: 'complete',
@@ -206,11 +211,14 @@ test('a master with gas for one claim does not reserve it for two that are due a
   const master = await stage.aMaster()
   const call = { chainId: stage.ethereum.chainId, to: stranger(), value: 0n, data: '0x' } as const
   let isDelivered = false
+  let polls = 0
   stage.conduct = {
-    status: async () =>
-      isDelivered
-        ? { state: 'completed', partnerStatus: 'complete' }
-        : { state: 'claimable', partnerStatus: 'complete', call },
+    status: async () => {
+      polls += 1
+      return isDelivered
+        ? { state: 'completed', partnerStatus: 'complete', message: toHex(polls, { size: 32 }) }
+        : { state: 'claimable', partnerStatus: 'complete', call }
+    },
   }
   const sent = [await stage.send(bridgeOf(master)), await stage.send(bridgeOf(master))]
   const words = async () => (await Promise.all(sent.map((one) => stage.partnerStatusOf(one)))).toSorted()

@@ -66,9 +66,9 @@ async function until(sent: Answer, member: string, value: unknown, stepMs: numbe
   return stage.get(sent)
 }
 
-async function sentBy(master: Managed, status: RouteStatus): Promise<Answer> {
+async function sentBy(master: Managed, status: RouteStatus, changes: Record<string, unknown> = {}): Promise<Answer> {
   says(status)
-  const sent = await stage.send(bridgeOf(master))
+  const sent = await stage.send(bridgeOf(master, changes))
   await expect.poll(() => stage.partnerStatusOf(sent)).toBe(status.partnerStatus)
   return sent
 }
@@ -150,11 +150,13 @@ test('a refund in time is the end, and is not reported as overdue', async () => 
 })
 
 test('a delivery after an overdue refund completes the transfer', async () => {
-  const sent = await sentBy(await stage.aMaster(), failing('unknown'))
+  const toAddress = stranger()
+  const sent = await sentBy(await stage.aMaster(), failing('unknown'), { toAddress })
   stage.clock.forward(73 * hourMs)
   await untilOverdue(sent)
-  says({ state: 'completed', partnerStatus: 'delivered', destinationTxHash: hash })
-  const arrived = { status: 'confirmed', destinationTxHash: hash, refundedAt: null }
+  const destinationTxHash = await fundToken(stage.ethereum, 'USDC', toAddress, 49_950_000n)
+  says({ state: 'completed', partnerStatus: 'delivered', destinationTxHash })
+  const arrived = { status: 'confirmed', destinationTxHash, refundedAt: null }
   expect(await until(sent, 'status', isEnd, hourMs)).toMatchObject(arrived)
   expect(await eventsOf(sent)).toEqual(['transfer.refund_overdue', 'transfer.completed'])
 })
@@ -216,7 +218,7 @@ test('one transaction refunds no more transfers than its money covers', async ()
   const master = await stage.aMaster()
   const one = await sentBy(master, failing('pending'))
   const two = await sentBy(master, failing('pending'))
-  const enoughForOne = await payBack(master, 51_000_000n)
+  const enoughForOne = await payBack(master, 50_000_000n)
   says(refundedBy(enoughForOne))
   const isFailed = async (sent: Answer) => (await stage.get(sent)).status === 'failed'
   const countFailed = async () => {
@@ -229,4 +231,17 @@ test('one transaction refunds no more transfers than its money covers', async ()
   expect(await countFailed()).toBe(1)
   says(refundedBy(await payBack(master)))
   await expect.poll(countFailed, { interval: 500 }).toBe(2)
+})
+
+test('the refund of one transfer is not taken for a smaller one of the wallet', async () => {
+  const master = await stage.aMaster()
+  const large = await sentBy(master, failing('pending'))
+  const small = await stage.send(bridgeOf(master, { amount: '20' }))
+  const refundTxHash = await payBack(master)
+  says(refundedBy(refundTxHash))
+  expect(await until(large, 'status', isEnd, lookMsMax)).toMatchObject({ status: 'failed', refundTxHash })
+  for (let look = 0; look < 3; look++) await later(small, 1)
+  expect(await stage.get(small)).toMatchObject(stillOpen)
+  says(refundedBy(await payBack(master, 20_000_000n)))
+  expect(await until(small, 'status', isEnd, lookMsMax)).toMatchObject({ status: 'failed', reason: 'refunded' })
 })

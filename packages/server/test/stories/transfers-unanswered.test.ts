@@ -1,7 +1,7 @@
 import { tokenBalance } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { recurring } from '../../src/jobs.ts'
+import { transferRecurring } from '../../src/features/transfers/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { endEveryService, type Service, serveEnv, spawnService } from '../crash/service.ts'
@@ -79,7 +79,7 @@ async function dieWaiting(masters: readonly Managed[], bodies: readonly object[]
 
 /** Runs the job as two concurrent workers. */
 async function publishAtTwoWorkers(): Promise<void> {
-  const job = recurring.find(({ name }) => name === 'transfers.tell-unanswered')
+  const job = transferRecurring.find(({ name }) => name === 'transfers.tell-unanswered')
   const workers = [stage.world.server.deps, stage.hasty.server.deps, stage.world.server.deps]
   await Promise.all(workers.map((deps) => job?.run(systemCtx(deps))))
   expect(job).toBeDefined()

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleCheck, Gauge, ServerOff, UserCheck, WebhookOff } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { chainsQuery } from '../../api/chains.ts'
 import { usePurser } from '../../api/context.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { count, networkName } from '../../ui/format.ts'
@@ -21,10 +22,7 @@ interface Need {
 export function NeedsYou() {
   const purser = usePurser()
   const usage = useQuery(usageQuery(purser))
-  const chains = useQuery({
-    queryKey: ['chains'],
-    queryFn: ({ signal }) => purser.chains.list({}, { signal }).toArray({ limit: 100 }),
-  })
+  const chains = useQuery(chainsQuery(purser))
   const webhooks = useQuery({
     queryKey: ['webhooks', 'needs'],
     queryFn: ({ signal }) => purser.webhooks.list({ limit: 100 }, { signal }).toArray({ limit: 100 }),

@@ -1,6 +1,6 @@
 import type { PaymentLog } from '@purser/sdk'
-import { Link } from '@tanstack/react-router'
 import { networkName } from '../../ui/format.ts'
+import { RowLink } from '../../ui/row-link.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
@@ -60,18 +60,10 @@ export function PaymentBadge({ status }: Pick<PaymentLog, 'status'>) {
 /** What was paid for. It links to the payment, for a keyboard and for a new tab. */
 function RouteCell({ row: { paymentId, method, route } }: { row: PaymentLog }) {
   return (
-    <Link
-      to="/payments/$paymentId"
-      params={{ paymentId }}
-      onClick={(event) => {
-        // A plain click opens the sheet, as anywhere on the row.
-        if (!event.metaKey && !event.ctrlKey && !event.shiftKey) event.preventDefault()
-      }}
-      className="flex min-w-0 items-baseline gap-2"
-    >
+    <RowLink to={`/payments/${paymentId}`}>
       {method !== null && <span className="font-mono text-xs text-ink-3">{method}</span>}
       <span className="truncate">{route === null ? 'No route' : shortRoute(route)}</span>
-    </Link>
+    </RowLink>
   )
 }
 

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { chainsQuery } from '../../api/chains.ts'
 import { usePurser } from '../../api/context.ts'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
 import { networkName } from '../../ui/format.ts'
@@ -130,10 +131,7 @@ function AmountFields({ draft, onChange }: FormProps) {
 
 function RecipientFields({ draft, onChange }: FormProps) {
   const purser = usePurser()
-  const chains = useQuery({
-    queryKey: ['chains'],
-    queryFn: async ({ signal }) => (await purser.chains.list({ limit: 100 }, { signal }).page()).items,
-  })
+  const chains = useQuery(chainsQuery(purser))
   const configured = chains.data?.filter(({ configured }) => configured) ?? []
   return (
     <>

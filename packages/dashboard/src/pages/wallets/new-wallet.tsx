@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
+import { chainsQuery } from '../../api/chains.ts'
 import { useMay, usePurser } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
@@ -123,10 +124,7 @@ function NewWalletSheet({ kind, onClose }: KindProps & { onClose: () => void }) 
 
 function ChainAndTokens({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
   const purser = usePurser()
-  const chains = useQuery({
-    queryKey: ['chains'],
-    queryFn: async ({ signal }) => (await purser.chains.list({ limit: 100 }, { signal }).page()).items,
-  })
+  const chains = useQuery(chainsQuery(purser))
   const { chain } = draft
   const tokens = useQuery({
     queryKey: ['chains', chain, 'tokens'],

@@ -1,19 +1,21 @@
-import { type Address, encodeTransfer, type Network } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
+import { type Address, encodeTransfer, l1FeeOf, type Network } from '@purser/protocol'
+import type { Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { fail } from '../errors.ts'
-import type { Chain } from '../port.ts'
+import type { Chain, ChainPorts } from '../port.ts'
 import { type LanePlace, listUncompared, lockUncompared, markCompared, moveNextNonce } from './compare-store.ts'
 import type { LaneHandler, PlannedTransaction } from './port.ts'
 import { insertTransactions } from './store.ts'
 
-type Work = Pick<Ctx, 'db' | 'chains' | 'clock' | 'random' | 'log' | 'lanes'>
+type ComparingDeps = Deps & Pick<ChainPorts, 'chains' | 'lanes'>
+type Work = Pick<ComparingDeps, 'db' | 'chains' | 'clock' | 'random' | 'log' | 'lanes'>
 
 /** Purpose of transactions that only use up a nonce. */
 const fillPurpose = 'lanes.fill'
 const lanesPerPage = 50
+const emptyGas = 50_000n
 /** Most nonces of a lane that are filled. Lanes never send further ahead, so a higher count is a node's error or needs an operator. */
 const filledMax = 200n
 
@@ -22,7 +24,7 @@ const filledMax = 200n
  * at nodes. Mined nonces are skipped. Pending nonces are filled with empty transactions at higher fees, so that the lost transactions can never be
  * mined later. A lane plans again when all of that is at the confirmation depth. Idempotent: each lane is decided under its row lock.
  */
-export const compareLanes: Recurring = {
+export const compareLanes: Recurring<ComparingDeps> = {
   name: 'lanes.compare',
   everyMs: 2_000,
   async run(ctx) {
@@ -52,46 +54,68 @@ export async function compareNetwork(ctx: Work, network: Network): Promise<void>
 }
 
 async function compareSome(ctx: Work, chain: Chain, senders: readonly Address[]): Promise<void> {
-  const [deep, highest] = [await chain.noncesAt(senders), await chain.highestNonces(senders)]
+  const [deep, pending] = [await chain.noncesAt(senders), await chain.pendingNonces(senders)]
   const newest = await newestOf(chain, senders)
   for (const [index, sender] of senders.entries()) {
-    const { mined, canPay } = newest[index] ?? { mined: 0n, canPay: true }
-    const seen = { deep: deep[index] ?? 0n, mined, highest: canPay ? (highest[index] ?? 0n) : mined }
+    const { mined, payable } = newest[index] ?? { mined: 0n, payable: filledMax }
+    const { least, most } = pending[index] ?? { least: 0n, most: 0n }
+    const paid = (count: bigint): bigint => (count - mined > payable ? mined + payable : count)
+    const seen = { deep: deep[index] ?? 0n, mined, pending: paid(least), pendingMax: paid(most) }
     await ctx.db.tx((tx) => compareLane(ctx, tx, chain.network, { sender, seen }))
   }
 }
 
 /**
- * Transaction counts of accounts in the newest block of the quorum, and whether they have coin there. A lane skips mined nonces, however many, so
- * only the quorum's count counts. An account without coin has no pending transaction, whatever a node reports, and could pay for no empty one.
+ * Transaction counts of accounts in the newest block of the quorum, and for how many empty transactions their coin pays at its base fee. A lane skips
+ * mined nonces, however many, so only the quorum's count counts. An empty transaction that its account cannot pay would block the lane, and an
+ * account that cannot pay for it could not pay for a lost call of more gas either, whatever nodes report as pending. (A lost
+ * payment of coin takes less gas. Should it be mined, it takes the nonce of the lane's next transaction, which is then looked for.)
  */
 async function newestOf(chain: Chain, senders: readonly Address[]) {
   const counts = senders.map((account) => ({ account, count: 'transactions' }) as const)
-  const coins = chain.network.nativeCoin === null ? [] : senders.map((account) => ({ account, asset: 'coin' }) as const)
+  const coins = chain.network.nativeCoin !== null ? senders.map((account) => ({ account, asset: 'coin' }) as const) : []
   const { values } = await chain.stateAt([...counts, ...coins], { finality: { depth: 1 } })
   if (values.includes(undefined)) throw fail('chain-unavailable', {}, new Error('too few nodes agree on an account'))
-  return senders.map((_, index) => ({
-    mined: values[index] ?? 0n,
-    canPay: values[senders.length + index] !== 0n,
-  }))
+  const cost = await leastCost(chain)
+  return senders.map((_, index) => {
+    const coin = values[senders.length + index] ?? 0n
+    return { mined: values[index] ?? 0n, payable: cost === undefined ? filledMax : coin / cost }
+  })
 }
 
-/** Transaction counts of an account: at confirmation depth, in the newest block of the quorum, and including transactions pending at any node. */
+/** In wei, at the base fee, below which none is mined. Undefined on a network without coin. */
+async function leastCost(chain: Chain): Promise<bigint | undefined> {
+  if (chain.network.nativeCoin === null) return undefined
+  const [{ baseFee }, { l1Fee }] = await Promise.all([chain.head(), chain.offeredFees()])
+  const cost = emptyGas * baseFee + l1FeeOf(l1Fee, 0)
+  return cost > 0n ? cost : 1n
+}
+
+/**
+ * Transaction counts of an account: at confirmation depth, in the newest block of the quorum, and including pending transactions. A majority of the
+ * nodes reports at least `pending`, and a majority reports at most `pendingMax`.
+ */
 export interface SeenNonces {
   readonly deep: bigint
   readonly mined: bigint
-  readonly highest: bigint
+  readonly pending: bigint
+  readonly pendingMax: bigint
 }
 
 export type Comparison =
   | { readonly outcome: 'compared' }
   | { readonly outcome: 'wait' }
   | { readonly outcome: 'too-many' }
+  | { readonly outcome: 'disputed' }
   | { readonly outcome: 'fill'; readonly nonces: readonly bigint[]; readonly nextNonce: bigint }
 
-/** What must happen before the lane can plan. */
+/**
+ * What must happen before the lane can plan. Where half of the nodes report transactions that the others do not have, the lane waits: to fill what one
+ * node invents costs fees, and to plan over a lost transaction that one node hides could pay twice.
+ */
 export function comparisonOf(lane: LanePlace, seen: SeenNonces): Comparison {
-  const known = seen.highest > seen.mined ? seen.highest : seen.mined
+  const known = seen.pending > seen.mined ? seen.pending : seen.mined
+  if (seen.pendingMax > known && seen.pendingMax > lane.nextNonce) return { outcome: 'disputed' }
   if (known > lane.nextNonce) {
     const first = seen.mined > lane.nextNonce ? seen.mined : lane.nextNonce
     if (known - first > filledMax) return { outcome: 'too-many' }
@@ -100,6 +124,12 @@ export function comparisonOf(lane: LanePlace, seen: SeenNonces): Comparison {
   }
   return lane.isFilling || seen.deep < lane.lowestOpen ? { outcome: 'wait' } : { outcome: 'compared' }
 }
+
+/** What the log says while a lane cannot be compared. */
+const faults: ReadonlyMap<Comparison['outcome'], string> = new Map([
+  ['too-many', 'nodes report far more transactions than an account sends'],
+  ['disputed', 'half of the nodes report pending transactions that the others do not have; the account waits'],
+])
 
 async function compareLane(
   ctx: Work,
@@ -113,8 +143,8 @@ async function compareLane(
   const comparison = comparisonOf(place, seen)
   if (comparison.outcome === 'compared') return markCompared(tx, lane)
   const details = { ...lane, nextNonce: place.nextNonce.toString(), ...textOf(seen) }
-  if (comparison.outcome === 'too-many')
-    ctx.log.error(details, 'nodes report far more transactions than an account sends')
+  const fault = faults.get(comparison.outcome)
+  if (fault !== undefined) ctx.log.error(details, fault)
   if (comparison.outcome !== 'fill') return
   ctx.log.warn(details, 'transactions that the database lost are skipped or replaced')
   await moveNextNonce(tx, lane, comparison.nextNonce)
@@ -131,7 +161,7 @@ async function compareLane(
 function emptyTransaction(network: Network, sender: Address): PlannedTransaction {
   const [token] = network.tokens
   if (network.nativeCoin !== null || token === undefined)
-    return { network, to: sender, data: '0x', value: 0n, gasLimit: 50_000n, purpose: fillPurpose }
+    return { network, to: sender, data: '0x', value: 0n, gasLimit: emptyGas, purpose: fillPurpose }
   const data = encodeTransfer(sender, 0n)
   return {
     network,

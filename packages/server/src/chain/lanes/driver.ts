@@ -6,7 +6,6 @@ import type { Chains, FeeSponsor } from '../port.ts'
 import { followLanes } from './follow.ts'
 import type { Handlers } from './handlers.ts'
 import { type LaneParts, logStalled } from './parts.ts'
-import { pollMsOf } from './poll-interval.ts'
 import type { LaneSigner } from './port.ts'
 import { resumeLanes } from './resume.ts'
 import { sendLanes } from './send.ts'
@@ -226,4 +225,9 @@ function inChunks<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
   )
+}
+
+/** Poll interval of an open lane in milliseconds: a twentieth of the block time, between 50 and 1,000. */
+function pollMsOf(network: Network): number {
+  return Math.min(1_000, Math.max(50, network.blockTimeMs / 20))
 }

@@ -1,8 +1,7 @@
-import type { Address, Hex } from '@purser/protocol'
+import { type Address, type Hex, l1FeeOf } from '@purser/protocol'
 import { fencedTx } from '../../platform/leases/store.ts'
 import { type Fees, feeLimits, replacementFees } from '../fees.ts'
-import type { SendAnswer } from '../port.ts'
-import { affordableFees } from './affordable.ts'
+import type { Chain, SendAnswer } from '../port.ts'
 import { notifySent, toLaneTransaction } from './handlers.ts'
 import { isolateFailures, type LaneParts, logStalled } from './parts.ts'
 import { signForm } from './sign.ts'
@@ -227,4 +226,38 @@ export async function replace(parts: LaneParts, transaction: TransactionRow, las
     return
   }
   await signAgain(parts, { transaction, last, fees })
+}
+
+/** The parts of a transaction that its account must pay for. */
+interface Costly {
+  readonly nonce: bigint
+  readonly value: bigint
+  readonly gasLimit: bigint
+  readonly dataBytes: number
+}
+
+/**
+ * The fees that an account can still afford for its next transaction, when it cannot pay for any of the attempts signed so far: its whole balance.
+ * Undefined when it can pay for an attempt that covers the base fee, and when the affordable fee is below the base fee. The transaction then waits
+ * for coin or for a lower base fee.
+ */
+async function affordableFees(
+  chain: Pick<Chain, 'network' | 'holdings' | 'head' | 'transactionCount' | 'offeredFees'>,
+  account: Address,
+  { nonce, value, gasLimit, dataBytes }: Costly,
+  offered: readonly Fees[],
+): Promise<Fees | undefined> {
+  const last = offered.at(-1)
+  if (chain.network.nativeCoin === null || last === undefined) return undefined
+  const [[holding], { baseFee }, next, { l1Fee }] = await Promise.all([
+    chain.holdings([{ account, tokens: [] }]),
+    chain.head(),
+    chain.transactionCount(account, 'latest'),
+    chain.offeredFees(),
+  ])
+  // Rounded down, so that it never exceeds the balance.
+  const most = ((holding?.native ?? 0n) - value - l1FeeOf(l1Fee, dataBytes)) / gasLimit
+  if (nonce !== next || most <= 0n || most < baseFee) return undefined
+  if (offered.some(({ maxFee }) => maxFee <= most && maxFee >= baseFee)) return undefined
+  return { maxFee: most, priorityFee: last.priorityFee < most ? last.priorityFee : most }
 }

@@ -1,7 +1,7 @@
 import { type DevChain, startChain } from '@purser/devnet'
 import { type Address, type Hex, networkByName } from '@purser/protocol'
-import { createWalletClient, encodeFunctionData, http, parseAbi, publicActions } from 'viem'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { createTestClient, createWalletClient, encodeFunctionData, http, parseAbi, publicActions } from 'viem'
+import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
 import { systemClock } from '../../platform/clock.ts'
@@ -78,6 +78,38 @@ test.each(['by the transaction itself', 'by a contract'])(
     expect(await among(2, 50).confirmCoinArrival({ ...arrival, rawLeast: value }), 'not deep enough').toBe('undecided')
   },
 )
+
+test('coin that came in the block in which the account spent coin is confirmed, and no more than came', async () => {
+  const node = createTestClient({ mode: 'anvil', transport: http(dev.rpcUrl) })
+  const key = privateKeyToAccount(generatePrivateKey())
+  await node.setBalance({ address: key.address, value: 10n ** 18n })
+  const client = createWalletClient({ transport: http(dev.rpcUrl) }).extend(publicActions)
+  const [payer] = await client.getAddresses()
+  if (payer === undefined) throw new Error('no account')
+  await node.setAutomine(false)
+  const common = { chain: null, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n } as const
+  const data = forwarding(key.address)
+  await client.sendTransaction({
+    ...common,
+    account: key,
+    to: stranger(),
+    value: 10n ** 17n,
+    gas: 21_000n,
+    nonce: 0,
+    type: 'eip1559',
+  })
+  const hash = await client.sendTransaction({ ...common, account: payer, to: multicall, value, data, gas: 200_000n })
+  await node.mine({ blocks: 1 })
+  await node.setAutomine(true)
+  const { status, blockNumber: block } = await client.waitForTransactionReceipt({ hash })
+  expect([status, await client.getTransactionCount({ address: key.address, blockNumber: block })]).toEqual([
+    'success',
+    1,
+  ])
+  const arrival = { account: key.address, hash, block }
+  expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value })).toBe('yes')
+  expect(await among(2).confirmCoinArrival({ ...arrival, rawLeast: value + 1n })).toBe('no')
+})
 
 test('coin that one node of two or of three invents is not confirmed', async () => {
   const [account, arrival] = [stranger(), await sent(stranger())]

@@ -1,8 +1,9 @@
 import type { Address, Network } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
+import { isProblem } from '../../platform/errors.ts'
 import type { Log } from '../../platform/log.ts'
 import { fail } from '../errors.ts'
-import type { QuorumReads } from '../quorum-port.ts'
+import type { PendingNonce, QuorumReads } from '../quorum-port.ts'
 import type { Quorum } from './quorum.ts'
 import { readQuantity } from './read.ts'
 import { resultOf } from './receipts.ts'
@@ -23,7 +24,7 @@ const aloneMsMin = 120_000
  * transaction of the account. The service's accounts sign only through lanes, so a count above 0 means that rows were lost. A wrong count of a
  * single node would never be corrected, so it must stay the same for a while.
  */
-export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 'firstNonce' | 'highestNonces'> {
+export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 'firstNonce' | 'pendingNonces'> {
   const { network, quorum, clock, log } = options
   const seen = new Map<Address, { readonly count: bigint; readonly sinceMs: number }>()
   const isSettled = (account: Address, count: bigint): boolean => {
@@ -47,17 +48,17 @@ export function createFirstNonce(options: FirstNonceOptions): Pick<QuorumReads, 
       )
       throw fail('chain-unavailable', {}, new Error('the first nonce of an account is not confirmed'))
     },
-    async highestNonces(accounts) {
+    async pendingNonces(accounts) {
       const decision = await quorum.decide({ depth: network.confirmationDepth })
-      if (decision === undefined) throw fail('chain-unavailable', {}, new Error('nodes agree on no block'))
-      const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, 'pending'] }))
-      const reported = await Promise.all(
-        decision.nodes.map(async (rpc) =>
-          (await rpc.batch(calls)).map((answer) => readQuantity(resultOf(answer), 'transaction count')),
-        ),
-      )
+      const counts = await Promise.all((decision?.nodes ?? []).map((rpc) => pendingCounts(rpc, accounts)))
+      const answered = counts.filter((own) => own !== undefined)
+      if (answered.length < quorum.needed)
+        throw fail('chain-unavailable', {}, new Error('too few nodes report pending transactions'))
       return accounts.map((_, index) =>
-        reported.reduce((most, counts) => ((counts[index] ?? 0n) > most ? (counts[index] ?? 0n) : most), 0n),
+        pendingNonceOf(
+          answered.map((own) => own[index] ?? 0n),
+          quorum.needed,
+        ),
       )
     },
   }
@@ -75,4 +76,21 @@ async function countOf({ network, quorum }: FirstNonceOptions, account: Address)
     return [deep === pending ? deep : undefined]
   }
   return (await decision.vote({ count: 1, ask }))[0]
+}
+
+/** One node's counts; undefined if it fails. */
+async function pendingCounts(rpc: Rpc, accounts: readonly Address[]): Promise<readonly bigint[] | undefined> {
+  try {
+    const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, 'pending'] }))
+    return (await rpc.batch(calls)).map((answer) => readQuantity(resultOf(answer), 'transaction count'))
+  } catch (error) {
+    if (isProblem(error, 'chain-unavailable')) return undefined
+    throw error
+  }
+}
+
+/** Returns the count that a majority reaches, and the count that a majority does not exceed. */
+function pendingNonceOf(counts: readonly bigint[], needed: number): PendingNonce {
+  const sorted = counts.toSorted((left, right) => (left < right ? -1 : left > right ? 1 : 0))
+  return { least: sorted.at(-needed) ?? 0n, most: sorted[needed - 1] ?? 0n }
 }

@@ -114,7 +114,10 @@ async function findSettlement(
   return undefined
 }
 
-/** The indexes of the proxy's logs, in the transaction's receipt, that follow this amount's transfer from payer to receiver. */
+/**
+ * The indexes of the proxy's logs, in the transaction's receipt, that follow this amount's transfer from payer to receiver. The transfer of an
+ * authorization (EIP-3009) pays for that authorization: a settlement of another token, which logs nothing, can stand behind it.
+ */
 async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Omit<PermitSearch, 'since'>): Promise<number[]> {
   const { owner, spender, token, witness } = transfer
   const receipt = readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
@@ -124,10 +127,11 @@ async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Omit<PermitSe
     if (!sameAddress(log.address, spender) || !permit2SettledTopics.some((topic) => topic === log.topics[0])) return []
     const before = receipt.logs.slice(0, index)
     const foreign = before.findLastIndex(({ address }) => !sameAddress(address, token))
-    const [moved] = before
-      .slice(foreign + 1)
-      .reverse()
-      .flatMap((own) => decodeTransferLog(own) ?? [])
+    const own = before.slice(foreign + 1)
+    const at = own.findLastIndex((one) => decodeTransferLog(one) !== undefined)
+    const [used, move] = [own[at - 1], own[at]]
+    if (move === undefined || used?.topics[0] === topics.authorizationUsed) return []
+    const moved = decodeTransferLog(move)
     if (moved === undefined || moved.value !== amount) return []
     return sameAddress(moved.from, owner) && sameAddress(moved.to, witness.to) ? [index] : []
   })

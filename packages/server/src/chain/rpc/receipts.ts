@@ -4,14 +4,14 @@ import type { Receipt } from '../port.ts'
 import type { CoinArrival, Finality, QuorumReads, Verdict } from '../quorum-port.ts'
 import { quantity } from './quantity.ts'
 import { heightIn, type Quorum } from './quorum.ts'
-import { readQuantity, readReceipt } from './read.ts'
+import { readHex, readQuantity, readReceipt } from './read.ts'
 import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
 
 /** Receipt and nonce reads confirmed by a majority. */
 export function createReceipts(
   network: Network,
   quorum: Quorum,
-): Pick<QuorumReads, 'confirmReceipts' | 'confirmCoinArrival' | 'isInNoBlock' | 'isNonceLost'> {
+): Pick<QuorumReads, 'confirmReceipts' | 'confirmCoinArrival' | 'areInBlocks' | 'isInNoBlock' | 'isNonceLost'> {
   return {
     async confirmReceipts(receipts, finality = { depth: network.confirmationDepth }) {
       if (receipts.length === 0) return []
@@ -23,6 +23,14 @@ export function createReceipts(
       if (decision === undefined || arrival.block > decision.block.number) return 'undecided'
       const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => [await hasArrived(rpc, arrival)]
       return verdictOf((await decision.vote({ count: 1, ask }))[0])
+    },
+    async areInBlocks(hashes) {
+      if (hashes.length === 0) return []
+      const ask = async (rpc: Rpc): Promise<readonly Vote[]> => {
+        const answers = await rpc.batch(hashes.map(receiptCall))
+        return hashes.map((hash, index) => (hasReceipt(answers.slice(index, index + 1), [hash]) ? 'yes' : 'no'))
+      }
+      return (await quorum.vote({ count: hashes.length, ask })).map(verdictOf)
     },
     async isInNoBlock(hashes) {
       const ask = async (rpc: Rpc): Promise<readonly Vote[]> => [
@@ -99,7 +107,29 @@ async function hasArrived(rpc: Rpc, { account, rawLeast, hash, block }: CoinArri
     return 'yes'
   const [old, now] = [resultOf(before), resultOf(after)]
   if (old === undefined || now === undefined) return undefined
-  return readQuantity(now, 'balance') - readQuantity(old, 'balance') >= rawLeast ? 'yes' : 'no'
+  const rise = readQuantity(now, 'balance') - readQuantity(old, 'balance')
+  if (rise >= rawLeast) return 'yes'
+  const spent = await spentIn(rpc, account, block)
+  return spent === undefined ? undefined : rise + spent >= rawLeast ? 'yes' : 'no'
+}
+
+/** The coin that an account's own transactions took from it in a block, in wei; undefined if the node does not have all of them. */
+async function spentIn(rpc: Rpc, account: Address, block: bigint): Promise<bigint | undefined> {
+  const found = await rpc.result('eth_getBlockByNumber', [quantity(block), true])
+  if (!isRecord(found) || !Array.isArray(found.transactions)) return undefined
+  const own = found.transactions.filter(isRecord).filter(({ from }) => lower(from) === account.toLowerCase())
+  if (own.length === 0) return 0n
+  const hashes = own.map(({ hash }) => readHex(hash, 'transaction'))
+  const answers = await rpc.batch(hashes.map(receiptCall))
+  let spent = 0n
+  for (const [index, { value, to }] of own.entries()) {
+    const receipt = readReceipt(resultOf(answers[index]) ?? null, hashes[index] ?? '0x')
+    if (receipt === undefined) return undefined
+    spent += receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee
+    if (receipt.status === 'success' && lower(to) !== account.toLowerCase())
+      spent += readQuantity(value, 'transaction value')
+  }
+  return spent
 }
 
 interface Nonce {

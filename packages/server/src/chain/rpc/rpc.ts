@@ -1,6 +1,7 @@
 import { type Hex, isHex } from '@purser/protocol'
 import { isProblem } from '../../platform/errors.ts'
 import type { Outbound } from '../../platform/outbound.ts'
+import { inNodeSpan } from '../../platform/tracing/spans.ts'
 import { fail } from '../errors.ts'
 import type { Node, Nodes } from './nodes.ts'
 
@@ -72,7 +73,8 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
     nextId += calls.length
     const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
     const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
-    const answer = await outbound.postJson(url, body, { timeoutMs, bytesMax })
+    const methods = calls.map(({ method }) => method)
+    const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, { timeoutMs, bytesMax }))
     return readAnswers(Array.isArray(answer) ? answer : [answer], first, calls)
   }
   const refuseOtherChain = async (node: Node): Promise<void> => {

@@ -1,5 +1,5 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import { callersAccount, listInvitationsTo, listOrganisationsOf } from '../organisations/index.ts'
+import type { Ctx } from './ports.ts'
 import type { Account } from './schema.ts'
 
 /** Returns the account of the person who calls, or the one that created the calling key. */

@@ -1,12 +1,13 @@
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { getUsage, Usage } from '../billing/index.ts'
 import { acceptInvitation, declineInvitation, failOrganisation } from '../organisations/index.ts'
 import { getAccount } from './account.ts'
+import { type Deps, operation } from './ports.ts'
 import { Account, InvitationParams } from './schema.ts'
 
 const invitationNotFound = { 'invitation-not-found': failOrganisation.table['invitation-not-found'] }
 
-export const accountOperations: readonly Operation[] = [
+export const accountOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'account.get',
     needs: { role: 'person', scope: 'read' },

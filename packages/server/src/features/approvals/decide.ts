@@ -1,9 +1,10 @@
-import { type Ctx, callerId } from '../../platform/ctx.ts'
+import { callerId } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Problem } from '../../platform/errors.ts'
 import { lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { payloadOf } from './events.ts'
+import type { Ctx } from './ports.ts'
 import type { Approval, Refusal } from './schema.ts'
 import { getApproval } from './show.ts'
 import {

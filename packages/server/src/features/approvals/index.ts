@@ -1,7 +1,19 @@
+import { bindOperations } from '../../platform/operation.ts'
+import { bindLoops } from '../../platform/work/runner.ts'
+import { expireApprovals } from './jobs.ts'
+import type { Deps } from './ports.ts'
+import { approvalOperations } from './routes.ts'
+
 export { approvalErrors } from './errors.ts'
-export { applyDecisions, expireApprovals } from './jobs.ts'
+export { applyDecisions } from './jobs.ts'
+export type { Deps as ApprovalDeps } from './ports.ts'
 export { requestApproval } from './request.ts'
 export { approvalOperations } from './routes.ts'
 export { type ApprovalState, approvalOf } from './schema.ts'
 export { approvalStates } from './show.ts'
 export { type ApprovalId, type ApprovalRow, markApplied } from './store.ts'
+
+/** Builds the feature. */
+export function createApprovals(deps: Deps) {
+  return { operations: bindOperations(deps, approvalOperations), loops: bindLoops(deps, [expireApprovals]) }
+}

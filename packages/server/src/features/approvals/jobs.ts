@@ -1,9 +1,10 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
+import type { Call } from '../../platform/ctx.ts'
 import { Problem } from '../../platform/errors.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { storeDecision } from './decide.ts'
+import type { Deps } from './ports.ts'
 import type { ApprovalKind } from './schema.ts'
 import { type ApprovalRow, lockExpired, takeToApply } from './store.ts'
 
@@ -13,7 +14,7 @@ const pageRows = 50
  * Ends approvals that nobody decided in time. Idempotent: each is decided under its row's lock, and a locked one is skipped, since
  * somebody decides it.
  */
-export const expireApprovals: Recurring = {
+export const expireApprovals: Recurring<Deps> = {
   name: 'approvals.expire',
   everyMs: 1_000,
   async run(system) {
@@ -34,20 +35,20 @@ const retryMs = 10_000
 const beginMsMax = 3_600_000
 
 /** How a feature applies decisions about what it stores. Both functions change nothing unless `markApplied` returns true. */
-export interface Application {
+export interface Application<D extends Deps> {
   readonly name: string
   readonly kinds: readonly ApprovalKind[]
   /** Begins an approved movement. Throws a problem if it cannot begin. */
-  readonly begin: (ctx: Ctx, approval: ApprovalRow) => Promise<void>
+  readonly begin: (ctx: D & Call, approval: ApprovalRow) => Promise<void>
   /** Fails a movement for this reason, and releases what it reserved. */
-  readonly end: (ctx: Ctx, approval: ApprovalRow, reason: string) => Promise<void>
+  readonly end: (ctx: D & Call, approval: ApprovalRow, reason: string) => Promise<void>
 }
 
 /**
  * Applies decisions: begins what was approved, and fails what was not. A process that dies leaves the decision to the next run. Safe to run
  * twice concurrently: of two applications `markApplied` lets one change anything.
  */
-export function applyDecisions(application: Application): Recurring {
+export function applyDecisions<D extends Deps>(application: Application<D>): Recurring<D> {
   return {
     name: application.name,
     everyMs: 500,
@@ -60,7 +61,11 @@ export function applyDecisions(application: Application): Recurring {
   }
 }
 
-async function applyOne(ctx: Ctx, { begin, end }: Application, row: ApprovalRow): Promise<void> {
+async function applyOne<D extends Deps>(
+  ctx: D & Call,
+  { begin, end }: Application<D>,
+  row: ApprovalRow,
+): Promise<void> {
   try {
     if (row.status !== 'granted') return await end(ctx, row, `approval-${row.status}`)
     await begin(ctx, row)

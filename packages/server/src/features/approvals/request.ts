@@ -1,11 +1,12 @@
 import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
-import { type Ctx, callerId } from '../../platform/ctx.ts'
+import { callerId } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Problem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import { fail } from './errors.ts'
 import { payloadOf } from './events.ts'
+import type { Ctx } from './ports.ts'
 import { type ApprovalId, countOpen, findCreator, insertApproval, type NewApproval } from './store.ts'
 
 const expiresAfterMs = 86_400_000

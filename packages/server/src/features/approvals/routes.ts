@@ -1,9 +1,10 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import { id } from '../../platform/ids.ts'
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { policyErrors } from '../wallets/index.ts'
 import { approve, cancel, refuse } from './decide.ts'
 import { fail } from './errors.ts'
+import type { Ctx, Deps } from './ports.ts'
+import { operation } from './ports.ts'
 import { Approval, ApprovalListQuery, ApprovalParams, Refusal } from './schema.ts'
 import { getApproval, pageOfApprovals } from './show.ts'
 
@@ -16,7 +17,7 @@ function approvalState(ctx: Ctx, approvalId: string) {
   return getApproval(ctx, id('apr').parse(approvalId))
 }
 
-export const approvalOperations: readonly Operation[] = [
+export const approvalOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'approvals.list',
     needs: { role: 'viewer', scope: 'read' },

@@ -1,10 +1,10 @@
 import { formatAmount } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import { isId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { type PolicyStanding, policyStandings } from '../wallets/index.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { Approval, ApprovalListQuery, ApprovalState } from './schema.ts'
 import { type ApprovalId, findApproval, listApprovals, listStates, type NamedApproval } from './store.ts'
 

@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import type { Ctx } from '../../platform/ctx.ts'
 import {
   type CounterToCheck,
   correctCounter,
@@ -11,6 +10,7 @@ import {
   usageKinds,
   usageOf,
 } from '../plans/index.ts'
+import type { Ctx } from './ports.ts'
 import type { PlanRecord, Rebuilt, Usage } from './schema.ts'
 
 /** Returns what the organization has used, as `GET /vaults/quota` shows it too. */

@@ -1,8 +1,9 @@
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { getPlan, getUsage, rebuildCache } from './billing.ts'
+import { type Deps, operation } from './ports.ts'
 import { PlanRecord, Rebuilt, Usage } from './schema.ts'
 
-export const billingOperations: readonly Operation[] = [
+export const billingOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'billing.usage',
     needs: { role: 'viewer', scope: 'read' },

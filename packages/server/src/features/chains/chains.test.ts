@@ -33,6 +33,7 @@ test('a test key sees all nine chain names, each on its test network', async () 
     network: 'eip155:84532',
     isTestnet: true,
     nativeCoin: { symbol: 'ETH', decimals: 18 },
+    explorerUrl: 'https://sepolia.basescan.org',
     configured: true,
     status: expect.stringMatching(/^(unknown|down)$/),
   })

@@ -1,15 +1,16 @@
 import { type Chain, chains, type Network, resolveNetwork } from '@purser/protocol'
 import type { z } from 'zod'
 import type { Chains } from '../../chain/port.ts'
-import type { Ctx, Environment } from '../../platform/ctx.ts'
+import type { Environment } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { ChainRecord, Token } from './schema.ts'
 
 /** What these functions need: the tenant, and which networks have a node. */
-type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'health' | 'tokenDomainState'> }
+type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'explorerUrl' | 'health' | 'tokenDomainState'> }
 type Query = z.output<typeof PageQuery>
 
 /** Returns the network of a chain name for this caller; refuses a live key's test chain. */
@@ -26,7 +27,8 @@ export function listChains(ctx: ChainCtx, query: Query): Page<ChainRecord> {
     if (network === undefined) return []
     const { chainId, caip2, isTestnet, nativeCoin } = network
     const status = ctx.chains.health(network)?.status ?? null
-    return [{ name, chainId, network: caip2, isTestnet, nativeCoin, configured: status !== null, status }]
+    const explorerUrl = ctx.chains.explorerUrl(network)
+    return [{ name, chainId, network: caip2, isTestnet, nativeCoin, explorerUrl, configured: status !== null, status }]
   })
   return pageOfFixed(records, query)
 }

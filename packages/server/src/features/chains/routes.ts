@@ -1,10 +1,11 @@
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { listChains, listTokens } from './chains.ts'
 import { fail } from './errors.ts'
+import { type Deps, operation } from './ports.ts'
 import { ChainParams, ChainRecord, Token } from './schema.ts'
 
-export const chainOperations: readonly Operation[] = [
+export const chainOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'chains.list',
     needs: { role: 'viewer', scope: 'read' },

@@ -18,6 +18,11 @@ export const ChainRecord = z.strictObject({
     .strictObject({ symbol: z.string(), decimals: z.int() })
     .nullable()
     .meta({ description: 'The coin that pays gas; null where gas is paid in stablecoins.' }),
+  explorerUrl: z.string().nullable().meta({
+    description:
+      'Block explorer: a transaction is at `/tx/<hash>`, an account at `/address/<address>`. Null where none knows the chain.',
+    example: 'https://sepolia.basescan.org',
+  }),
   configured: z.boolean().meta({ description: 'Whether this deployment has a node for it.' }),
   status: z.enum(['unknown', 'up', 'down']).nullable().meta({
     description:
@@ -41,4 +46,4 @@ export type Token = z.input<typeof Token>
 
 export const ChainParams = z.strictObject({ chain: ChainName })
 
-named({ ChainRecord, Token })
+named({ ChainName, ChainRecord, Token })

@@ -1,3 +1,7 @@
+import { bindLoops } from '../../platform/work/runner.ts'
+import { pruneReservations } from './jobs.ts'
+import type { Deps } from './ports.ts'
+
 export {
   bytesOf,
   type Coin,
@@ -13,7 +17,7 @@ export {
   topUpOf,
 } from './fees.ts'
 export { pruneReservations } from './jobs.ts'
-export type { AmountOnHold, HoldQuestion } from './ports.ts'
+export type { AmountOnHold, Deps as FundDeps, HoldQuestion } from './ports.ts'
 export { areCovered, type Claim, contended, retryOnContention, type Want } from './reserve.ts'
 export {
   type Funds,
@@ -32,3 +36,8 @@ export {
   lockOwners,
   type NewReservation,
 } from './store.ts'
+
+/** Builds the feature. */
+export function createFunds(deps: Deps) {
+  return { loops: bindLoops(deps, [pruneReservations]) }
+}

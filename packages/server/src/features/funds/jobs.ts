@@ -1,5 +1,6 @@
 import { networkByName } from '@purser/protocol'
 import type { Recurring } from '../../platform/job.ts'
+import type { Deps } from './ports.ts'
 import { deleteEnded, listEndedNetworks, markEnded } from './store.ts'
 
 const keptSeconds = 3_600
@@ -9,7 +10,7 @@ const deletedMax = 10_000
  * Deletes reservations that no balance needs any more. Idempotent: rows are marked once and deleted once. The block is the head of one
  * node; a node that reports a false low block causes rows to be deleted sooner, but never before `keptSeconds`.
  */
-export const pruneReservations: Recurring = {
+export const pruneReservations: Recurring<Deps> = {
   name: 'funds.prune-reservations',
   everyMs: 30_000,
   async run(ctx) {

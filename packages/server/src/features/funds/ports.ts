@@ -1,5 +1,7 @@
 import type { Address, Hex, NetworkName } from '@purser/protocol'
-import type { Tenant } from '../../platform/ctx.ts'
+import type { ChainPorts } from '../../chain/port.ts'
+import type { ScreeningPort } from '../../partners/screening/port.ts'
+import type { Call, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 
 /** A query for a token of a managed wallet, as of a block. */
@@ -40,8 +42,10 @@ export interface DepositBook {
   amountsOnHold(db: Queryable, questions: readonly HoldQuestion[]): Promise<readonly AmountOnHold[]>
 }
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    readonly deposits: DepositBook
-  }
+/** What funds needs. */
+export interface Deps extends PlatformDeps, ChainPorts, ScreeningPort {
+  readonly deposits: DepositBook
 }
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}

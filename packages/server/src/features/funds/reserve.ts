@@ -1,6 +1,6 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { feeInToken, feeOfGas } from './fees.ts'
+import type { Ctx } from './ports.ts'
 import { type Place, type Snapshot, snapshotMsMax, spendableOf } from './snapshot.ts'
 
 /** The amount that one step takes from one place. */

@@ -1,7 +1,8 @@
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
-import type { Ctx, Environment } from '../../platform/ctx.ts'
+import type { Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
+import type { Ctx } from './ports.ts'
 
 /** What changing an organization needs, whether an API key or the operator requests it. */
 export type Acting = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>

@@ -3,7 +3,7 @@ import { composeApiKey } from '@purser/protocol'
 import type { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx, Environment } from '../../platform/ctx.ts'
+import type { Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { unauthorized } from '../../platform/http/authenticate.ts'
@@ -25,6 +25,7 @@ import {
   type StoredApiKey,
 } from './key-store.ts'
 import { findFirstOwner } from './member-store.ts'
+import type { Ctx } from './ports.ts'
 import type { KeyRequest, NewApiKey, RevokedKey } from './schema.ts'
 import { lockOrganisation } from './store.ts'
 

@@ -1,5 +1,5 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
+import type { Ctx } from './ports.ts'
 import { type AccountRow, findAccount, findKeyCreator } from './store.ts'
 
 /** Returns the account behind the call: the person, or the account that created the API key. Keys that a key creates belong to that account too. */

@@ -1,3 +1,8 @@
+import { bindOperations } from '../../platform/operation.ts'
+import { createKeyDirectory } from './key-directory.ts'
+import type { Deps } from './ports.ts'
+import { organisationOperations } from './routes.ts'
+
 export type { Acting } from './acting.ts'
 export { createKeyAsOperator } from './api-keys.ts'
 export { readOperatorLog, verifyAuditLog } from './audit-log.ts'
@@ -7,7 +12,13 @@ export { acceptInvitation, declineInvitation } from './invitations.ts'
 export { createKeyDirectory } from './key-directory.ts'
 export { setRoleAsOperator } from './members.ts'
 export { foundOrganisation, setPlan } from './organisations.ts'
+export type { Deps as OrganisationDeps } from './ports.ts'
 export { Role } from './roles.ts'
 export { organisationOperations } from './routes.ts'
 export { Email, type NewApiKey, OrganisationType, Scopes } from './schema.ts'
 export { listInvitationsTo, listOrganisationIds, listOrganisationsOf, upsertAccount } from './store.ts'
+
+/** Builds the feature; `api.keys` finds the callers of requests. */
+export function createOrganisations(deps: Deps) {
+  return { api: { keys: createKeyDirectory(deps) }, operations: bindOperations(deps, organisationOperations) }
+}

@@ -1,9 +1,9 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
 import { auditIn } from './acting.ts'
 import { callersAccount } from './callers-account.ts'
 import { fail } from './errors.ts'
 import { deleteInvitation, markAccepted } from './member-store.ts'
+import type { Ctx } from './ports.ts'
 
 /** Makes the calling account a member of an organisation that invited it. An invitation that was accepted is not there any more. */
 export function acceptInvitation(ctx: Ctx, organisationId: OrganisationId): Promise<void> {

@@ -1,10 +1,10 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Deps } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import type { FindKey, Identity } from '../../platform/http/authenticate.ts'
 import type { ApiKeyId } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
 import { listEnded, listKeysByHash, markUsed } from './key-store.ts'
+import type { Deps } from './ports.ts'
 
 export interface KeyDirectory {
   readonly findKey: FindKey

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
@@ -17,6 +16,7 @@ import {
   type MemberRow,
   markRole,
 } from './member-store.ts'
+import type { Ctx } from './ports.ts'
 import type { Role } from './roles.ts'
 import type { Member, NewMember } from './schema.ts'
 import { openSequenceCursor } from './sequence-cursor.ts'

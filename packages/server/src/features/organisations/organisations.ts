@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Ctx, Environment } from '../../platform/ctx.ts'
+import type { Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
 import type { PlanName } from '../plans/index.ts'
@@ -8,6 +8,7 @@ import { type KeyLimits, limitsOf, makeApiKey } from './api-keys.ts'
 import { callersAccount } from './callers-account.ts'
 import { fail } from './errors.ts'
 import { insertMember } from './member-store.ts'
+import type { Ctx } from './ports.ts'
 import type { CreatedOrganisation, NewApiKey, NewOrganisation, Organisation, OrganisationType } from './schema.ts'
 import {
   findOrganisation,

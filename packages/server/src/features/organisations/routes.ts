@@ -1,15 +1,16 @@
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { createApiKey, listKeys, revokeApiKey } from './api-keys.ts'
 import { pageOfAuditLog } from './audit-log.ts'
 import { fail } from './errors.ts'
 import { addMember, changeRole, pageOfMembers, removeMember } from './members.ts'
 import { createOrganisation, currentOrganisation, renameOrganisation } from './organisations.ts'
+import { type Deps, operation } from './ports.ts'
 import * as schema from './schema.ts'
 
 const refusals = fail.table
 
-const organisation: readonly Operation[] = [
+const organisation: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.create',
     needs: { role: 'person', scope: 'organisation' },
@@ -55,7 +56,7 @@ const organisation: readonly Operation[] = [
   }),
 ]
 
-const members: readonly Operation[] = [
+const members: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.members.list',
     needs: { role: 'viewer', scope: 'read' },
@@ -111,7 +112,7 @@ const limits = {
 const revocation =
   'Vault tokens, tickets and links that the key made end with it. 200 if keys that it made were valid: `ended` with `cascade=true`, else `stillValid`.'
 
-const apiKeys: readonly Operation[] = [
+const apiKeys: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.apiKeys.create',
     needs: { role: 'admin', scope: 'organisation' },
@@ -151,7 +152,7 @@ const apiKeys: readonly Operation[] = [
   }),
 ]
 
-const apiKeysInPath: readonly Operation[] = [
+const apiKeysInPath: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.apiKeys.createIn',
     needs: { role: 'admin', scope: 'organisation' },
@@ -200,4 +201,9 @@ const apiKeysInPath: readonly Operation[] = [
   }),
 ]
 
-export const organisationOperations: readonly Operation[] = [...organisation, ...members, ...apiKeys, ...apiKeysInPath]
+export const organisationOperations: readonly Operation<Deps>[] = [
+  ...organisation,
+  ...members,
+  ...apiKeys,
+  ...apiKeysInPath,
+]

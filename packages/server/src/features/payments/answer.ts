@@ -1,12 +1,12 @@
-import { formatAmount, networkByName } from '@purser/protocol'
+import { formatAmount, isTempo, networkByName } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { fail } from './errors.ts'
+import { refuseUnpaid } from './methods/mpp-tempo/unpaid.ts'
 import { refusedMpp } from './mpp/refused.ts'
+import type { Ctx } from './ports.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type PaymentRow } from './store.ts'
-import { refuseUnpaid } from './tempo/unpaid.ts'
 
 /** Returns the response of verifying this payment. It serves a repeat whose first response was never sent. */
 export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.input<typeof VerifiedPayment>> {
@@ -65,7 +65,7 @@ export function answerOf(ctx: Ctx, payment: Answerable): z.input<typeof Verified
     paymentId: payment.id,
     protocol: payment.protocol,
     scheme: payment.scheme,
-    method: isMpp ? (network.settlesEip3009 ? 'evm' : 'tempo') : null,
+    method: isMpp ? (isTempo(network) ? 'tempo' : 'evm') : null,
     challengeId: payment.challengeId,
     network: network.caip2,
     amount: formatAmount(payment.rawAmount, payment.decimals),

@@ -1,8 +1,8 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { deleteQuietCallers, findOldestRequest, noteCaller } from './caller-store.ts'
+import type { Ctx, Deps } from './ports.ts'
 
 const windowMs = 60_000
 
@@ -20,7 +20,7 @@ export async function admitCaller(ctx: Ctx, ip: string): Promise<void> {
 }
 
 /** Deletes callers whose requests no longer count. Running it again is harmless. */
-export const sweepCallers: Recurring = {
+export const sweepCallers: Recurring<Deps> = {
   name: 'payments.sweep-challenge-callers',
   everyMs: windowMs,
   run: async (ctx) => {

@@ -9,7 +9,6 @@ import {
 } from '@purser/protocol'
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { admitCaller } from './callers.ts'
 import { mintChallengeId } from './delivery/challenge-id.ts'
@@ -17,8 +16,10 @@ import { fail, failBody } from './errors.ts'
 import { createMppMint } from './mpp/challenges.ts'
 import { signOffers } from './offers/sign.ts'
 import { paymentIdentifierExtension } from './payment-identifier.ts'
+import type { Ctx } from './ports.ts'
 import { isFree, isWorthSettling, rawPrice, tokensByAuthorization } from './price.ts'
 import type { Challenge, ChallengeRequest, CompactChallenges } from './schema.ts'
+import { refuseSanctionedReceivers } from './screened.ts'
 import { walletsOf } from './which-wallet.ts'
 
 /** How long a payer may take, in seconds. It bounds the authorization that a client signs. */
@@ -35,6 +36,7 @@ export async function challenge(
 ): Promise<z.input<typeof Challenge> | z.input<typeof Challenge>[] | z.input<typeof CompactChallenges>> {
   if (request.ip !== undefined) await admitCaller(ctx, request.ip)
   const wallets = await walletsOf(ctx, request)
+  refuseSanctionedReceivers(ctx, wallets)
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
   const x402 = await x402Challenges(ctx, request, wallets, expiresAt)
   const mint = request.acceptMPP ? await createMppMint(ctx, request, wallets, expiresAt) : undefined

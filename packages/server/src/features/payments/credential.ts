@@ -10,8 +10,10 @@ import {
   type TokenInfo,
 } from '@purser/protocol'
 import { unixSeconds } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
+import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
+import type { VerifyRequest } from './schema.ts'
 
 /** Returns the refusal of a credential. The caller receives only the protocol's own reason. */
 export function refused(
@@ -98,4 +100,10 @@ function check(ctx: Ctx, payload: PaymentPayload, expected: Expected): Authoriza
     keccak: ctx.signatures.keccak,
     domainSeparator: separatorOf(ctx, expected.network, expected.token),
   })
+}
+
+/** Refuses a credential whose caller expects another network than the wallet's. */
+export function refuseOtherNetwork(request: VerifyRequest, wallet: ReceivingWallet): void {
+  if (request.network !== undefined && request.network !== wallet.network.caip2)
+    throw refused('invalid_exact_evm_network_mismatch')
 }

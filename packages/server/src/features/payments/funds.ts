@@ -1,35 +1,28 @@
-import type { Address, Hex } from '@purser/protocol'
+import { type Address, type Hex, isTempo } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { networkOf } from './give-back.ts'
+import { listOpenHashes } from './methods/mpp-tempo/store.ts'
+import type { ChainMemory, Ctx, Funds } from './ports.ts'
 import type { NewPayment } from './store.ts'
 import { type CheckedRow, listOpenOf } from './void-store.ts'
-
-/** A payer's funds as the chain reports them. */
-export interface Funds {
-  readonly rawBalance: bigint
-  /** Open payments whose money had already left the payer when the balance was read. */
-  readonly spentIds: readonly string[]
-}
 
 const openMax = 500
 /** Most payers whose funds a process caches. */
 const payersMax = 10_000
-
-/** Payers' funds in the newest block, by network, token and payer. */
-const remembered = new WeakMap<Chain, Map<string, Promise<Funds>>>()
-const blocks = new WeakMap<Chain, bigint>()
 
 /**
  * Returns what a payer can pay with. Recording reads it again if it seems too low: a payment that is in a block and not yet
  * recorded as settled has already left the balance and must not be counted twice. Balance and nonces are read in one call, of one
  * block, and once per block, so that endless verifications cost a node no more than that.
  */
-export async function readFunds({ chains, db }: Pick<Ctx, 'chains' | 'db'>, payment: NewPayment): Promise<Funds> {
+export async function readFunds(
+  { chains, db, chainMemory }: Pick<Ctx, 'chains' | 'db' | 'chainMemory'>,
+  payment: NewPayment,
+): Promise<Funds> {
   const { payer, network, asset } = payment
   if (payer === null) throw new Error('the payment has no payer')
   const chain = chains.on(networkOf(network))
-  const known = rememberedAt(chain, (await chain.head()).number)
+  const known = fundsAt(chainMemory, network, (await chain.head()).number)
   const name = `${asset} ${payer}`
   const reading = known.get(name) ?? readAnew({ chain, db }, { payer, network, asset })
   known.set(name, reading)
@@ -37,14 +30,13 @@ export async function readFunds({ chains, db }: Pick<Ctx, 'chains' | 'db'>, paym
   return reading
 }
 
-/** Returns the cache of this block, and drops the cache of any other. */
-function rememberedAt(chain: Chain, block: bigint): Map<string, Promise<Funds>> {
-  const known = remembered.get(chain)
-  if (known !== undefined && blocks.get(chain) === block && known.size < payersMax) return known
-  const fresh = new Map<string, Promise<Funds>>()
-  remembered.set(chain, fresh)
-  blocks.set(chain, block)
-  return fresh
+/** Returns the funds known in this block, and forgets those of any other. */
+function fundsAt({ payerFunds }: ChainMemory, network: string, block: bigint): Map<string, Promise<Funds>> {
+  const known = payerFunds.get(network)
+  if (known?.block === block && known.funds.size < payersMax) return known.funds
+  const funds = new Map<string, Promise<Funds>>()
+  payerFunds.set(network, { block, funds })
+  return funds
 }
 
 interface Payer {
@@ -53,7 +45,11 @@ interface Payer {
   readonly asset: string
 }
 
-async function readAnew({ chain, db }: Pick<Ctx, 'db'> & { readonly chain: Chain }, payer: Payer): Promise<Funds> {
+type Parts = Pick<Ctx, 'db'> & { readonly chain: Chain }
+
+async function readAnew({ chain, db }: Parts, payer: Payer): Promise<Funds> {
+  // Before the balance: a transaction that is in a block by now has left it.
+  const minedIds = await listMined({ chain, db }, payer)
   const open = await listOpenOf(db, payer, openMax)
   const nonces = open.flatMap(({ settlement }) => (settlement.kind === 'permit2' ? [] : [settlement.nonce]))
   const permits = open.flatMap(({ settlement }) => (settlement.kind === 'permit2' ? [BigInt(settlement.nonce)] : []))
@@ -66,5 +62,13 @@ async function readAnew({ chain, db }: Pick<Ctx, 'db'> & { readonly chain: Chain
   const [used, given] = [new Set<Hex>(spentNonces), new Set(spentPermits)]
   const isSpent = ({ settlement }: CheckedRow) =>
     settlement.kind === 'permit2' ? given.has(BigInt(settlement.nonce)) : used.has(settlement.nonce)
-  return { rawBalance, spentIds: open.filter(isSpent).map(({ id }) => id) }
+  return { rawBalance, spentIds: [...open.filter(isSpent).map(({ id }) => id), ...minedIds] }
+}
+
+/** Returns a payer's open Tempo payments whose transactions are in a block by a majority of the nodes. */
+async function listMined({ chain, db }: Parts, payer: Payer): Promise<string[]> {
+  if (!isTempo(chain.network)) return []
+  const open = await listOpenHashes(db, payer, openMax)
+  const mined = await chain.areInBlocks(open.map(({ txHash }) => txHash))
+  return open.flatMap(({ id }, index) => (mined[index] === 'yes' ? [id] : []))
 }

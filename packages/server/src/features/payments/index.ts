@@ -1,18 +1,60 @@
+import { bindOperations } from '../../platform/operation.ts'
+import { bindLoops } from '../../platform/work/runner.ts'
+import { sweepCallers } from './callers.ts'
+import { facilitatorOperations } from './facilitator/routes.ts'
+import { followTransactions } from './methods/mpp-tempo/follow.ts'
+import type { ChainMemory, Deps } from './ports.ts'
+import { createRecorder, openPerPayerMax } from './record.ts'
+import { followRefunds } from './refunds/jobs.ts'
+import { paymentRelays } from './relay.ts'
+import { rollUpPayments } from './rollups/jobs.ts'
+import { paymentOperations } from './routes.ts'
+import { createSettlements } from './settle.ts'
+import { voidUnsettled } from './void.ts'
+
 export { sweepCallers } from './callers.ts'
 export { challenge, challengeSeconds } from './challenge.ts'
 export { facilitatorOperations } from './facilitator/routes.ts'
 export { getPayment, paymentLogExists } from './logs.ts'
-
+export type { Deps as PaymentDeps } from './ports.ts'
 export { payableTokens } from './price.ts'
-export { createRecorder, openPerPayerMax } from './record.ts'
+export { createRecorder } from './record.ts'
 export { paymentRecount } from './recount.ts'
-export { followRefunds } from './refunds/jobs.ts'
-export { paymentRelays } from './relay.ts'
 export { paymentOperations, verifyingErrors } from './routes.ts'
 export { Payment } from './schema.ts'
 export { sealReceipt } from './seal-receipt.ts'
 export { type BuyingPayment, buyingErrors, lockBuyingPayment, tieToSession } from './session.ts'
 export { createSettlements, settlementState } from './settle.ts'
-export { followTransactions } from './tempo/follow.ts'
 export { verifyPayment } from './verify.ts'
 export { voidUnsettled } from './void.ts'
+
+interface PaymentSettings {
+  readonly verifiedMsMax: number
+  /** Called after the commit of settlements for the relayer to send. */
+  readonly onSettlementWanted: () => void
+}
+
+/** Returns a memory that knows nothing yet. */
+export function createChainMemory(): ChainMemory {
+  return { checkedDomains: new Set(), uptoNetworks: new Set(), sponsorFunds: new Map(), payerFunds: new Map() }
+}
+
+/** Builds the feature. */
+export function createPayments(
+  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory'>,
+  { verifiedMsMax, onSettlementWanted }: PaymentSettings,
+) {
+  const limits = { nanoUsdPerDayMax: needs.settleNanoUsdPerDayMax, openPerPayerMax, verifiedMsMax }
+  const deps: Deps = {
+    ...needs,
+    recordPayment: createRecorder(needs, limits),
+    settlements: createSettlements(needs, onSettlementWanted),
+    chainMemory: createChainMemory(),
+  }
+  return {
+    deps,
+    operations: bindOperations(deps, [...paymentOperations, ...facilitatorOperations]),
+    loops: bindLoops(deps, [voidUnsettled, rollUpPayments, sweepCallers, followTransactions, followRefunds]),
+    relays: [paymentRelays(deps)],
+  }
+}

@@ -1,11 +1,12 @@
 import { formatAmount } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { LogFilters, LogQuery, Payment, PaymentLog, RouteSummary } from './schema.ts'
 import { findPayment, findPaymentByLog, listPayments, listRouteTotals, type PaymentRow } from './store.ts'
 

@@ -1,10 +1,11 @@
 import type { Network, TokenInfo } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
-import { type Ctx, callerId } from '../../platform/ctx.ts'
+import { callerId } from '../../platform/ctx.ts'
 import { newId } from '../../platform/ids.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import type { GoodVerdict, JudgedCredential } from './credential.ts'
 import type { Delivery } from './delivery/store.ts'
+import type { Ctx } from './ports.ts'
 import type { VerifyRequest } from './schema.ts'
 import type { NewPayment, StoredAuthorization } from './store.ts'
 
@@ -95,6 +96,18 @@ export function commonFields(ctx: Ctx, request: VerifyRequest, wallet: Receiving
     description: request.description ?? null,
     delivery: deliveryOf(request),
     createdAt: ctx.clock.now(),
+  } as const
+}
+
+/** Returns the fields of a payment that is settled when it is recorded, because no transaction moves its money. */
+export function settledAtOnce(at: Date) {
+  return {
+    settlement: null,
+    validBefore: null,
+    status: 'settled',
+    txHash: null,
+    settlingAt: null,
+    settledAt: at,
   } as const
 }
 

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { canonicalJson, type JsonObject } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import { refused } from './credential.ts'
 import { fail } from './errors.ts'
 import { findFingerprint } from './payment-identifier-store.ts'
+import type { Ctx } from './ports.ts'
 
 /** The extension's key in `extensions` (x402 extension payment-identifier). */
 export const paymentIdentifierKey = 'payment-identifier'
@@ -53,7 +53,7 @@ export async function namePayment(
 
 /** Returns SHA-256 over the canonical JSON of what the payer signed and its signature, in hex. */
 export function fingerprintOf(signedParts: unknown): string {
-  return createHash('sha256').update(canonicalJson(signedParts)).digest('hex')
+  return hash('sha256', canonicalJson(signedParts), 'hex')
 }
 
 function identifierIn(extensions: JsonObject | undefined): string | undefined {

@@ -1,10 +1,14 @@
-import type { Address, Keccak, Recover } from '@purser/protocol'
+import type { Keccak, Recover } from '@purser/protocol'
+import type { FeeSponsor } from '../../chain/port.ts'
 import type { MppSecrets } from '../../custody/index.ts'
-import type { WalletDirectory } from '../wallets/index.ts'
-import type { PublicRoutes } from './facilitator/discovery.ts'
-import type { Candidate } from './record.ts'
-import type { Settlements } from './settle.ts'
-import type { Sponsorship } from './tempo/sponsor.ts'
+import type { ServiceSealPort } from '../../custody/service-seal.ts'
+import type { Call, Environment, Deps as PlatformDeps } from '../../platform/ctx.ts'
+import type { Queryable } from '../../platform/db/db.ts'
+import type { PaymentId } from '../../platform/ids.ts'
+import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { TransferDeps } from '../transfers/index.ts'
+import type { Outcome } from './settlement-store.ts'
+import type { NewPayment } from './store.ts'
 
 /** Mints and checks the token that proves that a caller of settle is the one that verified. */
 export interface SettlementTokens {
@@ -12,28 +16,82 @@ export interface SettlementTokens {
   check(paymentId: string, token: string): boolean
 }
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    readonly receivingWallets: WalletDirectory
-    readonly recordPayment: (candidate: Candidate) => Promise<void>
-    readonly settlements: Settlements
-    readonly settlementTokens: SettlementTokens
-    readonly mppSecrets: MppSecrets
-    readonly signatures: { readonly recover: Recover; readonly keccak: Keccak }
-    /** Factories whose account deployments are allowed (EIP-6492); lower case. */
-    readonly eip6492Factories: ReadonlySet<string>
-    readonly settleWaitMs: number
-    /** The account that pays payers' fees on Tempo; undefined if the operator does not sponsor fees. */
-    readonly feeSponsor: Sponsorship | undefined
-    /** Most milliseconds that the facilitator's settle waits for the outcome. */
-    readonly facilitatorWaitMs: number
-    /** The account that sends settlements, on every network. */
-    readonly settlerAddress: Address
-    /** Smallest amount that is settled on chain, in millionths of a US dollar. */
-    readonly settleMicroUsdMin: bigint
-    /** The routes that organizations have made public, which the facilitator's discovery lists too. */
-    readonly publicRoutes?: PublicRoutes
-    /** Most challenges per minute for one caller of a tenant's route, where the tenant identifies the caller. */
-    readonly challengesPerCallerMax: number
-  }
+/** A paid route that its organization has made public, with the fields to list. */
+export interface PublicRoute {
+  readonly url: string
+  readonly lastSeenAt: Date
+  readonly details: Readonly<Record<string, unknown>>
 }
+
+/** Returns a page of the routes that organizations have made public in an environment, and their total number. */
+export type PublicRoutes = (
+  db: Queryable,
+  environment: Environment,
+  page: { readonly limit: number; readonly offset: number },
+) => Promise<{ readonly routes: readonly PublicRoute[]; readonly total: number }>
+
+/** The account that pays fees for payers on Tempo. */
+export interface Sponsorship {
+  readonly signer: FeeSponsor
+}
+
+/** A payer's funds as the chain reports them. */
+export interface Funds {
+  readonly rawBalance: bigint
+  /** Open payments whose money had already left the payer when the balance was read. */
+  readonly spentIds: readonly string[]
+}
+
+/** What a process has read from chains, so that requests do not read it again. All of it can be read anew. */
+export interface ChainMemory {
+  /** Tokens whose EIP-712 domain was compared with the registry's, as `<CAIP-2>/<address>`. */
+  readonly checkedDomains: Set<string>
+  /** Names of the networks on which the proxy of scheme `upto` has code. */
+  readonly uptoNetworks: Set<string>
+  /** Whether the sponsor can pay fees, by network, and until which time in ms that holds. */
+  readonly sponsorFunds: Map<string, { readonly enough: Promise<boolean>; readonly until: number }>
+  /** Payers' funds in the newest block of each network, by token and payer. */
+  readonly payerFunds: Map<string, { readonly block: bigint; readonly funds: Map<string, Promise<Funds>> }>
+}
+
+export interface Candidate {
+  readonly ctx: Ctx
+  readonly payment: NewPayment
+  /** The payer's funds as verifying just read them; omitted for a payment that needs no funds check. */
+  readonly funds?: Funds
+}
+
+/**
+ * Requests settlements and reports their outcomes. All requests of a process share it, so that waiting costs one query per poll.
+ */
+export interface Settlements {
+  /** Durable: once this returns, the relayer completes the settlement, even if this process dies. */
+  request(paymentId: PaymentId): Promise<void>
+  outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
+}
+
+/** What payments needs. */
+export interface Deps extends PlatformDeps, TransferDeps, ServiceSealPort {
+  readonly recordPayment: (candidate: Candidate) => Promise<void>
+  readonly chainMemory: ChainMemory
+  readonly settlements: Settlements
+  readonly settlementTokens: SettlementTokens
+  readonly mppSecrets: MppSecrets
+  readonly signatures: { readonly recover: Recover; readonly keccak: Keccak }
+  /** Factories whose account deployments are allowed (EIP-6492); lower case. */
+  readonly eip6492Factories: ReadonlySet<string>
+  readonly settleWaitMs: number
+  /** The account that pays payers' fees on Tempo; undefined if the operator does not sponsor fees. */
+  readonly feeSponsor: Sponsorship | undefined
+  /** Most milliseconds that the facilitator's settle waits for the outcome. */
+  readonly facilitatorWaitMs: number
+  /** The routes that organizations have made public, which the facilitator's discovery lists too. */
+  readonly publicRoutes?: PublicRoutes
+  /** Most challenges per minute for one caller of a tenant's route, where the tenant identifies the caller. */
+  readonly challengesPerCallerMax: number
+}
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}
+
+export const operation: DeclareOperation<Deps> = operationFor()

@@ -1,7 +1,7 @@
 import { type Network, priceInStablecoin, type TokenInfo, tokenBySymbol } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail, failBody } from './errors.ts'
+import type { Ctx } from './ports.ts'
 
 /**
  * Returns the tokens of the wallet that a signed authorization can move on its network, in the owner's order; possibly none.

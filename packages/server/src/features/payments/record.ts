@@ -1,6 +1,5 @@
 import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx, Deps } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { isProblem } from '../../platform/errors.ts'
@@ -18,21 +17,14 @@ import {
 } from '../plans/index.ts'
 import { refused } from './credential.ts'
 import { fail } from './errors.ts'
-import type { Funds } from './funds.ts'
 import { readFunds } from './funds.ts'
 import { networkOf } from './give-back.ts'
+import { gasOfSettlement } from './methods/settlement.ts'
 import { refusedMpp } from './mpp/refused.ts'
+import type { Candidate, Ctx, Deps } from './ports.ts'
 import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
 import { refuseSanctioned } from './screened.ts'
-import { gasOfSettlement } from './settlement-gas.ts'
 import type { NewPayment } from './store.ts'
-
-export interface Candidate {
-  readonly ctx: Ctx
-  readonly payment: NewPayment
-  /** The payer's funds as verifying just read them; omitted for a payment that needs no funds check. */
-  readonly funds?: Funds
-}
 
 /** Limits of the deployment that recording applies. */
 export interface RecordLimits {

@@ -1,10 +1,10 @@
-import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { changeGasLast } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
 import { chargeGas, networkOf } from './give-back.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { recordFailed, recordSettled } from './settlement-outcome.ts'
 import { forgetHashes, lockPayments, markHashes } from './settlement-store.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { chainErrors } from '../../chain/errors.ts'
 import { custodyErrors } from '../../custody/errors.ts'
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
 import { walletErrors } from '../wallets/index.ts'
 import { verifiedAnswer } from './answer.ts'
@@ -9,6 +9,7 @@ import { challenge } from './challenge.ts'
 import { deliveryOperations } from './delivery/routes.ts'
 import { fail, failBody } from './errors.ts'
 import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './logs.ts'
+import { type Deps, operation } from './ports.ts'
 import { refundOperations } from './refunds/routes.ts'
 import * as schema from './schema.ts'
 import { settlementState, settlePayment } from './settle.ts'
@@ -108,7 +109,7 @@ const getOperation = operation({
   run: (ctx, { params }) => getPayment(ctx, params.id),
 })
 
-function logOperationsAt(id: string, path: string): Operation[] {
+function logOperationsAt(id: string, path: string): Operation<Deps>[] {
   return [
     operation({
       id: `${id}.list`,
@@ -152,7 +153,7 @@ function amountErrors() {
   }
 }
 
-export const paymentOperations: readonly Operation[] = [
+export const paymentOperations: readonly Operation<Deps>[] = [
   challengeOperation,
   verifyOperation,
   settleOperation,

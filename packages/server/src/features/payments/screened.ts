@@ -1,7 +1,8 @@
 import type { Address } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
+import { failWallet, type ReceivingWallet } from '../wallets/index.ts'
 import { refused } from './credential.ts'
 import { refusedMpp } from './mpp/refused.ts'
+import type { Ctx } from './ports.ts'
 import type { NewPayment } from './store.ts'
 
 /**
@@ -28,6 +29,17 @@ export function sanctionedReason(
 ): keyof typeof messages | undefined {
   if (isFlagged(ctx, payTo)) return 'invalid_payment_requirements'
   return payer !== null && isFlagged(ctx, payer) ? 'payer_sanctioned' : undefined
+}
+
+/**
+ * Throws `wallet-flagged` if a receiver is sanctioned. A wallet's own screening follows the list later, and the payer of a challenge may send the money
+ * before anything is verified. It reads only memory.
+ */
+export function refuseSanctionedReceivers(
+  ctx: Pick<Ctx, 'screening' | 'tenant'>,
+  wallets: readonly Pick<ReceivingWallet, 'address'>[],
+): void {
+  if (wallets.some(({ address }) => isFlagged(ctx, address))) throw failWallet('wallet-flagged')
 }
 
 function isFlagged({ screening, tenant }: Pick<Ctx, 'screening' | 'tenant'>, account: string): boolean {

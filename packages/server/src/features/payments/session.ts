@@ -1,7 +1,7 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Id, PaymentId } from '../../platform/ids.ts'
 import { fail, failBody } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import { lockBuying, markBought } from './session-store.ts'
 
 /** The payer, wallet and host to which a session is bound. Null if the payment does not state it. */

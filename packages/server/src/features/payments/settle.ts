@@ -1,4 +1,3 @@
-import type { Ctx, Deps } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
@@ -6,6 +5,7 @@ import { pause } from '../../platform/work/loop.ts'
 import { isNonceTaken, relays } from '../relayer/index.ts'
 import { fail, failBody } from './errors.ts'
 import { signReceipt } from './offers/sign.ts'
+import type { Ctx, Deps, Settlements } from './ports.ts'
 import { paymentPurpose } from './relay.ts'
 import type { SettleRequest } from './schema.ts'
 import { sanctionedReason } from './screened.ts'
@@ -14,15 +14,6 @@ import { listOutcomes, markingSettling, type Outcome } from './settlement-store.
 import { findPayment, type PaymentRow } from './store.ts'
 
 const pollMs = 40
-
-/**
- * Requests settlements and reports their outcomes. All requests of a process share it, so that waiting costs one query per poll.
- */
-export interface Settlements {
-  /** Durable: once this returns, the relayer completes the settlement, even if this process dies. */
-  request(paymentId: PaymentId): Promise<void>
-  outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
-}
 
 export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, notify: () => void): Settlements {
   const request = batch<PaymentId, Error | undefined>({ itemsMax: 256, batchesMax: 2 }, async (paymentIds) => {

@@ -1,6 +1,5 @@
 import { formatAmount } from '@purser/protocol'
 import { appendAudit } from '../../platform/audit.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvents } from '../../platform/events.ts'
@@ -8,6 +7,7 @@ import { forTenant } from '../../platform/work/runner.ts'
 import { changeGasLast } from '../plans/index.ts'
 import { countEnded, gasChange } from './give-back.ts'
 import { type EndedRow, type Failed, markEnded, markSettled, type Settled } from './outcome-store.ts'
+import type { Ctx } from './ports.ts'
 
 type System = Omit<Ctx, 'tenant'>
 

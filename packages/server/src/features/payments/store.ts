@@ -6,6 +6,7 @@ import type { AccountId, ApiKeyId, PaymentId, PaymentLogId } from '../../platfor
 import { id } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
+import { countsOf } from './rollups/read-store.ts'
 import { type LogFilters, paymentStatuses } from './schema.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
@@ -29,6 +30,17 @@ export { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 /** What settles a payment on its chain. */
 export const StoredSettlement = z.union([StoredPermit2, StoredTempoTransaction, StoredAuthorization])
 export type StoredSettlement = z.output<typeof StoredSettlement>
+
+interface SettlementByKind {
+  readonly eip3009: StoredAuthorization
+  readonly permit2: StoredPermit2
+  readonly tempo: StoredTempoTransaction
+}
+
+/** The settlement of one kind, or of one of several. */
+export type SettlementOf<K extends keyof SettlementByKind> = {
+  [Each in K]: SettlementByKind[Each] & { readonly kind: Each }
+}[K]
 
 const Amount = z.string().transform((text) => BigInt(text))
 
@@ -182,13 +194,13 @@ export const RouteTotal = z.object({
 export function listRouteTotals(
   db: Queryable,
   tenant: Tenant,
-  filters: LogFilters,
+  { from, to, ...filters }: LogFilters,
 ): Promise<z.output<typeof RouteTotal>[]> {
   return db.many(
     RouteTotal,
     sql`
-    select route, token, decimals, count(*) as total_payments, sum(raw_amount) as total_raw from payments
-    where ${matching(tenant, filters).where} and status in ('verified', 'settling', 'settled')
+    select route, token, decimals, sum(payments)::bigint as total_payments, sum(raw_amount) as total_raw
+    from ${countsOf(tenant, { from, to }, 'day', filters)} as counts where status in ('verified', 'settling', 'settled')
     group by route, token, decimals order by total_payments desc, route, token, decimals`,
   )
 }
@@ -215,5 +227,6 @@ function matching(tenant: Tenant, filters: LogFilters, after?: string): Seek {
 /** Selects the number of payments of a month that did not end without money, to rebuild the counter. */
 export function countingPayments(tenant: Tenant, from: Date, to: Date): Sql {
   return sql`
-    select count(*) from payments where ${matching(tenant, { from, to }).where} and status not in ('voided', 'settlement_failed')`
+    select coalesce(sum(payments), 0)::bigint from ${countsOf(tenant, { from, to }, 'day')} as counts
+    where status not in ('voided', 'settlement_failed')`
 }

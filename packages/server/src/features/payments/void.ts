@@ -1,11 +1,12 @@
 import { type Network, networkByName } from '@purser/protocol'
 import type { Chain, NonceState } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { Beside, Recurring } from '../../platform/job.ts'
 import { byOrganisation } from '../../platform/work/by-organisation.ts'
-import { findUse, statesOf } from './nonce-state.ts'
+import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../relayer/index.ts'
+import { expiredReasonOf } from './methods/settlement.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { recordFailed, recordSettled } from './settlement-outcome.ts'
 import { type CheckedRow, listToCheck, setCheckAt } from './void-store.ts'
 
@@ -22,7 +23,7 @@ const graceMs = 60_000
  * the transaction of a used authorization may take long: no other network or organization and no later run waits for it. Running it
  * twice is harmless: a payment leaves each status once.
  */
-export const voidUnsettled: Recurring = {
+export const voidUnsettled: Recurring<Deps> = {
   name: 'payments.void-unsettled',
   everyMs: 1_000,
   async run(ctx, beside) {
@@ -81,9 +82,7 @@ async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void
 
 function reasonOf({ row, state }: Checked): string {
   if (state === 'open') return 'not_settled_in_time'
-  return row.settlement.kind === 'permit2'
-    ? 'permit2_deadline_expired'
-    : 'invalid_exact_evm_payload_authorization_valid_before'
+  return expiredReasonOf(row.settlement)
 }
 
 /**
@@ -128,4 +127,22 @@ async function recordUse(ctx: System, chain: Chain, row: CheckedRow): Promise<vo
       'the chain could not be read for a payment; it is checked again later',
     )
   }
+}
+
+/** Returns what the quorum reports for each payment's nonce, in one call to each node for each kind. */
+function statesOf(chain: Chain, rows: readonly CheckedRow[]): Promise<readonly NonceState[]> {
+  return nonceStates(chain, rows.map(payloadOf))
+}
+
+function payloadOf({ asset, settlement }: CheckedRow): RelayPayload {
+  return settlement.kind === 'permit2' ? settlement : { ...settlement, token: asset }
+}
+
+/** The transaction that moved the money, or why the nonce was used without it. */
+type NonceUse = { readonly txHash: string } | { readonly reason: string } | 'undecided'
+
+async function findUse(on: Parameters<typeof findRelayUse>[0], row: CheckedRow): Promise<NonceUse> {
+  const use = await findRelayUse(on, payloadOf(row), row.createdAt)
+  if (use.outcome === 'settled') return { txHash: use.transactionHash }
+  return use.outcome === 'lost' ? { reason: use.fault.reason } : 'undecided'
 }

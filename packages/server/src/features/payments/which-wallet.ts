@@ -1,14 +1,7 @@
-import {
-  decodeMppJson,
-  decodePayment,
-  networkByX402V1Name,
-  parseEvmChargeRequest,
-  parseMppCredential,
-  parseTempoChargeRequest,
-  sameAddress,
-} from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
+import { decodeMppJson, decodePayment, networkByX402V1Name, parseMppCredential, sameAddress } from '@purser/protocol'
 import { getPayableWallet, type ReceivingWallet } from '../wallets/index.ts'
+import { mppMethodNamed } from './methods/index.ts'
+import type { Ctx } from './ports.ts'
 import type { ChallengeRequest, VerifyRequest } from './schema.ts'
 
 /** Returns the wallets that a request names, the first one first; each must be able to accept a payment. */
@@ -42,9 +35,9 @@ function payeeOf({ protocol, credential }: VerifyRequest): Payee | undefined {
 
 function payeeOfMpp(credential: string): Payee | undefined {
   const parsed = parseMppCredential(credential)
-  const requested = parsed.ok ? decodeMppJson(parsed.value.challenge.request) : undefined
-  if (requested === undefined) return undefined
-  const charge = parseTempoChargeRequest(requested) ?? parseEvmChargeRequest(requested)
+  if (!parsed.ok) return undefined
+  const { method, request } = parsed.value.challenge
+  const charge = mppMethodNamed(method)?.parse(decodeMppJson(request) ?? {})
   return charge && { caip2: `eip155:${charge.chainId}`, address: charge.recipient }
 }
 

@@ -1,6 +1,6 @@
-import type { Deps } from '../../platform/ctx.ts'
 import { type AccountId, newId } from '../../platform/ids.ts'
 import { upsertAccount } from '../organisations/index.ts'
+import type { Deps } from './ports.ts'
 import { findAccountOfUser, lockAccountOf, markUser, type UserRow } from './store.ts'
 
 /**

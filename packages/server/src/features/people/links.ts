@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { instantOf } from '../../platform/clock.ts'
-import type { Deps } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
+import type { Deps } from './ports.ts'
 import { insertLink } from './store.ts'
 
 /** How long a one-time link can be used. */

@@ -1,6 +1,5 @@
 import { requireFresh } from '../../platform/access.ts'
 import type { Clock } from '../../platform/clock.ts'
-import type { Deps } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { newRequestId, problemAnswer, type RawAnswer } from '../../platform/http/call.ts'
 import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
@@ -8,6 +7,7 @@ import { readJson } from '../../platform/http/json.ts'
 import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
 import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
 import { addressHeader } from './auth.ts'
+import type { Deps } from './ports.ts'
 import type { SignInOptions } from './sign-in-options.ts'
 
 /** What of better-auth is reachable; the rest answers 404. What it says of tokens is left out of its answers. */

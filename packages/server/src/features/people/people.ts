@@ -1,6 +1,6 @@
-import type { Deps } from '../../platform/ctx.ts'
 import type { People } from '../../platform/http/identify.ts'
 import { cookieValue, openSignedCookie } from './cookie.ts'
+import type { Deps } from './ports.ts'
 import { findSession } from './store.ts'
 
 /** How people are found by their cookies. */

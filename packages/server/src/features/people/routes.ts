@@ -1,11 +1,12 @@
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { fail } from './errors.ts'
+import { type Deps, operation } from './ports.ts'
 import { SessionParams, SignInSession } from './schema.ts'
 import { endSession, pageOfSessions } from './sessions.ts'
 
 const refusals = fail.table
 
-export const peopleOperations: readonly Operation[] = [
+export const peopleOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'account.sessions.list',
     needs: { role: 'person', scope: 'read' },

@@ -1,7 +1,8 @@
-import type { Ctx, Person } from '../../platform/ctx.ts'
+import type { Person } from '../../platform/ctx.ts'
 import type { Id } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { SignInSession } from './schema.ts'
 import { deleteSession, listSessions } from './store.ts'
 

@@ -1,5 +1,5 @@
 import type { PostgresPool } from 'kysely'
-import type { Deps } from '../../platform/ctx.ts'
+import type { Deps } from './ports.ts'
 
 export type SignInDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'baseUrl'>
 

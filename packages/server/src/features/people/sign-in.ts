@@ -1,9 +1,9 @@
-import type { Deps } from '../../platform/ctx.ts'
 import type { People } from '../../platform/http/identify.ts'
 import type { PublicPage } from '../../platform/http/server.ts'
 import { createAuth, sessionCookieOf } from './auth.ts'
 import { signInPages } from './pages.ts'
 import { createPeople } from './people.ts'
+import type { Deps } from './ports.ts'
 import type { SignInOptions } from './sign-in-options.ts'
 
 /** The functions with which the HTTP server signs people in and identifies them by their cookies. */

@@ -1,7 +1,7 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { limitError } from './errors.ts'
 import { unlimited } from './plans.ts'
+import type { Ctx } from './ports.ts'
 import { periodOf, quotas, type UsageKind } from './quotas.ts'
 import { addToCounter, lockCounter, planOf } from './store.ts'
 import { reportThresholds } from './thresholds.ts'

@@ -1,4 +1,4 @@
-import type { Ctx } from '../../platform/ctx.ts'
+import type { Deps } from '../../platform/ctx.ts'
 import { defineErrors, type Problem } from '../../platform/errors.ts'
 
 const title = 'Plan Limit Reached'
@@ -33,7 +33,7 @@ export const planErrors = fail.table
  * too.
  */
 export function limitError(
-  ctx: Pick<Ctx, 'upgradeUrl'>,
+  ctx: Pick<Deps, 'upgradeUrl'>,
   code: keyof typeof planErrors,
   limit: number,
   current: number,

@@ -1,7 +1,7 @@
 import type { Network } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { changeGas, listGasTaken, lockGasTaken } from './gas-store.ts'
+import type { Ctx } from './ports.ts'
 import { dayOf } from './quotas.ts'
 
 type BudgetCtx = Pick<Ctx, 'tenant' | 'clock' | 'settleNanoUsdPerDayMax' | 'gasPrices'>

@@ -5,6 +5,7 @@ export { gasLeft, hasGasLeft, reserveForEach } from './gas.ts'
 export { createGasPrices, type GasPrices } from './gas-prices.ts'
 export { changeGasLast, type GasChange, gasLockName } from './gas-store.ts'
 export { type Plan, PlanName, planNames, plans, unlimited } from './plans.ts'
+export type { Deps as PlanDeps } from './ports.ts'
 export { dayOf, monthAround, monthOf, periodOf, quotas, type UsageKind, usageKinds } from './quotas.ts'
 export type { Recount } from './recount.ts'
 export {

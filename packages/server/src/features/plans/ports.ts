@@ -1,15 +1,19 @@
+import type { ChainPorts } from '../../chain/port.ts'
+import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { GasPrices } from './gas-prices.ts'
 import type { Recount } from './recount.ts'
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    /** How each feature counts what it stores; a kind that is missing keeps its counter. */
-    readonly recounts: readonly Recount[]
-    /**
-     * Most that one organization's payments, sweeps and gasless transfers may cost the operator per network and UTC day, in
-     * billionths of a US dollar.
-     */
-    readonly settleNanoUsdPerDayMax: bigint
-    readonly gasPrices: GasPrices
-  }
+/** What plans needs. */
+export interface Deps extends PlatformDeps, ChainPorts {
+  /** How each feature counts what it stores; a kind that is missing keeps its counter. */
+  readonly recounts: readonly Recount[]
+  /**
+   * Most that one organization's payments, sweeps and gasless transfers may cost the operator per network and UTC day, in
+   * billionths of a US dollar.
+   */
+  readonly settleNanoUsdPerDayMax: bigint
+  readonly gasPrices: GasPrices
 }
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}

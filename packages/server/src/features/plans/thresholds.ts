@@ -1,6 +1,6 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { unlimited } from './plans.ts'
+import type { Ctx } from './ports.ts'
 import { monthOf, type UsageKind } from './quotas.ts'
 import { insertReported, listReported } from './threshold-store.ts'
 

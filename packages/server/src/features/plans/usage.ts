@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Ctx } from '../../platform/ctx.ts'
 import { type Plan, unlimited } from './plans.ts'
+import type { Ctx } from './ports.ts'
 import { monthOf, quotas, type UsageKind } from './quotas.ts'
 import { listCounters, listSharers, planOf, readAtOneInstant } from './store.ts'
 

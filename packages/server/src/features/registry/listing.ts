@@ -1,8 +1,8 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Id } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { RegistryRoute, RouteQuery } from './schema.ts'
 import { findRoute, listRoutes, type RouteRow, setPublic } from './store.ts'
 

@@ -1,10 +1,16 @@
-import type { Tenant } from '../../platform/ctx.ts'
+import type { Call, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { PaymentLogId } from '../../platform/ids.ts'
+import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { PlanDeps } from '../plans/index.ts'
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    /** Whether the tenant has a payment log with that id. */
-    readonly paymentLogExists: (db: Queryable, tenant: Tenant, logId: PaymentLogId) => Promise<boolean>
-  }
+/** What registry needs. */
+export interface Deps extends PlatformDeps, PlanDeps {
+  /** Whether the tenant has a payment log with that id. */
+  readonly paymentLogExists: (db: Queryable, tenant: Tenant, logId: PaymentLogId) => Promise<boolean>
 }
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}
+
+export const operation: DeclareOperation<Deps> = operationFor()

@@ -1,10 +1,11 @@
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { fail, failBody } from './errors.ts'
 import { getRoute, pageOfRoutes, publishRoute } from './listing.ts'
+import { type Deps, operation } from './ports.ts'
 import * as schema from './schema.ts'
 import { acceptSnapshot } from './snapshots.ts'
 
-export const registryOperations: readonly Operation[] = [
+export const registryOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'registry.snapshots.create',
     needs: { role: 'member', scope: 'payments' },

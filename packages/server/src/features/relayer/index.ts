@@ -1,3 +1,11 @@
+import type { Signal } from '../../platform/signal.ts'
+import { systemCtx } from '../../platform/work/runner.ts'
+import { relayHandler } from './handler.ts'
+import { type RelayerParts, relayTimings } from './parts.ts'
+import type { RelayPurpose } from './port.ts'
+import type { Deps } from './ports.ts'
+import { type Relayer, startRelayer } from './relayer.ts'
+
 export { authorizationOf, gasOfAuthorization } from './forms/authorization.ts'
 export { findUse, gasOf, nonceStates } from './forms/index.ts'
 export { settlementOf, whyNotPermit2 } from './forms/permit2.ts'
@@ -13,6 +21,42 @@ export type {
   RelayPurpose,
   SettledRelay,
 } from './port.ts'
+export type { Deps as RelayerDeps } from './ports.ts'
 export { isNonceTaken } from './queue-store.ts'
-export { passRelays, startRelayer } from './relayer.ts'
+export { passRelays } from './relayer.ts'
 export { relays } from './relays.ts'
+
+/** Parts of the relayer that sends for these purposes. */
+export function relayerParts(deps: Deps, purposes: readonly RelayPurpose[], leaseMs: number): RelayerParts {
+  return {
+    ctx: systemCtx(deps),
+    networks: deps.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009),
+    purposes: new Map(purposes.map((purpose) => [purpose.purpose, purpose])),
+    timings: relayTimings(leaseMs),
+  }
+}
+
+/** Builds the feature: it sends what was signed for `purposes`, and reads its queue at once when `wanted` is raised. */
+export function createRelayer(
+  deps: Deps,
+  {
+    purposes,
+    leaseMs,
+    wanted,
+  }: { readonly purposes: readonly RelayPurpose[]; readonly leaseMs: number; readonly wanted: Signal },
+) {
+  const parts = relayerParts(deps, purposes, leaseMs)
+  return {
+    laneHandlers: [relayHandler(parts)],
+    start(): Pick<Relayer, 'stop'> {
+      const relayer = startRelayer(parts)
+      const ignore = wanted.listen(() => relayer.notify())
+      return {
+        stop() {
+          ignore()
+          return relayer.stop()
+        },
+      }
+    },
+  }
+}

@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { RelayPurpose } from './port.ts'
+import type { Ctx } from './ports.ts'
 import type { Backoff } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>

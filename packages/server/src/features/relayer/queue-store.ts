@@ -42,20 +42,25 @@ export async function insertRelays(db: Queryable, purpose: string, source: Sql):
   if (late.length > 0) await makeDue(db, late)
 }
 
-/** Stores relays that are only watched: they need no queue. */
+/**
+ * Stores relays that are only watched: somebody else sends them, and they need no queue. A seller of this deployment may store a relay of its own
+ * with the nonce.
+ */
 export async function insertWatched(db: Queryable, purpose: string, source: Sql): Promise<void> {
   await db.run(sql`
     with source as (${source}), given as (select *, ${derived} from source)
     insert into relays (network, purpose, subject_id, organisation_id, environment, signer, nonce_space, nonce, payload, valid_before, alone,
-      state, check_at, created_at)
+      is_watched, state, check_at, created_at)
     select network, ${purpose}, subject_id, organisation_id, environment, signer, nonce_space, nonce, payload, valid_before, alone,
-      'watched', now() + interval '1 second', created_at
+      true, 'watched', now() + interval '1 second', created_at
     from given order by network, nonce_space, signer, nonce`)
 }
 
-/** Whether relays were not stored because another relay has the nonce of one of them. */
+/** Whether relays were not stored because another relay of their kind, sent or watched, has the nonce of one of them. */
 export function isNonceTaken(error: unknown): boolean {
-  return breaksUnique(error, 'relays_network_nonce_space_signer_nonce_key')
+  return (
+    breaksUnique(error, 'relays_network_nonce_space_signer_nonce_key') || breaksUnique(error, 'relays_watched_by_nonce')
+  )
 }
 
 /**

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { readBy, spy } from '../../../test/statement-reads.ts'
 import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { dealTurn, type Turn, visitedBy } from './fairness.ts'
 import {
@@ -366,25 +367,6 @@ test('with 200,000 relays waiting an idle poll and a turn read only what they ne
   expect(statements).toHaveLength(7)
   expect((await readBy(db, statements[0] ?? sql``)).blocks).toBeLessThan(20)
 }, 360_000)
-
-type Read = TestDatabase['db']['many']
-
-function spy<R extends Read | TestDatabase['db']['one']>(statements: Sql[], read: R): R {
-  const spied = (row: z.ZodType, statement: Sql) => {
-    statements.push(statement)
-    return read(row, statement)
-  }
-  return spied as R
-}
-
-/** How many blocks a statement reads, and by which plan. */
-async function readBy(db: TestDatabase['db'], statement: Sql): Promise<{ blocks: number; plan: string }> {
-  const explained = { text: `explain (analyze, buffers) ${statement.text}`, values: statement.values }
-  const rows = await db.many(z.record(z.string(), z.string()), explained)
-  const plan = rows.map((row) => Object.values(row).join('')).join('\n')
-  const blocks = /Buffers: shared hit=(\d+)(?: read=(\d+))?/.exec(plan)
-  return { blocks: Number(blocks?.[1] ?? 0) + Number(blocks?.[2] ?? 0), plan }
-}
 
 test('a relay in a transaction is not ended; one that a transaction left is sent only after the chain was read', async () => {
   await put({ organisation: 'a', signer: '0xcarried', count: 1 })

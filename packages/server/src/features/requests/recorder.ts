@@ -1,8 +1,8 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Deps } from '../../platform/ctx.ts'
 import type { AnsweredRequest } from '../../platform/http/http-options.ts'
 import { isId } from '../../platform/ids.ts'
 import { mayTake } from '../../platform/share.ts'
+import type { Deps } from './ports.ts'
 import { deleteBeyond, insertRequests, type NewRequest } from './store.ts'
 
 export interface RequestLogLimits {

@@ -1,12 +1,13 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { RequestId } from '../../platform/ids.ts'
-import { type Operation, operation, type Page } from '../../platform/operation.ts'
+import type { Operation, Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { fail } from './errors.ts'
+import type { Ctx, Deps } from './ports.ts'
+import { operation } from './ports.ts'
 import { LoggedRequest, RequestParams, RequestQuery } from './schema.ts'
 import { findRequest, listRequests } from './store.ts'
 
-export const requestOperations: readonly Operation[] = [
+export const requestOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'requests.list',
     needs: { role: 'viewer', scope: 'read' },

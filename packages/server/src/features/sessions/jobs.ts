@@ -1,6 +1,6 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { markOver } from '../vaults/index.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { markRevoked } from './store.ts'
 
 const most = 500
@@ -10,7 +10,7 @@ const most = 500
  * their place in the quota is free again. They grant no access from the moment that the payment ended, since every verification
  * reads its status; this makes it permanent. Running it again changes nothing.
  */
-const revokeUnpaid: Recurring = {
+const revokeUnpaid: Recurring<Deps> = {
   name: 'sessions.revoke-unpaid',
   everyMs: 30_000,
   run: async (ctx) => {
@@ -26,4 +26,4 @@ function revokeBatch({ db, clock }: Pick<Ctx, 'db' | 'clock'>): Promise<number> 
   })
 }
 
-export const sessionRecurring: readonly Recurring[] = [revokeUnpaid]
+export const sessionRecurring: readonly Recurring<Deps>[] = [revokeUnpaid]

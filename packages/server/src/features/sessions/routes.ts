@@ -1,14 +1,15 @@
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { buyingErrors } from '../payments/index.ts'
 import { planErrors } from '../plans/index.ts'
 import { tenantSemaphores } from '../vaults/index.ts'
 import { fail, failToken } from './errors.ts'
+import { type Deps, operation } from './ports.ts'
 import { NewSession, OpenedSession, Session, SessionParams, VerifySession } from './schema.ts'
 import { getSession, openSession, pageOfSessions } from './sessions.ts'
 import { verifySession } from './verify.ts'
 
-export const sessionOperations: readonly Operation[] = [
+export const sessionOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'sessions.create',
     needs: { role: 'member', scope: 'payments' },

@@ -1,5 +1,5 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import { failToken } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { Session, VerifySession } from './schema.ts'
 import { isOver, shownSession } from './sessions.ts'
 import { findSession, type SessionRow } from './store.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
-import type { Ctx } from '../../platform/ctx.ts'
 import { bringNearer } from './clock-store.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { ClockChange, NewClockChange } from './schema.ts'
 
 /**

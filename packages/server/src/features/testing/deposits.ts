@@ -1,11 +1,11 @@
 import { encodeTransfer, parseAmount, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { LaneHandler } from '../../chain/port.ts'
-import type { Ctx, Deps } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { Reply } from '../../platform/operation.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { refuseEmpty } from './faucet.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { NewTestDeposit, type TestDeposit } from './schema.ts'
 
 const purpose = 'test-deposit'

@@ -1,6 +1,6 @@
 import { type Address, formatAmount, type Network, type TokenInfo } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 
 interface Giving {
   readonly network: Network

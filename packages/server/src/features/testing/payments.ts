@@ -1,6 +1,5 @@
 import { bytesToHex, type Network, offersOfV2, signedHeader, tokenByAddress } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import {
   challenge,
@@ -12,6 +11,7 @@ import {
 } from '../payments/index.ts'
 import { fail } from './errors.ts'
 import { refuseEmpty } from './faucet.ts'
+import type { Ctx } from './ports.ts'
 import type { NewTestPayment } from './schema.ts'
 
 /** The route that a test payment is for. Nothing is fetched from it. */

@@ -1,18 +1,19 @@
 import { chainErrors } from '../../chain/errors.ts'
 import { custodyErrors } from '../../custody/errors.ts'
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { Payment, verifyingErrors } from '../payments/index.ts'
 import { advanceTestClock } from './clock.ts'
 import { createTestDeposit, repeatedDeposit } from './deposits.ts'
 import { fail } from './errors.ts'
 import { createTestPayment, settledTestPayment } from './payments.ts'
+import { type Deps, operation } from './ports.ts'
 import { ClockChange, NewClockChange, NewTestDeposit, NewTestPayment, TestDeposit } from './schema.ts'
 
 const { 'test-clock-off': clockOff, ...faucetErrors } = fail.table
 const { 'test-payments-off': _payments, ...depositErrors } = faucetErrors
 const { 'test-deposits-off': _deposits, 'token-not-supported': _token, ...paymentErrors } = faucetErrors
 
-export const testOperations: readonly Operation[] = [
+export const testOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'test.deposits.create',
     needs: { role: 'member', scope: 'wallets' },

@@ -1,5 +1,4 @@
 import { formatAmount } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
@@ -10,13 +9,14 @@ import { claimOf, gasCostOf } from './claim.ts'
 import { end } from './ending.ts'
 import { storeGasless } from './gasless/terms.ts'
 import { planTransfer, type TransferPlan } from './plan.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { contendedBy } from './record.ts'
 import { replaceQuote } from './route-store.ts'
 import { storeSteps } from './steps.ts'
 import { findTransfer, lockTransfer, type TransferId, type TransferRow } from './store.ts'
 
 /** Begins transfers that were approved, and fails those that were not. */
-export const applyTransferDecisions: Recurring = applyDecisions({
+export const applyTransferDecisions: Recurring<Deps> = applyDecisions<Deps>({
   name: 'transfers.apply-approvals',
   kinds: ['transfer', 'refund'],
   begin,

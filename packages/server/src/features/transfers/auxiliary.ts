@@ -1,5 +1,5 @@
 import type { Hex, Network } from '@purser/protocol'
-import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Tenant } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import {
   areCovered,
@@ -12,6 +12,7 @@ import {
   type Snapshot,
 } from '../funds/index.ts'
 import { countGas, type SourceWallet } from '../wallets/index.ts'
+import type { Ctx } from './ports.ts'
 import { listSteps } from './route-store.ts'
 import { insertSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 

@@ -1,5 +1,5 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
+import type { Ctx } from './ports.ts'
 
 const pollMsMin = 500
 const pollMsMax = 60_000

@@ -1,7 +1,6 @@
 import type { Network } from '@purser/protocol'
 import type { Chain, Receipt, Verdict } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { relays } from '../relayer/index.ts'
@@ -19,6 +18,7 @@ import {
 import { isFollowed } from './follow.ts'
 import { gaslessPurpose } from './gasless/store.ts'
 import { paymentPurpose } from './paying/store.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
@@ -54,7 +54,7 @@ export function awaitFinality(ctx: Work, tx: Tx, network: Network, settled: read
  * Ends transfers whose block is final, and reopens those whose block is gone: the same bytes are sent again, or a new block decides.
  * Idempotent: each transfer is decided under its row lock, while it still waits for the checked block.
  */
-export const finalizeTransfers: Recurring = {
+export const finalizeTransfers: Recurring<Deps> = {
   name: 'transfers.finalize',
   everyMs: 500,
   async run(ctx) {

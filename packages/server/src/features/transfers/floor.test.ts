@@ -1,8 +1,9 @@
 import { type Network, networkByName } from '@purser/protocol'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Ctx } from '../../platform/ctx.ts'
 import { newId } from '../../platform/ids.ts'
 import { type FloorTerms, floorOf, floorOfQuote } from './floor.ts'
+import type { Ctx } from './ports.ts'
 
 // Tokens of the registry have 6 decimals today; a floor that mixes up the decimals of its two sides is off by factors of ten.
 
@@ -47,6 +48,19 @@ test.each([
 ])('from %i to %i decimals the floor of %i is 98 % of par, rounded up', async (decimals, toDecimals, raw, floor) => {
   expect(await floorOf(ctx, terms(decimals, toDecimals, raw))).toBe(floor)
   expect(await floorOfQuote(ctx, terms(decimals, toDecimals, raw))).toBe(floor)
+})
+
+test('between tokens of any decimals the floor is the least amount that is worth 98 % of what is sent', async () => {
+  const decimals = fc.integer({ min: 0, max: 30 })
+  await fc.assert(
+    fc.asyncProperty(decimals, decimals, fc.bigInt({ min: 1n, max: 10n ** 40n }), async (from, to, rawAmount) => {
+      const floor = await floorOf(ctx, terms(from, to, rawAmount))
+      const [sent, unit] = [rawAmount * 98n * 10n ** BigInt(to), 100n * 10n ** BigInt(from)]
+      expect(floor * unit >= sent).toBe(true)
+      expect((floor - 1n) * unit < sent).toBe(true)
+    }),
+    { numRuns: 2_000 },
+  )
 })
 
 test('a named minimum counts in the decimals of what arrives, and may have no more of them', async () => {

@@ -1,11 +1,11 @@
 import { formatAmount, type Network, parseAmount, sameAddress } from '@purser/protocol'
 import type { PartnerName, RouteChoice, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { Coin } from '../funds/index.ts'
 import type { SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { requestQuote } from './partner.ts'
+import type { Ctx } from './ports.ts'
 import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
 

@@ -1,7 +1,6 @@
 import { bytesToHex, type Network, networkByName, sameAddress, tokenBySymbol, zeroAddress } from '@purser/protocol'
 import type { PlannedCall, RouteRequest, RouteStatus, RoutingPartner } from '../../partners/routing/port.ts'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
@@ -9,12 +8,15 @@ import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
 import { findSource } from '../wallets/index.ts'
 import { lockPayer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { nextPollTime } from './backoff.ts'
+import { findDeliveries } from './delivery-proof.ts'
 import { end } from './ending.ts'
+import { reportOverdue } from './overdue.ts'
 import { allowanceOf, endOf, slippageBps } from './partner.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { proveCall } from './proof.ts'
 import { publishRefunded, publishRefundOverdue } from './refund-events.ts'
-import { leastBack, type ProvenRefund, proveRefund } from './refund-proof.ts'
-import { listPaidBack, markFailing, markRefunded } from './refund-store.ts'
+import { isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'
+import { listFailing, listPaidBack, markFailing, markRefunded } from './refund-store.ts'
 import { listDueForPoll, listSteps, markArrived, setNextPollAt, setPartnerStatus, takeMessage } from './route-store.ts'
 import { assignStep, findNextStep, lockTransfer, type StepRow, type TransferRow, transferPurpose } from './store.ts'
 import { beginWaiting, isWaitingForUnit } from './waiting-unit.ts'
@@ -27,7 +29,7 @@ const atOnce = 8
  * Polls the partner transfers that are due: assigns a transaction to a step that needed a simulation first, or queries the partner for the
  * state. Idempotent: each result is decided again under the transfer's lock.
  */
-export const followPartners: Recurring = {
+export const followPartners: Recurring<Deps> = {
   name: 'transfers.follow-partners',
   everyMs: 500,
   async run(ctx) {
@@ -47,6 +49,7 @@ async function pollSafely(ctx: Work, transfer: TransferRow): Promise<void> {
     ctx.log.warn({ err: error, transferId: transfer.id }, 'a transfer could not be followed; it will be tried again')
     await ctx.db.tx((tx) => setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt)))
   }
+  await reportOverdue(ctx, transfer)
 }
 
 async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
@@ -60,10 +63,15 @@ async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
   const status = await queryStatus(ctx, transfer)
   if (status.state === 'claimable') return claim(ctx, transfer, status)
   const refund = await refundOf(ctx, transfer, status)
+  const messages = await messagesOf(ctx, transfer, status)
   await ctx.db.tx(async (tx) => {
     const locked = await lockTransfer(tx, transfer.id)
     if (locked.endedAt !== null) return
-    if (!(await isItsOwn(ctx, tx, locked, status))) return
+    if (messages === undefined) {
+      await setPartnerStatus(tx, locked.id, `${status.partnerStatus}: not on the chain`)
+      return setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.createdAt))
+    }
+    if (!(await isItsOwn(ctx, tx, locked, { partnerStatus: status.partnerStatus, messages }))) return
     await setPartnerStatus(tx, locked.id, status.partnerStatus)
     await conclude(ctx, tx, locked, { status, refund })
   })
@@ -169,6 +177,29 @@ async function refundOf(ctx: Work, transfer: TransferRow, status: RouteStatus): 
   return refund
 }
 
+/** What the partner delivered, if the chain confirms it; empty if it reports no delivery. */
+async function messagesOf(
+  ctx: Work,
+  transfer: TransferRow,
+  status: Exclude<RouteStatus, { state: 'claimable' }>,
+): Promise<readonly string[] | undefined> {
+  if (status.state !== 'completed') return []
+  if (status.message !== undefined) return [status.message]
+  const { destinationTxHash, received } = status
+  const to = networkOf(transfer.toNetwork)
+  const deliveries = await findDeliveries(ctx, transfer, {
+    ...{ network: to, hash: destinationTxHash },
+    token: received?.token ?? endOf(to, coinOf(to, transfer.toToken)).token.address,
+    rawLeast: received?.rawAmount ?? transfer.rawOutMin ?? 0n,
+  })
+  if (deliveries === undefined)
+    ctx.log.warn(
+      { transferId: transfer.id, partner: transfer.partner, destinationTxHash },
+      'a partner reports a delivery that is not on the chain; waiting',
+    )
+  return deliveries
+}
+
 interface Concluded {
   readonly status: Exclude<RouteStatus, { state: 'claimable' }>
   readonly refund: ProvenRefund | undefined
@@ -192,11 +223,11 @@ async function conclude(ctx: Work, tx: Tx, transfer: TransferRow, { status, refu
   await end(ctx, tx, transfer.id, 'refunded')
 }
 
-/** Whether the transaction refunded enough for this transfer, in addition to those that it already refunded. */
+/** Whether the transaction refunded this transfer, in addition to those that it already refunded. */
 async function isFree(tx: Tx, transfer: TransferRow, { hash, rawAmount }: ProvenRefund): Promise<boolean> {
-  const others = await listPaidBack(tx, transfer, hash)
-  const rawTaken = others.reduce((sum, raw) => sum + leastBack(raw), 0n)
-  return rawAmount >= rawTaken + leastBack(transfer.rawAmount)
+  const taken = await listPaidBack(tx, transfer, hash)
+  const failing = await listFailing(tx, transfer, refundedTogetherMax)
+  return isRefundOf(rawAmount, { own: transfer.rawAmount, taken, failing })
 }
 
 /** Counted from the partner's first failure report. */
@@ -216,11 +247,25 @@ async function awaitRefund(ctx: Work, tx: Tx, transfer: TransferRow, partnerStat
   await publishRefundOverdue(ctx, tx, transfer, failingSince)
 }
 
-/** Identical burns differ only by the message from Circle: a delivered message counts for one transfer. */
-async function isItsOwn(ctx: Work, tx: Tx, transfer: TransferRow, status: RouteStatus): Promise<boolean> {
-  const { message, partnerStatus } = { message: undefined, ...status }
-  if (message === undefined || (await takeMessage(tx, transfer, message))) return true
-  ctx.log.error({ transferId: transfer.id, message }, 'a partner returned the state of another transfer')
+interface Claim {
+  readonly partnerStatus: string
+  /** What could be the transfer's delivery, the best first; empty if nothing is delivered yet. */
+  readonly messages: readonly string[]
+}
+
+/**
+ * Whether one of the messages is no other transfer's; it then belongs to this one. Identical burns differ only by the message from Circle, and
+ * deliveries of other partners by their place on the chain: each counts for one transfer.
+ */
+async function isItsOwn(
+  ctx: Work,
+  tx: Tx,
+  transfer: TransferRow,
+  { partnerStatus, messages }: Claim,
+): Promise<boolean> {
+  if (messages.length === 0) return true
+  for (const message of messages) if (await takeMessage(tx, transfer, message)) return true
+  ctx.log.error({ transferId: transfer.id, messages }, 'a partner returned the state of another transfer')
   await setPartnerStatus(tx, transfer.id, `${partnerStatus}: of another transfer`)
   await setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt))
   return false
@@ -235,7 +280,7 @@ async function claim(
   transfer: TransferRow,
   status: Extract<RouteStatus, { state: 'claimable' }>,
 ): Promise<void> {
-  const { call, partnerStatus } = status
+  const { call, partnerStatus, message } = status
   const network = networkOf(transfer.toNetwork)
   const source = await findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
   if (source === undefined || call.chainId !== network.chainId || call.value !== 0n)
@@ -249,7 +294,8 @@ async function claim(
     await lockPayer(tx, payer)
     const locked = await lockTransfer(tx, transfer.id)
     if (locked.endedAt !== null) return
-    if (!(await isItsOwn(ctx, tx, locked, status))) return
+    const messages = message === undefined ? [] : [message]
+    if (!(await isItsOwn(ctx, tx, locked, { partnerStatus, messages }))) return
     const steps = await listSteps(tx, locked.id)
     const isUnderWay = steps.some(({ kind, doneAt }) => kind === 'claim' && doneAt === null)
     const { to: toAddress, data, value } = call

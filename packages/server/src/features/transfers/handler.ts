@@ -7,7 +7,6 @@ import {
   tokenBySymbol,
 } from '@purser/protocol'
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
-import type { Ctx, Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { assignReservations, costOf } from '../funds/index.ts'
@@ -17,6 +16,7 @@ import { awaitFinality, endOrAwait, isFinalAtDepth } from './finality.ts'
 import type { Settled } from './finality-store.ts'
 import { isExpired, isFollowed } from './follow.ts'
 import { markConfirmed, markPending, markStepsSent, type SeenTransfer } from './outcome-store.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setNextPollAt } from './route-store.ts'
 import {
   assignStep,

@@ -1,15 +1,36 @@
+import { bindOperations } from '../../platform/operation.ts'
+import { bindLoops } from '../../platform/work/runner.ts'
+import { gaslessTransfers } from './gasless/relay.ts'
+import { transferHandler } from './handler.ts'
+import { transferRecurring } from './jobs.ts'
+import { legacyWithdrawOperations } from './legacy/routes.ts'
+import { watchedPayments } from './paying/relay.ts'
+import { payingOperations } from './paying/routes.ts'
+import type { Deps } from './ports.ts'
+import { transferOperations } from './routes.ts'
+
 export { listTransferEnds, type TransferOutcome } from './ends-store.ts'
-export { gaslessTransfers } from './gasless/relay.ts'
 export { transferHandler } from './handler.ts'
 export { transferRecurring } from './jobs.ts'
 export { legacyWithdrawOperations } from './legacy/routes.ts'
 export { sellerLimits } from './paying/fetch.ts'
-export { watchedPayments } from './paying/relay.ts'
 export { payingOperations } from './paying/routes.ts'
 export { planTransfer, type TransferPlan } from './plan.ts'
+export type { Deps as TransferDeps } from './ports.ts'
 export { contendedBy } from './record.ts'
 export { transferOperations, transferPlanErrors } from './routes.ts'
 export type { NewTransfer } from './schema.ts'
 export { findHashes, findTransfer, findTransfers, type TransferId } from './store.ts'
 export { attachTransfer, prepareTransfer, storeTransfer } from './transfer.ts'
-export { endUnknown, listUnknown } from './unknown.ts'
+export { type Ended, endUnknown, type Finding, listUnknown } from './unknown.ts'
+
+/** Builds the feature. */
+export function createTransfers(deps: Deps) {
+  return {
+    deps,
+    operations: bindOperations(deps, [...transferOperations, ...payingOperations, ...legacyWithdrawOperations]),
+    loops: bindLoops(deps, transferRecurring),
+    laneHandlers: [transferHandler(deps)],
+    relays: [gaslessTransfers(deps), watchedPayments(deps)],
+  }
+}

@@ -7,6 +7,7 @@ import { followPartners } from './follow.ts'
 import { signTransfers } from './gasless/sign.ts'
 import { listUnanswered } from './outcome-store.ts'
 import { applyPaymentDecisions, endUnusedPayments } from './paying/approved.ts'
+import type { Deps } from './ports.ts'
 import { sweepQuotes } from './quotes.ts'
 import { refillChildren } from './refill.ts'
 import { revokeApprovals } from './revoke.ts'
@@ -18,7 +19,7 @@ const unansweredMs = 120_000
  * Publishes the end of transfers whose caller never got a response, because the process died. Runs later after the end than any request
  * waits. Idempotent: each is published once, under its row's lock.
  */
-const publishUnanswered: Recurring = {
+const publishUnanswered: Recurring<Deps> = {
   name: 'transfers.tell-unanswered',
   everyMs: 30_000,
   async run(ctx) {
@@ -32,7 +33,7 @@ const publishUnanswered: Recurring = {
   },
 }
 
-export const transferRecurring: readonly Recurring[] = [
+export const transferRecurring: readonly Recurring<Deps>[] = [
   applyTransferDecisions,
   applyPaymentDecisions,
   endUnusedPayments,

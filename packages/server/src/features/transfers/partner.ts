@@ -8,9 +8,9 @@ import type {
   RouteRequest,
   RoutingPartner,
 } from '../../partners/routing/port.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { type Coin, gasLimitOf } from '../funds/index.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import { proveCall } from './proof.ts'
 
 /** A planned transaction, with the fields that custody and the lane need. */

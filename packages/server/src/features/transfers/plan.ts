@@ -11,7 +11,6 @@ import {
 } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
 import {
@@ -37,6 +36,7 @@ import { floorOf, requestQuoteAbove } from './floor.ts'
 import { canBeGasless } from './gasless/terms.ts'
 import type { PlannedStep } from './partner.ts'
 import { endOf, partnerSteps, slippageBps } from './partner.ts'
+import type { Ctx } from './ports.ts'
 import type { NewTransfer } from './schema.ts'
 
 /** A transfer that the wallet could afford when its snapshot was read. */

@@ -1,6 +1,6 @@
 import type { Chain, LaneCall } from '../../chain/port.ts'
 import type { PlannedCall, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
-import type { Ctx } from '../../platform/ctx.ts'
+import type { Ctx } from './ports.ts'
 
 /**
  * `refused`: the chain would refuse the calls. `differs`: they do not change the expected balances. `unable`: no node supports simulation.

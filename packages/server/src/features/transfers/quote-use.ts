@@ -1,6 +1,6 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import { deleteQuotes } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
 

@@ -1,11 +1,11 @@
 import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { policyWouldDeny } from '../wallets/index.ts'
 import { floorOfQuote } from './floor.ts'
 import { planTransfer, type TransferPlan } from './plan.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { deleteExpiredQuotes, insertQuote, type QuoteRow } from './quote-store.ts'
 import { outgoing } from './record.ts'
 import type { NewTransferQuote, TransferQuote } from './schema.ts'
@@ -59,7 +59,7 @@ function rowOf(ctx: Ctx, { fromToken, toToken, toAddress }: NewTransferQuote, pl
 }
 
 /** Deletes quotes that expired an hour ago, in batches. Idempotent. */
-export const sweepQuotes: Recurring = {
+export const sweepQuotes: Recurring<Deps> = {
   name: 'transfers.sweep-quotes',
   everyMs: 60_000,
   async run({ db, clock }) {

@@ -1,9 +1,9 @@
 import { appendAudit } from '../../platform/audit.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { rootOf } from '../../platform/db/fair-db.ts'
 import { isProblem } from '../../platform/errors.ts'
+import type { Ctx } from './ports.ts'
 import { type Intent, type Outcome, RejectedIntents, storeTransfers } from './record.ts'
 import type { TransferId } from './store.ts'
 

@@ -1,12 +1,12 @@
 import { l1FeeOf, type Network } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { isProblem } from '../../platform/errors.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { plainGas, topUpOf } from '../funds/index.ts'
 import { findSource } from '../wallets/index.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { listWaiting, type WaitingRow } from './refill-store.ts'
 import { listSteps } from './route-store.ts'
 import { lockTransfers } from './store.ts'
@@ -20,7 +20,7 @@ const waitMs = 5_000
  * Sends children another top-up if fees have risen and their call costs more than they have. If the child can pay the current fee, its lane
  * raises the fee by itself. Idempotent: the transfer's lock permits one top-up at a time.
  */
-export const refillChildren: Recurring = {
+export const refillChildren: Recurring<Deps> = {
   name: 'transfers.refill-children',
   everyMs: 2_000,
   async run(ctx) {

@@ -1,10 +1,12 @@
-import { formatAmount } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvent } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
+import type { EndingCtx } from './ending.ts'
+import { about } from './overdue.ts'
+import type { Ctx } from './ports.ts'
 import { markRefundOverdue } from './refund-store.ts'
 import type { TransferRow } from './store.ts'
+import { markOverdue } from './unknown-store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -18,6 +20,7 @@ export async function publishRefundOverdue(
   const own = forTenant(ctx, transfer)
   const { txHash } = transfer
   const payload = { ...about(transfer), txHash, failingSince: failingSince.toISOString() }
+  await markOverdue(tx, transfer.id, ctx.clock.now())
   await markRefundOverdue(tx, transfer.id, await publishEvent(own, tx, 'transfer.refund_overdue', payload))
   const details = txHash === null ? {} : { txHash }
   await own.audit(tx, { action: 'transfers.refund-overdue', target: transfer.id, details })
@@ -25,23 +28,11 @@ export async function publishRefundOverdue(
 
 /** Reports the refund of a transfer that was reported as overdue; the transfer ends in the same transaction. */
 export async function publishRefunded(
-  ctx: Work,
+  ctx: EndingCtx,
   tx: Tx,
   transfer: TransferRow,
   refundTxHash: string | undefined,
 ): Promise<void> {
   const payload = { ...about(transfer), refundTxHash: refundTxHash ?? null, refundedAt: ctx.clock.now().toISOString() }
-  await publishEvent(forTenant(ctx, transfer), tx, 'transfer.refunded', payload)
-}
-
-function about({
-  id: transactionId,
-  walletId,
-  route,
-  rawAmount,
-  decimals,
-  fromToken: token,
-  fromChain: chain,
-}: TransferRow) {
-  return { transactionId, walletId, route, amount: formatAmount(rawAmount, decimals), token, chain }
+  await publishEvent({ ...ctx, tenant: transfer }, tx, 'transfer.refunded', payload)
 }

@@ -1,8 +1,8 @@
-import { type Address, decodeTransferLog, type Hex, sameAddress, tokenBySymbol } from '@purser/protocol'
-import type { Chain, Log, Receipt } from '../../chain/port.ts'
-import type { Ctx } from '../../platform/ctx.ts'
-import { isManagedAddress } from '../wallets/index.ts'
+import { type Hex, tokenBySymbol } from '@purser/protocol'
+import type { Chain } from '../../chain/port.ts'
 import { deliveredTo } from './delivered.ts'
+import { findReceipt, isConfirmed, withoutOwn } from './named-receipts.ts'
+import type { Ctx } from './ports.ts'
 import type { TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
@@ -11,7 +11,7 @@ type Work = Omit<Ctx, 'tenant'>
 const keptBpsMax = 200n
 
 /** The least amount of a refund, in the smallest unit of the token that was sent. */
-export function leastBack(rawAmount: bigint): bigint {
+function leastBack(rawAmount: bigint): bigint {
   return rawAmount - (rawAmount * keptBpsMax) / 10_000n
 }
 
@@ -37,9 +37,7 @@ export async function proveRefund(
   if (hash === undefined || txHash === null || sameHash(hash, txHash)) return undefined
   const [receipt, sent] = [await findReceipt(chain, hash), await findReceipt(chain, txHash)]
   if (receipt === undefined || sent === undefined || receipt.blockNumber < sent.blockNumber) return undefined
-  if (receipt.status !== 'success') return undefined
-  const [verdict] = await chain.confirmReceipts([receipt])
-  if (verdict !== 'yes') return undefined
+  if (!(await isConfirmed(chain, receipt))) return undefined
   const least = leastBack(rawAmount)
   const token = tokenBySymbol(chain.network, transfer.fromToken)
   if (token === undefined) {
@@ -55,20 +53,32 @@ function sameHash(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-async function findReceipt(chain: Chain, hash: Hex): Promise<Receipt | undefined> {
-  const own = await chain.receipt(hash)
-  if (own !== undefined) return own
-  const [elsewhere] = await chain.findReceipts([hash])
-  return elsewhere?.receipt
+/** Most failed transfers of one account that are considered as refunded together. */
+export const refundedTogetherMax = 10
+
+/**
+ * Whether a refund of this amount is for a transfer: alone, with transfers that it already refunded, or with some of the others that have failed. The
+ * amount is at most what all of these sent, and at least what must come back of each. So the larger refund of another transfer is not taken for it.
+ */
+export function isRefundOf(
+  rawBack: bigint,
+  sent: { readonly own: bigint; readonly taken: readonly bigint[]; readonly failing: readonly bigint[] },
+): boolean {
+  const certain = [sent.own, ...sent.taken]
+  const least = certain.reduce((sum, raw) => sum + leastBack(raw), 0n)
+  const most = certain.reduce((sum, raw) => sum + raw, 0n)
+  return isCovered(rawBack, { least, most }, sent.failing.slice(0, refundedTogetherMax))
 }
 
-/** Excludes logs from other managed wallets: a sweep or a transfer of this service is not a refund. */
-async function withoutOwn({ db }: Pick<Work, 'db'>, logs: readonly Log[], account: Address): Promise<readonly Log[]> {
-  const kept: Log[] = []
-  for (const log of logs) {
-    const moved = decodeTransferLog(log)
-    const arrives = moved !== undefined && sameAddress(moved.to, account) && !sameAddress(moved.from, account)
-    if (!arrives || !(await isManagedAddress(db, moved.from))) kept.push(log)
-  }
-  return kept
+function isCovered(
+  rawBack: bigint,
+  { least, most }: { readonly least: bigint; readonly most: bigint },
+  failing: readonly bigint[],
+): boolean {
+  if (rawBack < least) return false
+  if (rawBack <= most) return true
+  const [next, ...rest] = failing
+  if (next === undefined) return false
+  const withNext = { least: least + leastBack(next), most: most + next }
+  return isCovered(rawBack, withNext, rest) || isCovered(rawBack, { least, most }, rest)
 }

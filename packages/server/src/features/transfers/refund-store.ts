@@ -49,3 +49,20 @@ export async function listPaidBack(
   )
   return rows.map(({ raw }) => raw)
 }
+
+/** The amounts of other open transfers of this account, token and partner that the partner reports as failed, newest first. */
+export async function listFailing(
+  tx: Tx,
+  { id, organisationId, environment, fromNetwork, fromAddress, fromToken, partner }: TransferRow,
+  limit: number,
+): Promise<readonly bigint[]> {
+  const rows = await tx.many(
+    z.object({ raw: z.string().transform((text) => BigInt(text)) }),
+    sql`
+    select raw_amount::text as raw from transfers
+    where ended_at is null and failing_since is not null and organisation_id = ${organisationId} and environment = ${environment}
+      and from_network = ${fromNetwork} and from_address = ${fromAddress} and from_token = ${fromToken} and partner = ${partner} and id <> ${id}
+    order by id desc limit ${limit}`,
+  )
+  return rows.map(({ raw }) => raw)
+}

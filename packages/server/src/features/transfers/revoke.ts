@@ -1,5 +1,4 @@
 import { type Address, type Hex, type Network, networkByName } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
@@ -9,6 +8,7 @@ import { endUnits, isUnitTaken } from './approval-store.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { nextPollTime } from './backoff.ts'
 import { allowanceOf, encodeApproval } from './partner.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { countRevocations, listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
 import { listSteps } from './route-store.ts'
 import type { TransferRow } from './store.ts'
@@ -21,7 +21,7 @@ type Work = Omit<Ctx, 'tenant'>
  * transfer's lock unless another process has stored one since.
  * Checked until the allowance is zero, or a few transactions did not achieve that.
  */
-export const revokeApprovals: Recurring = {
+export const revokeApprovals: Recurring<Deps> = {
   name: 'transfers.revoke-approvals',
   everyMs: 1_000,
   async run(ctx) {

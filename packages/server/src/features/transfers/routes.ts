@@ -1,10 +1,11 @@
 import { chainErrors } from '../../chain/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { approvalErrors } from '../approvals/index.ts'
 import { failChainName } from '../chains/index.ts'
 import { policyErrors } from '../wallets/index.ts'
 import { fail } from './errors.ts'
+import { type Deps, operation } from './ports.ts'
 import { quoteTransfer } from './quotes.ts'
 import { NewTransfer, NewTransferQuote, Transfer, TransferListQuery, TransferParams, TransferQuote } from './schema.ts'
 import { createTransfer, getTransfer, pageOfTransfers, transferState } from './transfer.ts'
@@ -18,7 +19,7 @@ export const transferPlanErrors = {
   'address-format-invalid': failPlatform.table['address-format-invalid'],
 }
 
-export const transferOperations: readonly Operation[] = [
+export const transferOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'transfers.create',
     needs: { role: 'member', scope: 'money', fresh: true },

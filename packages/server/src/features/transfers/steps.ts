@@ -1,10 +1,10 @@
 import type { ChainTransactionId } from '../../chain/port.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { insertReservations, type NewReservation } from '../funds/index.ts'
 import { enterUnit, type Unit } from './approval-store.ts'
 import { wantsOf } from './claim.ts'
 import type { TransferPlan } from './plan.ts'
+import type { Ctx } from './ports.ts'
 import { setNextPollAt } from './route-store.ts'
 import { insertSteps, type TransferId, transferPurpose } from './store.ts'
 

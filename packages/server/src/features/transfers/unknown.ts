@@ -1,8 +1,11 @@
 import type { Hex } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { type EndingCtx, endAll } from './ending.ts'
-import type { TransferId, TransferRow } from './store.ts'
+import { type EndingCtx, end, endAll } from './ending.ts'
+import type { Ctx } from './ports.ts'
+import { publishRefunded } from './refund-events.ts'
+import { markRefunded } from './refund-store.ts'
+import { markArrived } from './route-store.ts'
+import { lockTransfer, type TransferId, type TransferRow } from './store.ts'
 import { lockUnknown, markUnknown } from './unknown-store.ts'
 
 export { listUnknown } from './unknown-store.ts'
@@ -16,23 +19,49 @@ export async function leaveUnknown(ctx: Omit<Ctx, 'tenant'>, tx: Tx, { id, fromN
   await markUnknown(tx, id, ctx.clock.now())
   const facts = { transferId: id, network: fromNetwork }
   ctx.log.error(facts, 'it is unknown whether the money of a transfer moved; see purser admin unknown-transfers')
-  ctx.metrics
-    .counter('purser_transfers_unknown_total', 'Transfers that became unknown since the start.', ['network'])
-    .inc({ network: fromNetwork })
 }
 
-/** The operator's finding: the transaction that moved its money, or that nothing moved and nothing will. */
-export type Finding = { readonly movedBy: Hex } | 'not-moved'
+/** What the operator found of a call whose nonce was used: the transaction that moved its money, or that nothing moved and nothing will. */
+type CallFinding = { readonly movedBy: Hex } | 'not-moved'
+/** What the operator found of money that left for a partner: where it arrived, where it came back, or that it is lost. */
+type MoneyFinding = { readonly deliveredBy: Hex } | { readonly refundedBy: Hex } | 'not-received'
+export type Finding = CallFinding | MoneyFinding
 
-/** Ends an unknown transfer with the operator's finding; false if it is not unknown. */
-export async function endUnknown(ctx: EndingCtx, transferId: TransferId, finding: Finding): Promise<boolean> {
+/** `other`: the transfer is unknown for a reason that the finding does not answer. */
+export type Ended = 'ended' | 'not-unknown' | 'other'
+
+/** Ends an unknown transfer with the operator's finding. */
+export async function endUnknown(ctx: EndingCtx, transferId: TransferId, finding: Finding): Promise<Ended> {
   return ctx.db.tx(async (tx) => {
-    if ((await lockUnknown(tx, transferId)) === undefined) return false
-    const end =
-      finding === 'not-moved'
-        ? { transferId, fault: 'nonce-used-elsewhere' }
-        : { transferId, fault: undefined, seen: { transferId, hash: finding.movedBy, rawReceived: undefined } }
-    await endAll(ctx, tx, [end])
-    return true
+    const doubt = await lockUnknown(tx, transferId)
+    if (doubt === undefined) return 'not-unknown'
+    if (isOfCall(finding) !== (doubt === 'nonce')) return 'other'
+    if (isOfCall(finding)) await endCall(ctx, tx, transferId, finding)
+    else await endMoney(ctx, tx, transferId, finding)
+    return 'ended'
   })
+}
+
+function isOfCall(finding: Finding): finding is CallFinding {
+  return finding === 'not-moved' || (typeof finding === 'object' && 'movedBy' in finding)
+}
+
+function endCall(ctx: EndingCtx, tx: Tx, transferId: TransferId, finding: CallFinding): Promise<void> {
+  if (finding === 'not-moved') return end(ctx, tx, transferId, 'nonce-used-elsewhere')
+  const seen = { transferId, hash: finding.movedBy, rawReceived: undefined }
+  return endAll(ctx, tx, [{ transferId, fault: undefined, seen }])
+}
+
+async function endMoney(ctx: EndingCtx, tx: Tx, transferId: TransferId, finding: MoneyFinding): Promise<void> {
+  const now = ctx.clock.now()
+  if (finding === 'not-received') return end(ctx, tx, transferId, finding)
+  if ('deliveredBy' in finding) {
+    const arrival = { rawReceived: undefined, receivedToken: undefined, destinationTxHash: finding.deliveredBy, now }
+    await markArrived(tx, transferId, arrival)
+    return end(ctx, tx, transferId, undefined)
+  }
+  const transfer = await lockTransfer(tx, transferId)
+  await markRefunded(tx, transferId, { hash: finding.refundedBy, now })
+  if (transfer.refundOverdueEventId !== null) await publishRefunded(ctx, tx, transfer, finding.refundedBy)
+  await end(ctx, tx, transferId, 'refunded')
 }

@@ -1,4 +1,4 @@
-import type { Ctx } from '../../platform/ctx.ts'
+import type { Ctx } from './ports.ts'
 import type { Vault, VaultChange, VaultId } from './schema.ts'
 import { describeVault } from './store.ts'
 import { lockWritable, shownVault } from './vault.ts'

@@ -1,6 +1,6 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { appendVaultEvent } from './events.ts'
+import type { Ctx } from './ports.ts'
 import type { VaultRow } from './store.ts'
 
 /**

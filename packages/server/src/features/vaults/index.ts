@@ -1,13 +1,35 @@
+import { bindOperations } from '../../platform/operation.ts'
+import { bindLoops } from '../../platform/work/runner.ts'
+import { sweepFiles, vaultFileOperations } from './files/index.ts'
+import { followVaults } from './lifecycle.ts'
+import type { Deps } from './ports.ts'
+import { vaultOperations } from './routes.ts'
+import { VaultStreams, vaultStreamOperations } from './stream/index.ts'
+import { sweepVaultTokens, vaultTokenOperations } from './tokens/index.ts'
+
 export { createVaultIn } from './create.ts'
 
 export { markOver } from './expiry-store.ts'
 export { sweepFiles, vaultFileOperations } from './files/index.ts'
 export { followVaults } from './lifecycle.ts'
-
+export type { Deps as VaultDeps } from './ports.ts'
 export { vaultRecounts } from './recount.ts'
 export { vaultOperations } from './routes.ts'
 export type { VaultId } from './schema.ts'
 export { tenantSemaphores } from './semaphores.ts'
-export { VaultStreams, vaultStreamOperations } from './stream/index.ts'
-export { listEndedTokens, sweepVaultTokens, vaultTokenOperations } from './tokens/index.ts'
+export { vaultStreamOperations } from './stream/index.ts'
+export { listEndedTokens, vaultTokenOperations } from './tokens/index.ts'
 export { lockPresent } from './vault.ts'
+
+/** Builds the feature. `stop` ends the event streams that are open. */
+export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews'>) {
+  const vaultStreams = new VaultStreams(needs)
+  const deps: Deps = { ...needs, vaultStreams, vaultNews: (vaultId) => vaultStreams.wake(vaultId) }
+  const operations = [...vaultOperations, ...vaultFileOperations, ...vaultTokenOperations, ...vaultStreamOperations]
+  return {
+    deps,
+    operations: bindOperations(deps, operations),
+    loops: bindLoops(deps, [followVaults, sweepFiles, sweepVaultTokens]),
+    stop: () => vaultStreams.stop(),
+  }
+}

@@ -1,9 +1,10 @@
-import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Tenant } from '../../platform/ctx.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { publishExpiring } from './expiring.ts'
 import { listTenantsWithDueVaults, lockExpired, lockExpiring, markExpiringReported } from './expiry-store.ts'
+import type { Ctx, Deps } from './ports.ts'
 import { releaseCounts } from './quota.ts'
 import { deleteVaults } from './store.ts'
 
@@ -18,7 +19,7 @@ const tenantsMax = 500
  * or deletes it, so that any number of processes, killed at any moment, report it once. What became due while all of them were
  * down is reported in order when one is back.
  */
-export const followVaults: Recurring = {
+export const followVaults: Recurring<Deps> = {
   name: 'vaults.follow',
   everyMs: 2_000,
   run: async (ctx) => {

@@ -1,9 +1,13 @@
 import type { JsonObject } from '@purser/protocol'
-import type { Tenant } from '../../platform/ctx.ts'
+import type { ServiceSealPort } from '../../custody/service-seal.ts'
+import type { BlobStore } from '../../files/index.ts'
+import type { Call, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { Id, PaymentId } from '../../platform/ids.ts'
+import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { EndedReaders } from '../../platform/reader.ts'
-import type { PlanName } from '../plans/index.ts'
+import type { PlanDeps, PlanName } from '../plans/index.ts'
+import type { VaultStreams } from './stream/streams.ts'
 
 /** Default and longest lifetime of a vault. -1 for the longest means unlimited. */
 export interface TtlBounds {
@@ -11,14 +15,29 @@ export interface TtlBounds {
   readonly secondsMax: number
 }
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    /** Notified after the commit that a vault has new events; readers read the table. Must not throw. */
-    readonly vaultNews?: (vaultId: Id<'vlt'>) => void
-    readonly endedReaders: EndedReaders
-    /** Bounds from the deployment's configuration that replace the plan's. */
-    readonly vaultTtls?: Readonly<Partial<Record<PlanName, TtlBounds>>>
-    /** Returns the receipt of the payment that bought a vault, as the seal stores it; undefined if there is no such payment. */
-    readonly receiptForSeal?: (db: Queryable, tenant: Tenant, paymentId: PaymentId) => Promise<JsonObject | undefined>
-  }
+/** Signs addresses that open a file without a header, and checks such signatures in constant time. */
+export interface FileLinks {
+  sign(link: string): string
+  check(link: string, signature: string): boolean
 }
+
+/** What vaults needs. */
+export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
+  /** The store of the files' bytes. */
+  readonly blobs: BlobStore
+  readonly fileLinks: FileLinks
+  /** The event streams that this process has open. */
+  readonly vaultStreams: VaultStreams
+  /** Notified after the commit that a vault has new events; readers read the table. Must not throw. */
+  readonly vaultNews?: (vaultId: Id<'vlt'>) => void
+  readonly endedReaders: EndedReaders
+  /** Bounds from the deployment's configuration that replace the plan's. */
+  readonly vaultTtls?: Readonly<Partial<Record<PlanName, TtlBounds>>>
+  /** Returns the receipt of the payment that bought a vault, as the seal stores it; undefined if there is no such payment. */
+  readonly receiptForSeal?: (db: Queryable, tenant: Tenant, paymentId: PaymentId) => Promise<JsonObject | undefined>
+}
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}
+
+export const operation: DeclareOperation<Deps> = operationFor()

@@ -1,5 +1,5 @@
 import { sealLimits } from '@purser/protocol'
-import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Tenant } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
 import {
   addToCounter,
@@ -18,6 +18,7 @@ import {
 } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { countExpired, countUnpaid } from './expiry-store.ts'
+import type { Ctx } from './ports.ts'
 import type { VaultQuota } from './schema.ts'
 import type { VaultRow } from './store.ts'
 import { isGone } from './vault.ts'

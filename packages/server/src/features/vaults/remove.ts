@@ -1,4 +1,4 @@
-import type { Ctx } from '../../platform/ctx.ts'
+import type { Ctx } from './ports.ts'
 import { releaseCounts } from './quota.ts'
 import type { VaultId } from './schema.ts'
 import { deleteVaults } from './store.ts'

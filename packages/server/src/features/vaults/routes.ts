@@ -1,6 +1,6 @@
 import { custodyErrors } from '../../custody/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
 import { changeVault } from './change.ts'
 import { createVault } from './create.ts'
@@ -8,6 +8,7 @@ import { addDocument, documentAt, documentPlace, getDocument } from './documents
 import { fail, notFound, notWritable } from './errors.ts'
 import { emitEvent } from './events.ts'
 import { extendVault, persistVault } from './lifetime.ts'
+import { type Deps, operation } from './ports.ts'
 import { getProof } from './proof.ts'
 import { getVaultQuota } from './quota.ts'
 import { getVault, pageOfVaults } from './read.ts'
@@ -37,7 +38,7 @@ import { vaultGuest } from './tokens/index.ts'
 const fullStreamError = { 'events-per-vault-exceeded': fail.table['events-per-vault-exceeded'] }
 const ttlError = { 'ttl-exceeds-plan': fail.table['ttl-exceeds-plan'] }
 
-const ofVaults: readonly Operation[] = [
+const ofVaults: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.create',
     needs: { role: 'member', scope: 'vaults' },
@@ -116,7 +117,7 @@ const ofVaults: readonly Operation[] = [
   }),
 ]
 
-const ofContents: readonly Operation[] = [
+const ofContents: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.documents.add',
     needs: { role: 'member', scope: 'vaults' },
@@ -175,7 +176,7 @@ const ofContents: readonly Operation[] = [
   }),
 ]
 
-const ofLifecycle: readonly Operation[] = [
+const ofLifecycle: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.extend',
     needs: { role: 'member', scope: 'vaults' },
@@ -238,4 +239,4 @@ const ofLifecycle: readonly Operation[] = [
   }),
 ]
 
-export const vaultOperations: readonly Operation[] = [...ofVaults, ...ofContents, ...ofLifecycle]
+export const vaultOperations: readonly Operation<Deps>[] = [...ofVaults, ...ofContents, ...ofLifecycle]

@@ -11,11 +11,11 @@ import {
   statementOf,
   utf8,
 } from '@purser/protocol'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { keyIdOf } from '../../platform/http/key-set.ts'
 import { type DocumentRow, type FileRow, listDocuments, listFiles } from './document-store.ts'
 import { appendVaultEvent } from './events.ts'
+import type { Ctx } from './ports.ts'
 import type { RunningManifest, SealRequest, Vault, VaultId } from './schema.ts'
 import { insertSealTree } from './seal-store.ts'
 import { sealTreeOf } from './seal-tree.ts'

@@ -1,8 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Deps } from '../../platform/ctx.ts'
 import { type Plan, unlimited } from '../plans/index.ts'
 import { fail } from './errors.ts'
-import type { TtlBounds } from './ports.ts'
+import type { Deps, TtlBounds } from './ports.ts'
 
 /** How long before a vault's end `vault.expiring` is due. */
 const warningMs = 3_600_000

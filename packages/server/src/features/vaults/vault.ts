@@ -1,6 +1,7 @@
-import type { Ctx, Tenant } from '../../platform/ctx.ts'
+import type { Tenant } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { Vault, VaultId, VaultStatus } from './schema.ts'
 import { lockVault, type VaultRow } from './store.ts'
 

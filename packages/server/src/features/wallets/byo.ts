@@ -1,6 +1,5 @@
 import { type Network, tokenBySymbol } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../platform/ctx.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { type ByoWalletId, newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
@@ -10,6 +9,7 @@ import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/ind
 import { refuseServiceAddress, refuseToken } from './contracts.ts'
 import { unwatchAddress, type WatchHead, watchAddress } from './deposits/watch.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { ByoWallet, NewByoWallet, WalletChange } from './schema.ts'
 import {
   type ByoWalletRow,

@@ -11,9 +11,9 @@ import {
   tempoNonceManager,
 } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { feeManager, policyGuard } from './deposits/booking.ts'
+import type { Ctx } from './ports.ts'
 
 /** Tokens of every network, and the contracts that payments call: money sent to one of them is lost. */
 const contracts: ReadonlySet<string> = new Set(

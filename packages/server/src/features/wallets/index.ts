@@ -1,10 +1,22 @@
+import type { HdCurve } from '@purser/protocol'
+import { bindOperations } from '../../platform/operation.ts'
+import { bindLoops } from '../../platform/work/runner.ts'
+import { depositOperations } from './deposits/routes.ts'
+import type { Deps } from './ports.ts'
+import { createWalletPorts, type WalletPorts } from './real-ports.ts'
+import { walletOperations } from './routes.ts'
+import { screeningRecurring } from './screening/jobs.ts'
+import { walletSweeps } from './sweep/jobs.ts'
+import { sweepRelays } from './sweep/relay.ts'
+import { tempoSweepHandler } from './sweep/tempo-handler.ts'
+
 export { createDeriveAddress } from './children/derive.ts'
 export { recoverChildAddress } from './children/recover.ts'
 export { isServiceAddress, refuseServiceAddress } from './contracts.ts'
 export { isVirtual } from './deposits/booking.ts'
 export { depositOperations } from './deposits/routes.ts'
 export { startDepositWatcher } from './deposits/watcher.ts'
-export { legacyErrors, walletErrors } from './errors.ts'
+export { failNamed as failWallet, legacyErrors, walletErrors } from './errors.ts'
 export { budgetChange, gasOfGasless, isGasless, signGasless } from './gasless.ts'
 export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
 export { requireLegacyWallet } from './legacy/legacy.ts'
@@ -30,14 +42,8 @@ export {
 } from './policy/reserve.ts'
 export { type PolicyStanding, policyStandings } from './policy/standing.ts'
 export { lockPolicy } from './policy/store.ts'
-export { createWalletPorts } from './real-ports.ts'
-export {
-  createWalletDirectory,
-  getPayableWallet,
-  type ReceivingWallet,
-  type WalletDirectory,
-  type WalletId,
-} from './receiving.ts'
+export type { Deps as WalletDeps, ReceivingWallet, WalletId } from './ports.ts'
+export { createWalletDirectory, getPayableWallet } from './receiving.ts'
 export { walletRecounts } from './recount.ts'
 export { type IndexGaps, moveIndices } from './restore-store.ts'
 export { walletOperations } from './routes.ts'
@@ -45,6 +51,18 @@ export { EvmAddress } from './schema.ts'
 export { areLiveDepositsOnHold, releaseHolds } from './screening/holds.ts'
 export { screeningRecurring } from './screening/jobs.ts'
 export { hasNoSource } from './screening/next.ts'
-export { walletSweeps } from './sweep/jobs.ts'
-export { sweepRelays } from './sweep/relay.ts'
 export { tempoSweepHandler } from './sweep/tempo-handler.ts'
+
+/** Builds the feature; `api` is what it adds to the dependencies of features above it. */
+export function createWallets(needs: Omit<Deps, keyof WalletPorts>, curve: HdCurve) {
+  const api = createWalletPorts(needs, curve)
+  const deps: Deps = { ...needs, ...api }
+  return {
+    api,
+    deps,
+    operations: bindOperations(deps, [...walletOperations, ...depositOperations]),
+    loops: bindLoops(deps, [...screeningRecurring, ...walletSweeps]),
+    laneHandlers: [tempoSweepHandler(deps)],
+    relays: [sweepRelays(deps)],
+  }
+}

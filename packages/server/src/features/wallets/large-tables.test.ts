@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { findKeyOfAddress } from './managed/source-store.ts'
-import { amountsOnHold, listDueDeposits } from './screening/deposit-store.ts'
+import { amountsOnHold, listDueDeposits, markDepositsDue } from './screening/deposit-store.ts'
 import { listSweeps } from './sweep/store.ts'
 import { listPlanned } from './sweep/tempo-store.ts'
 
@@ -110,6 +110,10 @@ test.each<[string, (recorder: Queryable) => Promise<unknown>]>([
   [
     'the next few of many transfers that wait for an attempt on Tempo',
     (on) => listPlanned(on, 'tempo-moderato', { most: 20 }),
+  ],
+  [
+    'deposits that a new list makes due',
+    (on) => markDepositsDue(on, { senders: ['0xlisted'], now: new Date(0), since: new Date(0) }),
   ],
   ['a page of a wallet’s sweeps', (on) => listSweeps(on, tenant, 'mwt_1', { limit: 20, after: undefined })],
 ])('%s is found without reading the table', async (_, ask) => {

@@ -1,4 +1,14 @@
-import type { Address } from '@purser/protocol'
+import type { Address, Chain, Network } from '@purser/protocol'
+import type { WalletKeysPort } from '../../custody/wallet-keys.ts'
+import type { RoutingPorts } from '../../partners/routing/port.ts'
+import type { ScreeningPort } from '../../partners/screening/port.ts'
+import type { Call, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'
+import type { Id } from '../../platform/ids.ts'
+import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { ChainDeps } from '../chains/index.ts'
+import type { FundDeps } from '../funds/index.ts'
+import type { PlanDeps } from '../plans/index.ts'
+import type { RelayerDeps } from '../relayer/index.ts'
 import type { ReadHolding } from './balances/read.ts'
 
 /** A public BIP-32 node, from which children are derived without any secret. */
@@ -15,9 +25,47 @@ export interface PublicNode {
  */
 export type DeriveAddress = (node: PublicNode, index: number) => Address | undefined
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    readonly deriveAddress: DeriveAddress
-    readonly readHolding: ReadHolding
-  }
+export type WalletId = Id<'byw'> | Id<'mwt'> | Id<'cad'>
+
+/** A receiving wallet, with the fields that a payment needs. */
+export interface ReceivingWallet {
+  readonly id: WalletId
+  /** EIP-55 checksummed. */
+  readonly address: Address
+  /** The chain name that the owner sent, and the network that it means in the wallet's environment. */
+  readonly chain: Chain
+  readonly network: Network
+  readonly supportedTokens: readonly string[]
+  readonly isActive: boolean
+  /** Only managed wallets can be retired; a retired wallet is not active either. */
+  readonly isRetired: boolean
+  readonly amlStatus: 'pending' | 'clear' | 'flagged'
 }
+
+/** Finds the wallets that payments go to. */
+export interface WalletDirectory {
+  /** The wallet of that tenant, or undefined for any other, missing or deleted one. */
+  find(tenant: Tenant, walletId: WalletId): Promise<ReceivingWallet | undefined>
+  /** The tenant's wallet with that address, EIP-55 checksummed, on that network. */
+  findByAddress(tenant: Tenant, network: Network, address: Address): Promise<ReceivingWallet | undefined>
+}
+
+/** What wallets needs. */
+export interface Deps
+  extends PlatformDeps,
+    PlanDeps,
+    ChainDeps,
+    FundDeps,
+    RelayerDeps,
+    WalletKeysPort,
+    ScreeningPort,
+    RoutingPorts {
+  readonly deriveAddress: DeriveAddress
+  readonly readHolding: ReadHolding
+  readonly receivingWallets: WalletDirectory
+}
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}
+
+export const operation: DeclareOperation<Deps> = operationFor()

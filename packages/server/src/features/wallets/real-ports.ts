@@ -1,14 +1,16 @@
 import type { HdCurve } from '@purser/protocol'
-import type { Deps } from '../../platform/ctx.ts'
 import { createHoldingReader } from './balances/read.ts'
 import { createDeriveAddress } from './children/derive.ts'
 import { createBookedInTime } from './deposits/booked.ts'
 import { findBookedTo } from './deposits/cursor-store.ts'
+import type { Deps } from './ports.ts'
 import { createWalletDirectory } from './receiving.ts'
 import { amountsOnHold } from './screening/deposit-store.ts'
 
+export type WalletPorts = Pick<Deps, 'receivingWallets' | 'readHolding' | 'deriveAddress' | 'deposits'>
+
 /** The ports that wallets add to the process. */
-export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, curve: HdCurve) {
+export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, curve: HdCurve): WalletPorts {
   return {
     receivingWallets: createWalletDirectory(deps),
     readHolding: createHoldingReader(deps),

@@ -1,10 +1,9 @@
-import type { Address, Chain, Network } from '@purser/protocol'
-import type { Ctx, Deps, Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
-import { type Id, isId } from '../../platform/ids.ts'
+import { isId } from '../../platform/ids.ts'
 import { failNamed } from './errors.ts'
 import { networkOf } from './managed/managed.ts'
 import { listManagedAt, listRequestedManaged, type ManagedReceiver } from './managed/receiving-store.ts'
+import type { Ctx, Deps, ReceivingWallet, WalletDirectory, WalletId } from './ports.ts'
 import {
   type ByoWalletRow,
   listRequestedWallets,
@@ -12,30 +11,6 @@ import {
   type PlaceQuestion,
   type WalletQuestion,
 } from './store.ts'
-
-export type WalletId = Id<'byw'> | Id<'mwt'> | Id<'cad'>
-
-/** A receiving wallet, with the fields that a payment needs. */
-export interface ReceivingWallet {
-  readonly id: WalletId
-  /** EIP-55 checksummed. */
-  readonly address: Address
-  /** The chain name that the owner sent, and the network that it means in the wallet's environment. */
-  readonly chain: Chain
-  readonly network: Network
-  readonly supportedTokens: readonly string[]
-  readonly isActive: boolean
-  /** Only managed wallets can be retired; a retired wallet is not active either. */
-  readonly isRetired: boolean
-  readonly amlStatus: 'pending' | 'clear' | 'flagged'
-}
-
-export interface WalletDirectory {
-  /** The wallet of that tenant, or undefined for any other, missing or deleted one. */
-  find(tenant: Tenant, walletId: WalletId): Promise<ReceivingWallet | undefined>
-  /** The tenant's wallet with that address, EIP-55 checksummed, on that network. */
-  findByAddress(tenant: Tenant, network: Network, address: Address): Promise<ReceivingWallet | undefined>
-}
 
 /** Looks wallets up for payments, those of concurrent requests in one statement; nothing is cached. */
 export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {

@@ -1,7 +1,7 @@
 import { chainErrors } from '../../chain/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { id } from '../../platform/ids.ts'
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { failChainName } from '../chains/index.ts'
 import { planErrors } from '../plans/index.ts'
@@ -12,12 +12,13 @@ import { fail } from './errors.ts'
 import { legacyWalletOperations } from './legacy/routes.ts'
 import { masterWalletOperations } from './managed/routes.ts'
 import { policyRoutes } from './policy/routes.ts'
+import { type Deps, operation } from './ports.ts'
 import { ByoWallet, ByoWalletParams, NewByoWallet, WalletChange } from './schema.ts'
 import { sweepOperations } from './sweep/routes.ts'
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 
-export const walletOperations: readonly Operation[] = [
+export const walletOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.byo.create',
     needs: { role: 'member', scope: 'wallets' },

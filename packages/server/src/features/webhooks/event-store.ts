@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { boundsOf, filtered, type Period, within } from '../../platform/db/page.ts'
-import { sweep } from '../../platform/db/sweep.ts'
+import { sweep, sweptMax } from '../../platform/db/sweep.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 
 export const EventRow = z.object({
@@ -70,13 +70,25 @@ export async function deleteOldAttempts(db: Queryable, oldest: Date): Promise<vo
 
 /** Deletes rows of webhooks that were deleted before the bound, after the deliveries that remain of them. */
 export async function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<void> {
-  const isOld = sql`deleted_at < ${oldest}`
-  const ended = await db.many(z.object({ id: z.string() }), sql`select id from webhooks where ${isOld}`)
-  for (const webhook of ended)
-    await sweep(db, {
-      from: sql`webhook_deliveries`,
-      where: sql`webhook_id = ${webhook.id}`,
-      orderBy: sql`webhook_id`,
-    })
-  await sweep(db, { from: sql`webhooks`, where: isOld, orderBy: sql`deleted_at` })
+  for (;;) {
+    const ids = await listOldWebhooks(db, oldest)
+    for (const webhookId of ids)
+      await sweep(db, {
+        from: sql`webhook_deliveries`,
+        where: sql`webhook_id = ${webhookId}`,
+        orderBy: sql`webhook_id`,
+      })
+    const deleted = await db.run(sql`
+      delete from webhooks where ctid = any(array(select ctid from webhooks where id = any(${ids}::text[]) for update skip locked))`)
+    // With fewer, all were read, or another process has locked some, which stay for the next sweep.
+    if (deleted < sweptMax) return
+  }
+}
+
+async function listOldWebhooks(db: Queryable, oldest: Date): Promise<readonly string[]> {
+  const rows = await db.many(
+    z.object({ id: z.string() }),
+    sql`select id from webhooks where deleted_at < ${oldest} order by deleted_at limit ${sweptMax}`,
+  )
+  return rows.map(({ id }) => id)
 }

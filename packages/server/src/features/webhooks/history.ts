@@ -1,12 +1,12 @@
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
-import type { Ctx } from '../../platform/ctx.ts'
 import type { EventId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { listAttempts } from './delivery-store.ts'
 import { fail } from './errors.ts'
 import { findEvent, listEvents } from './event-store.ts'
+import type { Ctx } from './ports.ts'
 import type { Attempt, AttemptQuery, Event, EventQuery } from './schema.ts'
 import { findWebhook, type WebhookId } from './store.ts'
 

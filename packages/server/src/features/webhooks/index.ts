@@ -1,6 +1,40 @@
+import { bindOperations } from '../../platform/operation.ts'
+import { createSignal, type Signal } from '../../platform/signal.ts'
+import { bindLoops } from '../../platform/work/runner.ts'
+import { WebhookWorker } from './delivery/worker.ts'
+import { sweepEvents } from './jobs.ts'
+import { Listeners, listenOperations } from './listen/index.ts'
+import type { Deps } from './ports.ts'
+import { eventOperations, webhookOperations } from './routes.ts'
+
 export { WebhookWorker } from './delivery/worker.ts'
 export { eventPayloads } from './event-types.ts'
-export { sweepEvents } from './jobs.ts'
-export { Listeners, listenOperations } from './listen/index.ts'
+export { listenOperations } from './listen/index.ts'
 export { webhookRecount } from './recount.ts'
 export { eventOperations, webhookOperations } from './routes.ts'
+
+/** Builds the feature; what it sends is read at once when `committed` reports new events. `stop` ends the streams that are open. */
+export function createWebhooks(needs: Omit<Deps, 'listeners' | 'deliveriesWaiting'>, committed: Signal) {
+  const listeners = new Listeners(needs)
+  const waiting = createSignal()
+  const deps: Deps = { ...needs, listeners, deliveriesWaiting: waiting.raise }
+  committed.listen(() => listeners.wake())
+  return {
+    deps,
+    operations: bindOperations(deps, [...webhookOperations, ...eventOperations, ...listenOperations]),
+    loops: bindLoops(deps, [sweepEvents]),
+    stop: () => listeners.stop(),
+    startDelivering(): Pick<WebhookWorker, 'stop'> {
+      const worker = new WebhookWorker(deps)
+      const ignores = [committed.listen(() => worker.wakeForEvents()), waiting.listen(() => worker.wake())]
+      return {
+        stop() {
+          for (const ignore of ignores) ignore()
+          return worker.stop()
+        },
+      }
+    },
+  }
+}
+
+export type { Deps as WebhookDeps } from './ports.ts'

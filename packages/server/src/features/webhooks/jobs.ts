@@ -1,11 +1,12 @@
 import type { Recurring } from '../../platform/job.ts'
 import { deleteOldAttempts, deleteOldEvents, deleteOldWebhooks } from './event-store.ts'
 import { oldestKept } from './history.ts'
+import type { Deps } from './ports.ts'
 
 const most = 1_000
 
 /** Deletes events after 30 days, with their deliveries. Running it again is harmless. */
-export const sweepEvents: Recurring = {
+export const sweepEvents: Recurring<Deps> = {
   name: 'webhooks.sweep-events',
   everyMs: 600_000,
   run: async (ctx) => {

@@ -1,13 +1,26 @@
+import type { ServiceSealPort } from '../../custody/service-seal.ts'
+import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { Reach } from '../../platform/customer-url.ts'
 import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
+import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { EndedReaders } from '../../platform/reader.ts'
+import type { PlanDeps } from '../plans/index.ts'
+import type { Listeners } from './listen/listeners.ts'
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    /** Fetches URLs that customers gave. */
-    readonly guardedFetch: GuardedFetch
-    /** Which addresses such a URL may reach on this deployment. */
-    readonly customerReach: Reach
-    /** Notified after a commit that deliveries are pending, where this process delivers. Must not throw. */
-    readonly deliveriesWaiting?: () => void
-  }
+/** What webhooks needs. */
+export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
+  readonly endedReaders: EndedReaders
+  /** The event streams that this process has open. */
+  readonly listeners: Listeners
+  /** Fetches URLs that customers gave. */
+  readonly guardedFetch: GuardedFetch
+  /** Which addresses such a URL may reach on this deployment. */
+  readonly customerReach: Reach
+  /** Notified after a commit that deliveries are pending, where this process delivers. Must not throw. */
+  readonly deliveriesWaiting?: () => void
 }
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}
+
+export const operation: DeclareOperation<Deps> = operationFor()

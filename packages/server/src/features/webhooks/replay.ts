@@ -1,9 +1,9 @@
-import type { Ctx } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { type Id, newId } from '../../platform/ids.ts'
 import { insertDelivery, lockDead, lockDelivery, replaceDeliveries } from './delivery-store.ts'
 import { fail } from './errors.ts'
 import { markFannedOut } from './event-store.ts'
+import type { Ctx } from './ports.ts'
 import type { Delivery, ReplayRequest } from './schema.ts'
 import { lockWebhook, type WebhookId } from './store.ts'
 

@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { type Operation, operation } from '../../platform/operation.ts'
+import type { Operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { planErrors } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { getEvent, pageOfAttempts, pageOfEvents } from './history.ts'
+import { type Deps, operation } from './ports.ts'
 import { replayDeliveries, testWebhook } from './replay.ts'
 import {
   Attempt,
@@ -27,7 +28,7 @@ const notFound = { 'webhook-not-found': fail.table['webhook-not-found'] }
 const badUrl = { 'webhook-url-not-allowed': fail.table['webhook-url-not-allowed'] }
 const disabled = { 'webhook-disabled': fail.table['webhook-disabled'] }
 
-export const webhookOperations: readonly Operation[] = [
+export const webhookOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'webhooks.create',
     needs: { role: 'admin', scope: 'webhooks' },
@@ -138,7 +139,7 @@ export const webhookOperations: readonly Operation[] = [
   }),
 ]
 
-export const eventOperations: readonly Operation[] = [
+export const eventOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'events.list',
     needs: { role: 'viewer', scope: 'read' },

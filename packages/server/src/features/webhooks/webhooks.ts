@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import type { Ctx } from '../../platform/ctx.ts'
 import { parseCustomerUrl } from '../../platform/customer-url.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
@@ -7,6 +6,7 @@ import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
 import { endPending } from './delivery-store.ts'
 import { fail } from './errors.ts'
+import type { Ctx } from './ports.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookWithSecret } from './schema.ts'
 import { makeSecret } from './secrets.ts'
 import {

@@ -20,10 +20,9 @@ export interface BridgeWebhooks {
   read(header: string | undefined, body: Uint8Array, now: Date): BridgeDelivery
 }
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    readonly bridgeWebhooks: BridgeWebhooks | undefined
-  }
+/** Messages of Bridge, as a dependency. */
+export interface BridgeWebhooksPort {
+  readonly bridgeWebhooks: BridgeWebhooks | undefined
 }
 
 export function createBridgeWebhooks(publicKeyPem: string): BridgeWebhooks {

@@ -22,10 +22,9 @@ export interface OffRamp {
 /** The deployment's partners by environment; `undefined` when none is configured. */
 type OffRamps = Readonly<Record<Environment, OffRamp | undefined>>
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    readonly offRamps: OffRamps
-  }
+/** The off-ramp partners, as a dependency. */
+export interface OffRampsPort {
+  readonly offRamps: OffRamps
 }
 
 /** A permanent refusal, with the partner's code and a message without account data. */

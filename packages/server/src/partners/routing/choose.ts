@@ -1,4 +1,4 @@
-import { sameAddress } from '@purser/protocol'
+import { isTempo, sameAddress } from '@purser/protocol'
 import type { Environment } from '../../platform/ctx.ts'
 import { cctpDomainOf } from './cctp-contracts.ts'
 import type { PartnerName, RouteChoice, RouteEnd } from './port.ts'
@@ -29,13 +29,9 @@ function partnerFor(
   environment: Environment,
 ): readonly [PartnerName, string] {
   if (environment === 'test') return ['sandbox', 'the test environment uses the sandbox']
-  if (isTempo(from) || isTempo(to)) return ['relay', 'Relay serves Tempo']
+  if (isTempo(from.network) || isTempo(to.network)) return ['relay', 'Relay serves Tempo']
   const isUsdc = from.token.symbol === 'USDC' && to.token.symbol === 'USDC'
   if (isUsdc && cctpDomainOf(from.network) !== undefined && cctpDomainOf(to.network) !== undefined)
     return ['cctp', 'Circle burns USDC on one chain and mints it on the other']
   return ['lifi', 'LI.FI finds the route']
-}
-
-function isTempo({ network }: RouteEnd): boolean {
-  return network.nativeCoin === null
 }

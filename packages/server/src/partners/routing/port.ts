@@ -22,12 +22,11 @@ export type PartnerName = 'cctp' | 'relay' | 'lifi' | 'sandbox'
 /** The configured partners by environment. */
 export type RoutingPartners = Readonly<Record<Environment, Readonly<Partial<Record<PartnerName, RoutingPartner>>>>>
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    readonly routingPartners: RoutingPartners
-    /** Chooses the route and partner of a transfer, without requests. */
-    chooseRoute(ends: { readonly from: RouteEnd; readonly to: RouteEnd }, environment: Environment): RouteChoice
-  }
+/** What features use of the routing partners. */
+export interface RoutingPorts {
+  readonly routingPartners: RoutingPartners
+  /** Chooses the route and partner of a transfer, without requests. */
+  chooseRoute(ends: { readonly from: RouteEnd; readonly to: RouteEnd }, environment: Environment): RouteChoice
 }
 
 /** The route of a transfer and its partner. `why` is an explanation for the caller. */

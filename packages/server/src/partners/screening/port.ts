@@ -2,10 +2,9 @@ import type { Address } from '@purser/protocol'
 import type { Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 
-declare module '../../platform/ctx.ts' {
-  interface Ports {
-    readonly screening: Screening
-  }
+/** The screening of addresses, as a dependency. */
+export interface ScreeningPort {
+  readonly screening: Screening
 }
 
 export type ScreeningResult = 'pending' | 'clear' | 'flagged'

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { z } from 'zod'
 import type { Log } from '../log.ts'
+import { inStatementSpan } from '../tracing/spans.ts'
 import {
   type Connection,
   type Connections,
@@ -128,7 +129,8 @@ function rowsOf<S extends z.ZodType>(row: S, result: pg.QueryResult): z.output<S
 
 type Send = (statement: Sql) => Promise<pg.QueryResult>
 
-function queryableOn(send: Send): Queryable {
+function queryableOn(sendUntraced: Send): Queryable {
+  const send: Send = (statement) => inStatementSpan(statement.text, () => sendUntraced(statement))
   return {
     async one(row, statement) {
       const rows = rowsOf(row, await send(statement))
@@ -160,6 +162,8 @@ export interface DbOptions {
   readonly log: Log
   /** Longest that one statement may run, so that a blocked lock leads to a 503 and not to an endless wait; 0: as long as it takes. */
   readonly statementTimeoutMs?: number
+  /** Time after which the server of an unanswered statement is checked; 2 s by default. */
+  readonly silentMsMax?: number
   /** The pooler between this process and PostgreSQL. Default: `none`. */
   readonly pooler?: Pooler
   /** Whether statements are parsed once per connection; default true, except behind a pooler of transactions. */
@@ -204,6 +208,7 @@ export function openDb(options: DbOptions): Db {
     log,
     pooler,
     statementTimeoutMs,
+    ...(options.silentMsMax !== undefined && { silentMsMax: options.silentMsMax }),
     ...onConnectOf(options, isNamed),
   })
   const begin = { isNamed, statementTimeoutMs: pooler === 'transaction' ? statementTimeoutMs : undefined }
@@ -334,6 +339,11 @@ export function breaksUnique(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint
 }
 
+/** Whether a transaction with a snapshot lost to another that changed what it locks or changes. */
+export function isSerializationFailure(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '40001'
+}
+
 /** Whether the database ended a transaction because of a deadlock; it then had no effect. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '40P01'
@@ -374,9 +384,14 @@ export function isDatabaseGone(error: unknown): boolean {
     /^(ECONN|ENOENT|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN)/.test(code)
   )
     return true
-  return /Connection terminated|connection timeout|timeout expired|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
-    error.message,
+  return (
+    isConnectTimeout(error) || /Connection terminated|connection timeout|Client has encountered/.test(error.message)
   )
+}
+
+/** Whether no connection was open in time. */
+export function isConnectTimeout(error: unknown): boolean {
+  return error instanceof Error && /timeout expired|timeout exceeded when trying to connect/.test(error.message)
 }
 
 function isUnavailable({ code = '' }: pg.DatabaseError): boolean {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { anEmptyDatabase, freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { sql } from './db.ts'
+import { type Db, sql } from './db.ts'
 import { aMigration, isMigrated, listMigrations, migrate, requireMigrated } from './migrate.ts'
 
 let database: TestDatabase
@@ -80,4 +80,22 @@ test('an index is built while a transaction writes, and one that an interrupted 
   expect(await running).toEqual(['9005_index.concurrent.sql'])
   const valid = sql`select indisvalid as is from pg_index where indexrelid = 'toys_by_name'::regclass`
   expect(await db.one(z.object({ is: z.boolean() }), valid)).toEqual({ is: true })
+})
+
+test('a start repeats its first statement while a slow database opens no connection in time, five times at most', async () => {
+  let failures = 0
+  const slow = (failuresMax: number): Db => {
+    failures = 0
+    return new Proxy(database.db, {
+      get: (db, name, receiver) => {
+        if (failures === failuresMax) return Reflect.get(db, name, receiver)
+        failures += 1
+        return () => Promise.reject(new Error('timeout expired'))
+      },
+    })
+  }
+  await expect(requireMigrated(slow(100))).rejects.toThrow('timeout expired')
+  expect(failures).toBe(5)
+  await requireMigrated(slow(4))
+  expect(failures).toBe(4)
 })

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { createLog, type Log } from '../log.ts'
 import {
   type Db,
+  isConnectTimeout,
   isDeadlock,
   isLockTimeout,
   openDb,
@@ -69,6 +70,7 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
   try {
     const names: string[] = []
     // Each try for the lock is a transaction of its own: one that stays open keeps a snapshot, for which the holder's indexes would wait.
+    await onSlowStart(() => db.run(sql`select 1`))
     await persist(async () => {
       names.push(...(await migrateUnderLock(db, { ...options, migrations, log, persist })))
     })
@@ -176,7 +178,7 @@ function createPersistence(patienceMs: number): (work: () => Promise<void>) => P
  * upgrade both run side by side.
  */
 export async function requireMigrated(db: Db): Promise<void> {
-  const applied = await readApplied(db)
+  const applied = await onSlowStart(() => readApplied(db))
   const missing = missingOf(await listMigrations(), applied)
   const [first] = missing
   if (first === undefined) return
@@ -185,6 +187,19 @@ export async function requireMigrated(db: Db): Promise<void> {
       ? 'the database has no tables of Purser'
       : `the database lacks ${missing.length} migrations, from ${first.name} on`
   throw new Error(`${reason}; run purser migrate`)
+}
+
+const startAttemptsMax = 5
+
+/** Repeats the first statement of a process while its connection is not open in time: right after its own start, a database may be slow. */
+async function onSlowStart<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === startAttemptsMax || !isConnectTimeout(error)) throw error
+    }
+  }
 }
 
 /** Whether every migration of this build has run; used by `/readyz`. */

@@ -12,6 +12,8 @@ export interface PoolOptions {
   readonly log: Log
   /** 0: no limit. */
   readonly statementTimeoutMs: number
+  /** Time after which the server of an unanswered statement is checked. */
+  readonly silentMsMax?: number
   readonly pooler: Pooler
   /** Longest wait for an answer, where nobody watches the connections. */
   readonly queryMsMax?: number
@@ -37,7 +39,7 @@ export interface Connections {
 const acquireMsMax = 10_000
 const connectMsMax = 2_000
 /** A statement that is not answered for this long makes the pool check whether its server still works on it. */
-const silentMsMax = 2_000
+const silentMsMaxDefault = 2_000
 const lookEveryMs = 250
 /** Time for an answer that is on its way when the server reports that it has finished. */
 const graceMs = 500
@@ -159,6 +161,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
  */
 export function openConnections(options: PoolOptions): Connections {
   const { pool, servers, sessions, send } = openServerPool(options)
+  const { silentMsMax = silentMsMaxDefault } = options
   const cut = (client: pg.Client, reason: string): void => {
     client.connection.stream.destroy(unreachable(reason))
   }

@@ -3,11 +3,14 @@ import net from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toyDeps } from '../../../test/toy-deps.ts'
+import type { Deps } from '../ctx.ts'
 import type { Db } from '../db/db.ts'
-import { operation } from '../operation.ts'
+import { bindOperations, operationFor } from '../operation.ts'
 import { addressBlock } from './admission.ts'
 import { unauthorized } from './authenticate.ts'
 import { createHttpServer, type HttpOptions, type HttpServer } from './server.ts'
+
+const operation = operationFor<Deps>()
 
 /** Audit rows S1, S3, S6, S7, S8: what a caller may cost before and after its key is known. */
 
@@ -48,9 +51,10 @@ const noDb = {} as unknown as Db
 async function aServer(options: Partial<HttpOptions> = {}): Promise<{ port: number; base: string }> {
   const now = new Date()
   const deps = toyDeps(noDb)
+  const own = { ...deps, clock: { ...deps.clock, now: () => now } }
   const server = createHttpServer({
-    deps: { ...deps, clock: { ...deps.clock, now: () => now } },
-    operations,
+    deps: own,
+    operations: bindOperations(own, operations),
     pages: [{ path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) }],
     async authenticate(authorization = '') {
       looked.push(authorization)

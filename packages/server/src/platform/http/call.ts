@@ -1,13 +1,14 @@
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { appendAudit } from '../audit.ts'
-import type { Caller, Ctx, Deps } from '../ctx.ts'
+import type { Call, Caller, Ctx, Deps } from '../ctx.ts'
 import { dbInside, isDatabaseGone } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { EventStreamResponse } from '../event-stream-response.ts'
 import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
 import { type Operation, type Page, Reply } from '../operation.ts'
+import { describeSpan } from '../tracing/spans.ts'
 import { unstorableText, unstorableTexts } from '../wire.ts'
 import type { Identity } from './authenticate.ts'
 import * as idempotency from './idempotency.ts'
@@ -52,8 +53,8 @@ export function callerOf({ organisationId, environment, apiKeyId, scopes }: Iden
 }
 
 /** Context of one call: the caller, the tenant, and the process's ports. */
-export function makeCtx(deps: Deps, { tenant, actor, person }: Caller, requestId: RequestId): Ctx {
-  const ctx: Ctx = {
+export function makeCtx<D extends Deps>(deps: D, { tenant, actor, person }: Caller, requestId: RequestId): D & Call {
+  const ctx: D & Call = {
     ...deps,
     db: deps.fairDb(deps.db, tenant.organisationId),
     tenant,
@@ -71,7 +72,13 @@ export function makeCtx(deps: Deps, { tenant, actor, person }: Caller, requestId
  * Runs one authenticated call of an operation: idempotency, then validation, then the handler. Never throws: an error of the handler
  * becomes a problem record, and an unexpected error a 500 without internal details.
  */
-export async function callOperation(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
+export async function callOperation(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawAnswer> {
+  const { organisationId, environment } = ctx.tenant
+  describeSpan({
+    'purser.operation': operation.id,
+    'purser.organisation.id': organisationId,
+    'purser.environment': environment,
+  })
   try {
     const semaphores = operation.semaphores?.(ctx.tenant, Params.parse(request.params)) ?? []
     return await ctx.withSemaphores(semaphores, () => answerOnce(ctx, operation, request))
@@ -81,7 +88,7 @@ export async function callOperation(ctx: Ctx, operation: Operation, request: Raw
 }
 
 /** Runs the call once per Idempotency-Key, if there is one. */
-async function answerOnce(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
+async function answerOnce(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawAnswer> {
   const key = request.headers['idempotency-key']
   if (operation.method !== 'POST' || key === undefined) return answer(ctx, operation, request)
   if (key.length === 0 || key.length > 255 || !/^[\x20-\x7e]+$/.test(key)) {
@@ -97,7 +104,7 @@ async function answerOnce(ctx: Ctx, operation: Operation, request: RawRequest): 
     : answerOnceWithLease(ctx, operation, request, requested)
 }
 
-async function answer(ctx: Ctx, operation: Operation, request: RawRequest): Promise<RawAnswer> {
+async function answer(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawAnswer> {
   const input = readInput(operation, request)
   const cost = operation.cost?.(input.body as never) ?? 1
   if (cost > 1) request.charge?.(cost - 1)
@@ -107,7 +114,7 @@ async function answer(ctx: Ctx, operation: Operation, request: RawRequest): Prom
 
 async function answerOnceInTransaction(
   ctx: Ctx,
-  operation: Operation,
+  operation: Operation<Deps>,
   request: RawRequest,
   requested: idempotency.IdempotentRequest,
 ): Promise<RawAnswer> {
@@ -154,7 +161,7 @@ async function storeRefusal(
 
 async function answerOnceWithLease(
   ctx: Ctx,
-  operation: Operation,
+  operation: Operation<Deps>,
   request: RawRequest,
   requested: idempotency.IdempotentRequest,
 ): Promise<RawAnswer> {
@@ -172,7 +179,7 @@ async function answerOnceWithLease(
 /** Returns the resource's present state, if its first response was never stored. */
 async function presentState(
   ctx: Ctx,
-  operation: Operation,
+  operation: Operation<Deps>,
   request: RawRequest,
   { resourceId, key }: { readonly resourceId: string; readonly key: string },
 ): Promise<RawAnswer> {
@@ -183,7 +190,7 @@ async function presentState(
 /** As `answerOnce`, for a streamed body: the handler ties the key to the body's digest, and a repeat reads its body first. */
 async function answerOnceForStream(
   ctx: Ctx,
-  operation: Operation,
+  operation: Operation<Deps>,
   request: RawRequest,
   key: string,
 ): Promise<RawAnswer> {
@@ -205,7 +212,7 @@ async function answerOnceForStream(
 
 async function answerRepeat(
   ctx: Ctx,
-  operation: Operation,
+  operation: Operation<Deps>,
   request: RawRequest,
   requested: { readonly key: string; readonly fingerprint: (content: Uint8Array) => Uint8Array },
 ): Promise<RawAnswer> {
@@ -219,7 +226,7 @@ async function answerRepeat(
 }
 
 function readInput(
-  operation: Operation,
+  operation: Operation<Deps>,
   request: RawRequest,
 ): { params: unknown; query: unknown; body: unknown; headers: unknown; stream: unknown } {
   const params = operation.params?.safeParse(request.params)
@@ -257,14 +264,14 @@ function textIssues(inputs: readonly unknown[], known: readonly z.core.$ZodIssue
 }
 
 /** An id in the path that cannot exist gets the same response as one that does not. */
-function unknownResource(operation: Operation): Problem {
+function unknownResource(operation: Operation<Deps>): Problem {
   const known = Object.entries(operation.errors ?? {}).find(
     ([code, entry]) => code.endsWith('-not-found') && entry.status === 404,
   )
   return known === undefined ? failPlatform('not-found') : new Problem(known[0], known[1])
 }
 
-function successAnswer(operation: Operation, request: RawRequest, result: unknown): RawAnswer {
+function successAnswer(operation: Operation<Deps>, request: RawRequest, result: unknown): RawAnswer {
   const reply = result instanceof Reply ? result : undefined
   const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
   const headers: Record<string, string> = { ...reply?.headers }

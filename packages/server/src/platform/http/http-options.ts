@@ -1,7 +1,7 @@
 import type { Caller } from '../ctx.ts'
 import type { RequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
-import type { Operation } from '../operation.ts'
+import type { BoundOperation } from '../operation.ts'
 import type { AdmissionLimits } from './admission.ts'
 import type { IdentifyOptions } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
@@ -42,7 +42,7 @@ export interface AnsweredRequest {
 }
 
 export interface HttpOptions extends IdentifyOptions, AdmissionLimits {
-  readonly operations: readonly Operation[]
+  readonly operations: readonly BoundOperation[]
   readonly pages: readonly PublicPage[]
   /** Which proxies' X-Forwarded-For counts: the number of proxies before the service, or their networks; false for none. */
   readonly trustProxy: false | number | readonly string[]

@@ -5,15 +5,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
+import type { Deps } from '../ctx.ts'
 import { sql } from '../db/db.ts'
 import { defineErrors } from '../errors.ts'
 import { type ApiKeyId, id, type OrganisationId } from '../ids.ts'
-import { operation, Reply } from '../operation.ts'
+import { bindOperations, operationFor, Reply } from '../operation.ts'
 import { Metadata, PageQuery, pageOf, text } from '../wire.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { openApiDocument } from './openapi.ts'
 import { publicPages } from './pages.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
+
+const operation = operationFor<Deps>()
 
 const fail = defineErrors({
   'toy-not-found': { status: 404, title: 'Toy Not Found', detail: 'No such toy.' },
@@ -133,7 +136,7 @@ beforeAll(async () => {
   }
   server = createHttpServer({
     deps,
-    operations,
+    operations: bindOperations(deps, operations),
     pages: publicPages(deps, operations, openApiDocument(operations, { title: 'Toys', version: '1', description: '' })),
     authenticate: createAuthenticate(findKey, ['test']),
     keyLimit: { perSecond: 1, burst: 200 },
@@ -314,6 +317,7 @@ test('health, the API description, its reference and every problem page are publ
     '/healthz',
     '/readyz',
     '/openapi.json',
+    '/openapi/toys.json',
     '/docs',
     '/docs/reference',
     '/docs/quick-start',

@@ -72,8 +72,9 @@ export function isLarge(body: Uint8Array): boolean {
 }
 
 /**
- * For handlers that commit in one transaction: claims the key for that transaction. A concurrent second request is refused immediately; a
- * crash releases the key and leaves no effect, since both were in the transaction.
+ * For handlers that commit in one transaction: claims the key for that transaction. A concurrent second request is refused immediately,
+ * unless the key already has its response, which is returned whoever else compares a request with it at that moment. A crash releases the
+ * key and leaves no effect, since both were in the transaction.
  */
 export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRequest): Promise<Claim> {
   const lock = `idempotency:${ctx.tenant.organisationId}:${ctx.tenant.environment}:${request.key}`
@@ -81,12 +82,16 @@ export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRe
     z.object({ locked: z.boolean() }),
     sql`select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as locked`,
   )
-  if (!locked) throw failPlatform('idempotency-in-progress')
   const stored = await find(ctx, tx, request.key)
-  return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
+  if (stored !== undefined) return judge(ctx, stored, request)
+  if (!locked) throw failPlatform('idempotency-in-progress')
+  return { kind: 'first' }
 }
 
-/** Stores the response in the transaction of its effect, sealed if it is secret; with a resource, the resource in place of its body. */
+/**
+ * Stores the response in the transaction of its effect, sealed if it is secret; with a resource, the resource in place of its body. Throws
+ * if a request with a lease claimed the key since: the transaction is rolled back, and of two requests with one key one takes effect.
+ */
 export async function storeInTransaction(
   ctx: Ctx,
   tx: Tx,
@@ -95,11 +100,12 @@ export async function storeInTransaction(
   { secret, resourceId = null }: { readonly secret: boolean; readonly resourceId?: string | undefined | null },
 ): Promise<void> {
   const { body, fingerprint } = secret ? sealedOf(ctx, request, answer) : { body: answer.body, ...request }
-  await tx.run(sql`
+  const stored = await tx.run(sql`
     insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, resource_id, created_at)
     values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${fingerprint}, ${actorId(ctx.actor)}, 'done',
       ${answer.status}, ${JSON.stringify(answer.headers)}, ${resourceId === null ? body : null}, ${secret}, ${resourceId}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
+  if (stored !== 1) throw failPlatform('idempotency-in-progress')
 }
 
 /**

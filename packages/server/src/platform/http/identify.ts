@@ -2,7 +2,7 @@ import { mayDo, type Verdict } from '../access.ts'
 import { type Caller, type Deps, type Environment, type Person, type Tenant, tenantOfAccount } from '../ctx.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { isId, type OrganisationId } from '../ids.ts'
-import type { GuestRequest, Operation } from '../operation.ts'
+import type { BoundOperation, GuestRequest } from '../operation.ts'
 import { unstorableTexts } from '../wire.ts'
 import { type Identity, unauthorized } from './authenticate.ts'
 import { callerOf } from './call.ts'
@@ -44,7 +44,7 @@ export interface IdentifyRequest extends GuestRequest {
  */
 export async function identify(
   options: IdentifyOptions,
-  operation: Operation,
+  operation: BoundOperation,
   request: IdentifyRequest,
   count: Count,
 ): Promise<Caller> {
@@ -62,13 +62,13 @@ export async function identify(
 /** Refusals of callers who were counted already. */
 const countedCodes = ['rate-limit-exceeded', 'role-not-allowed', 'scope-not-allowed', 'fresh-authentication-required']
 
-function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: Operation): Problem {
+function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: BoundOperation): Problem {
   return failPlatform(verdict, verdict === 'scope-not-allowed' ? { requiredScope: needs.scope } : {})
 }
 
 async function findCaller(
   options: IdentifyOptions,
-  operation: Operation,
+  operation: BoundOperation,
   request: IdentifyRequest,
   count: Count,
 ): Promise<Caller> {
@@ -77,7 +77,7 @@ async function findCaller(
   const credential = headers.authorization ?? people?.cookieOf(headers.cookie)
   if (credential !== undefined || operation.guests !== undefined) count.lookup(credential ?? '')
   const isReadable = unstorableTexts([params, query]).length === 0
-  const guest = isReadable ? await operation.guests?.(deps, request) : undefined
+  const guest = isReadable ? await operation.guests?.(operation.deps, request) : undefined
   if (guest !== undefined) {
     count.address()
     return guest
@@ -120,7 +120,7 @@ async function findPerson(
     operation,
     request: { method, headers, params },
     cookie,
-  }: { readonly operation: Operation; readonly request: IdentifyRequest; readonly cookie: string },
+  }: { readonly operation: BoundOperation; readonly request: IdentifyRequest; readonly cookie: string },
 ): Promise<Caller & { readonly person: Person }> {
   if (method !== 'GET') refuseOtherOrigin(people, headers.origin)
   const named = headers['x-service-organisation']

@@ -4,7 +4,7 @@ import type { Ctx } from '../ctx.ts'
 import { sql } from '../db/db.ts'
 import { newId } from '../ids.ts'
 import { makeCtx } from './call.ts'
-import { claimWithLease, finishLease, leaseHandle } from './idempotency.ts'
+import { claimInTransaction, claimWithLease, finishLease, leaseHandle, storeInTransaction } from './idempotency.ts'
 
 let world: World
 let ctx: Ctx
@@ -91,3 +91,35 @@ test('a key that another API key took over is replayed to that one only', async 
   await finishLease(by('key_other'), sent, 'second', { status: 200, headers: {}, body: Buffer.from('theirs') })
   await expect(claimWithLease(by('key_own'), sent, 'third')).rejects.toMatchObject({ code: 'idempotency-key-reused' })
 })
+
+test('of a request in a transaction and one with a lease that have one key, only one takes effect', async () => {
+  const inTransaction = { key: 'both', fingerprint: Buffer.alloc(32, 3) }
+  const withLease = { key: 'both', fingerprint: Buffer.alloc(32, 4) }
+  const made = ctx.db.tx(async (tx) => {
+    expect(await claimInTransaction(ctx, tx, inTransaction)).toEqual({ kind: 'first' })
+    expect(await claimWithLease(ctx, withLease, 'lease')).toEqual({ kind: 'first' })
+    await tx.run(sql`create table effect_of_the_transaction ()`)
+    await storeInTransaction(ctx, tx, inTransaction, stored('transaction'), { secret: false })
+  })
+  await expect(made).rejects.toMatchObject({ code: 'idempotency-in-progress' })
+  expect(await world.database.db.run(sql`select 1 from pg_tables where tablename = 'effect_of_the_transaction'`)).toBe(
+    0,
+  )
+  await finishLease(ctx, withLease, 'lease', stored('lease'))
+  expect(await claimWithLease(ctx, withLease, 'repeat')).toMatchObject({ kind: 'answered' })
+})
+
+test('a repeat gets the stored response while another request with the key is being compared', async () => {
+  const requested = { key: 'compared', fingerprint: Buffer.alloc(32, 5) }
+  await ctx.db.tx((tx) => storeInTransaction(ctx, tx, requested, stored('response'), { secret: false }))
+  await ctx.db.tx(async (comparing) => {
+    const other = { ...requested, fingerprint: Buffer.alloc(32, 6) }
+    await expect(claimInTransaction(ctx, comparing, other)).rejects.toMatchObject({ code: 'idempotency-key-reused' })
+    const repeated = await ctx.db.tx((tx) => claimInTransaction(ctx, tx, requested))
+    expect(repeated).toMatchObject({ kind: 'answered', answer: { body: Buffer.from('response') } })
+  })
+})
+
+function stored(body: string) {
+  return { status: 201, headers: {}, body: Buffer.from(body) }
+}

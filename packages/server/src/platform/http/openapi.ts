@@ -6,6 +6,9 @@ import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refus
 
 type Json = Readonly<Record<string, unknown>>
 
+/** What the operations of each tag are about. */
+export type TagDescriptions = Readonly<Record<string, string>>
+
 export interface ApiInfo {
   readonly title: string
   readonly version: string
@@ -20,6 +23,7 @@ export function openApiDocument(
   operations: readonly Operation[],
   info: ApiInfo,
   eventPayloads: EventPayloads = {},
+  tags: TagDescriptions = {},
 ): Json {
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas = componentSchemas(schemasUsed(operations, eventPayloads))
@@ -35,7 +39,7 @@ export function openApiDocument(
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],
-    tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name })),
+    tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name, description: tags[name] ?? name })),
     paths,
     webhooks: Object.fromEntries(
       Object.entries(eventPayloads).map(([type, payload]) => [type, eventOf(type, schemas.of(payload, 'output'))]),
@@ -83,7 +87,7 @@ function eventOf(type: string, payload: Json): Json {
       requestBody: { required: true, content: { 'application/json': { schema } } },
       responses: {
         '2XX': { description: 'Received. Any other status, or none within ten seconds, and it is delivered again.' },
-        410: { description: 'The receiver wants no more deliveries; the webhook is disabled.' },
+        410: { description: 'Disables the webhook: no more deliveries.' },
       },
     },
   }

@@ -8,6 +8,7 @@ import { guidePages } from './guides/guide-pages.ts'
 import { referencePage } from './reference/reference.ts'
 import { allErrors } from './refusals.ts'
 import type { PublicPage } from './server.ts'
+import { tagPages, tagsOf } from './tag-documents.ts'
 
 /** Pages that need no key: health, the API's description, its documentation, and one page for each error code. */
 export function publicPages(
@@ -17,21 +18,27 @@ export function publicPages(
   isStopping: () => boolean = () => false,
 ): PublicPage[] {
   const errors = allErrors(operations)
+  const missing = (): RawAnswer => problemAnswer({ ...deps, requestId: newRequestId(deps) }, failPlatform('not-found'))
   const document = JSON.stringify(openApi)
   const description = encodedPage({ headers: { 'content-type': 'application/json; charset=utf-8' }, body: document })
   const pages: PublicPage[] = [
-    { path: '/healthz', answer: () => json({ status: 'ok' }) },
+    healthPage,
     { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : readinessWithin(deps)) },
     { path: '/openapi.json', answer: (_, request) => description(request) },
+    ...tagPages(openApi, missing),
     ...guidePages({
       baseUrl: deps.baseUrl,
       errors,
       reference: () => referencePage(openApi, deps.baseUrl),
-      missing: () => problemAnswer({ ...deps, requestId: newRequestId(deps) }, failPlatform('not-found')),
+      tags: tagsOf(openApi),
+      missing,
     }),
   ]
   return pages.map((page) => ({ ...page, crossOrigin: true }))
 }
+
+/** Says that the process answers. It reads no database, so that a probe restarts no process while the database is away. */
+export const healthPage: PublicPage = { path: '/healthz', answer: () => json({ status: 'ok' }) }
 
 /** Prometheus text; on its own port in production, on the main one under `npm start`. `refresh` sets what is read when it is requested. */
 export function metricsPage(deps: Deps, refresh: () => Promise<void>): PublicPage {

@@ -5,7 +5,7 @@ import { actorId, type Caller } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import { EventStreamResponse } from '../event-stream-response.ts'
 import type { RequestId } from '../ids.ts'
-import type { Operation } from '../operation.ts'
+import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { accessHook } from './access-log.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
@@ -35,6 +35,7 @@ import { libraryFaults } from './library-faults.ts'
 import type { PublicPage } from './public-page.ts'
 import { limitBodySilence, limitBodyTime, limitUnreadBody } from './slow-body.ts'
 import { OpenSseConnections } from './sse-connection.ts'
+import { tracedRequests } from './traced-requests.ts'
 import { writeStream } from './write-stream.ts'
 
 /** Most bytes of a JSON request body. */
@@ -74,6 +75,9 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     clientErrorHandler: (error, socket) => refuseUnread(options.deps, error, socket as Socket),
   })
+  const traced = tracedRequests()
+  app.addHook('onRequest', traced.begin)
+  app.addHook('preHandler', traced.enter)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   limitBodies(app, { ...options, silenceMsMax: limits.silenceMsMax }, turnAway)
@@ -97,7 +101,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const context: RouteContext = { options, admit, reserve, trust, connections }
   for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
-  const isStreamed = (operation: Operation): boolean => operation.streamsInput !== undefined
+  const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
   for (const operation of options.operations.filter((one) => !isStreamed(one))) addOperation(app, operation, context)
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
@@ -148,10 +152,7 @@ function urlOf(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
-/**
- * Counts a refusal before authentication against the address, and returns 429 if that exceeded its limit: guessing paths is limited like
- * guessing keys.
- */
+/** Counts a refusal before authentication against the address; 429 beyond its limit: guessing paths is limited like guessing keys. */
 function counted(admit: Admit, request: FastifyRequest, reply: FastifyReply, error: unknown): unknown {
   if (reply.hasHeader('ratelimit')) return error
   try {
@@ -209,7 +210,7 @@ function addPage(app: FastifyInstance, page: PublicPage, { admit, reserve }: Rou
   })
 }
 
-function addOperation(app: FastifyInstance, operation: Operation, context: RouteContext): void {
+function addOperation(app: FastifyInstance, operation: BoundOperation, context: RouteContext): void {
   const { admit, options, reserve, trust } = context
   const { deps } = options
   const callers = new WeakMap<FastifyRequest, Caller>()
@@ -232,7 +233,7 @@ function addOperation(app: FastifyInstance, operation: Operation, context: Route
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
       const caller = callers.get(request)
       if (caller === undefined) throw new Error('a request without a caller was admitted')
-      const ctx = makeCtx(deps, caller, request.id as RequestId)
+      const ctx = makeCtx(operation.deps, caller, request.id as RequestId)
       const { organisationId } = caller.tenant
       const charge = (cost: number): void => admit.cost({ id: actorId(caller.actor), organisationId }, cost, reply)
       const requested = { ...rawRequest(request), charge }
@@ -274,7 +275,7 @@ interface RouteContext {
 
 /** Identifies the caller and refuses one that may not make the call. Sets the rate-limit headers of the response. */
 function identifyCaller(
-  operation: Operation,
+  operation: BoundOperation,
   request: FastifyRequest,
   reply: FastifyReply,
   { options, admit }: RouteContext,

@@ -5,9 +5,12 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
-import { operation } from '../operation.ts'
+import type { Deps } from '../ctx.ts'
+import { bindOperations, operationFor } from '../operation.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 import { limitBodySilence, limitBodyTime } from './slow-body.ts'
+
+const operation = operationFor<Deps>()
 
 /** Limit of the server in this test, whose senders stop in the middle: nothing more arrives, so it can be short. */
 const bodyMsMax = 50
@@ -60,7 +63,7 @@ beforeAll(async () => {
   database = await freshDatabase()
   server = createHttpServer({
     deps: toyDeps(database.db),
-    operations,
+    operations: bindOperations(toyDeps(database.db), operations),
     pages: [],
     authenticate: () => Promise.reject(new Error('nobody has a key here')),
     keyLimit: { perSecond: 1_000, burst: 1_000 },

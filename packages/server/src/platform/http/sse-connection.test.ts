@@ -3,9 +3,12 @@ import net from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
+import type { Deps } from '../ctx.ts'
 import { EventStreamResponse, type SseConnection } from '../event-stream-response.ts'
-import { operation, Reply } from '../operation.ts'
+import { bindOperations, operationFor, Reply } from '../operation.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
+
+const operation = operationFor<Deps>()
 
 let database: TestDatabase
 let server: HttpServer
@@ -46,7 +49,7 @@ beforeEach(async () => {
   database = await freshDatabase()
   server = createHttpServer({
     deps: toyDeps(database.db),
-    operations: [watch],
+    operations: bindOperations(toyDeps(database.db), [watch]),
     pages: [],
     authenticate: () => Promise.reject(new Error('nobody has a key here')),
     keyLimit: { perSecond: 1_000, burst: 1_000 },

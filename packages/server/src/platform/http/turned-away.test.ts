@@ -5,13 +5,15 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Deps } from '../ctx.ts'
-import { type Operation, operation } from '../operation.ts'
+import { bindOperations, type Operation, operationFor } from '../operation.ts'
 import { unauthorized } from './authenticate.ts'
 import { bodyBytesMax, createHttpServer, type HttpServer } from './server.ts'
 
+const operation = operationFor<Deps>()
+
 const burst = 4
 let deps: Deps
-const operations: readonly Operation[] = [
+const operations: readonly Operation<Deps>[] = [
   operation({
     id: 'toys.create',
     needs: { role: 'viewer', scope: 'read' },
@@ -34,9 +36,10 @@ beforeEach(async () => {
   database = await freshDatabase()
   const now = new Date()
   deps = toyDeps(database.db)
+  const own = { ...deps, clock: { ...deps.clock, now: () => now } }
   server = createHttpServer({
-    deps: { ...deps, clock: { ...deps.clock, now: () => now } },
-    operations,
+    deps: own,
+    operations: bindOperations(own, operations),
     pages: [
       { path: '/healthz', answer: () => ({ status: 200, headers: {}, body: 'up' }) },
       { path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) },

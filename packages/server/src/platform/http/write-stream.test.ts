@@ -3,9 +3,12 @@ import net from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
-import { operation, Reply } from '../operation.ts'
+import type { Deps } from '../ctx.ts'
+import { bindOperations, operationFor, Reply } from '../operation.ts'
 import { ReusedBufferStream, type TakeBytes } from '../reused-buffer-stream.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
+
+const operation = operationFor<Deps>()
 
 const pieces = 200
 const pieceBytes = 100_000
@@ -61,7 +64,7 @@ beforeEach(async () => {
   numbers = new Numbers(false)
   server = createHttpServer({
     deps: toyDeps(database.db),
-    operations: [get],
+    operations: bindOperations(toyDeps(database.db), [get]),
     pages: [],
     authenticate: () => Promise.reject(new Error('nobody has a key here')),
     keyLimit: { perSecond: 1_000, burst: 1_000 },

@@ -74,6 +74,8 @@ export function keepLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
   }
   const loop = startLoop({
     name: 'leases',
+    // Every run renews them: as traces they would hide the others.
+    isTraced: false,
     everyMs: leaseMs / 3,
     failureMs: Math.min(failureMs, leaseMs / 3),
     log,

@@ -1,4 +1,5 @@
 import type { Log } from '../log.ts'
+import { inLoopSpan } from '../tracing/spans.ts'
 
 export interface Loop {
   /** Runs it immediately; if it is running, once more when that run has ended. */
@@ -14,19 +15,21 @@ export interface LoopOptions {
   /** Delay after a failure, however often it is woken; default `everyMs`. */
   readonly failureMs?: number
   readonly log: Pick<Log, 'warn'> | undefined
+  /** Whether its runs are traces; default true. */
+  readonly isTraced?: boolean
   /** Runs once. The signal is aborted when the loop stops. Returns the milliseconds until the next run if that differs from `everyMs`. */
   readonly run: (stopped: AbortSignal) => Promise<number | undefined>
 }
 
 /** Runs work repeatedly, one run at a time, until it is stopped. A failed run ends nothing: the next one runs when it is due. */
-export function startLoop({ name, everyMs, failureMs = everyMs, log, run }: LoopOptions): Loop {
+export function startLoop({ name, everyMs, failureMs = everyMs, log, isTraced = true, run }: LoopOptions): Loop {
   const stopping = new AbortController()
   let woken = Promise.withResolvers<void>()
   const runs = (async () => {
     while (!stopping.signal.aborted) {
       woken = Promise.withResolvers()
       try {
-        const nextMs = await run(stopping.signal)
+        const nextMs = await (isTraced ? inLoopSpan(name, () => run(stopping.signal)) : run(stopping.signal))
         await pauseOrWake(nextMs ?? everyMs, woken.promise, stopping.signal)
       } catch (error) {
         log?.warn({ err: error, loop: name }, 'background work failed; retrying')

@@ -1,10 +1,11 @@
 import { appendAudit } from '../audit.ts'
-import type { Ctx, Deps } from '../ctx.ts'
+import type { Background, Call, Deps } from '../ctx.ts'
 import { publishEvent } from '../events.ts'
 import { newId } from '../ids.ts'
-import type { Beside, Recurring } from '../job.ts'
+import type { Beside, Loop, Recurring } from '../job.ts'
 import { keepLeases } from '../leases/leases.ts'
-import { type Loop, startLoop } from './loop.ts'
+import type { Tenant } from '../tenant.ts'
+import { startLoop, type Loop as Timer } from './loop.ts'
 
 export interface Runner {
   /** Lets the current work end and releases the leases; nothing runs afterwards. */
@@ -12,7 +13,7 @@ export interface Runner {
 }
 
 /** Lease scope of a recurring task. */
-export function scopeOf({ name }: Pick<Recurring, 'name'>): string {
+export function scopeOf({ name }: Pick<Loop, 'name'>): string {
   return `loops/${name}`
 }
 
@@ -21,8 +22,8 @@ export function scopeOf({ name }: Pick<Recurring, 'name'>): string {
  * leases end, whatever the state of its connections. One that was paused beyond its leases begins nothing under them. A run that it had
  * begun continues beside its successor, which each task allows: see `Recurring`.
  */
-export function startRunner(deps: Deps, recurring: readonly Recurring[], leaseMs: number): Runner {
-  const loops = new Map<string, Loop>()
+export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number): Runner {
+  const timers = new Map<string, Timer>()
   const continuing = new Set<Promise<void>>()
   const beside: Beside = (work) => {
     const ended = work.finally(() => continuing.delete(ended))
@@ -30,30 +31,30 @@ export function startRunner(deps: Deps, recurring: readonly Recurring[], leaseMs
   }
   const leases = keepLeases({
     deps,
-    shares: recurring.map((entry) => ({ scope: scopeOf(entry), shard: 0 })),
+    shares: loops.map((entry) => ({ scope: scopeOf(entry), shard: 0 })),
     leaseMs,
-    onTaken: (scope) => loops.get(scope)?.wake(),
+    onTaken: (scope) => timers.get(scope)?.wake(),
   })
-  for (const entry of recurring) {
+  for (const entry of loops) {
     const scope = scopeOf(entry)
     const run = async (): Promise<undefined> => {
       if (leases.leasesOf(scope).leases.length > 0) await runOnce(deps, entry, beside)
     }
-    loops.set(scope, startLoop({ name: entry.name, everyMs: entry.everyMs, log: deps.log, run }))
+    timers.set(scope, startLoop({ name: entry.name, everyMs: entry.everyMs, log: deps.log, run }))
   }
   return {
     async stop() {
-      await Promise.all([...loops.values()].map((loop) => loop.stop()))
+      await Promise.all([...timers.values()].map((timer) => timer.stop()))
       await Promise.all(continuing)
       await leases.stop()
     },
   }
 }
 
-async function runOnce(deps: Deps, { name, run }: Recurring, beside: Beside): Promise<void> {
+async function runOnce(deps: Deps, { name, run }: Loop, beside: Beside): Promise<void> {
   const count = (outcome: 'done' | 'failed'): void => deps.metrics.jobs.inc({ job: name, outcome })
   try {
-    await run(systemCtx(deps), beside)
+    await run(beside)
     count('done')
   } catch (error) {
     count('failed')
@@ -61,8 +62,13 @@ async function runOnce(deps: Deps, { name, run }: Recurring, beside: Beside): Pr
   }
 }
 
+/** Ties recurring work to the dependencies of its feature. */
+export function bindLoops<D extends Deps>(deps: D, work: readonly Recurring<D>[]): readonly Loop[] {
+  return work.map(({ name, everyMs, run }) => ({ name, everyMs, run: (beside) => run(systemCtx(deps), beside) }))
+}
+
 /** Context of background work: no tenant until the work names one (`forTenant`). */
-export function systemCtx(deps: Deps): Omit<Ctx, 'tenant'> {
+export function systemCtx<D extends Deps>(deps: D): D & Background {
   return {
     ...deps,
     actor: { kind: 'system' },
@@ -74,8 +80,8 @@ export function systemCtx(deps: Deps): Omit<Ctx, 'tenant'> {
 }
 
 /** The context, acting for one tenant. */
-export function forTenant(ctx: Omit<Ctx, 'tenant'>, tenant: Ctx['tenant']): Ctx {
-  const own: Ctx = {
+export function forTenant<C extends Deps & Background>(ctx: C, tenant: Tenant): C & Call {
+  const own: C & Call = {
     ...ctx,
     tenant,
     publish: (tx, type, payload) => publishEvent(own, tx, type, payload),

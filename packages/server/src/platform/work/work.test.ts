@@ -4,7 +4,7 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Deps } from '../ctx.ts'
 import { openDb, sql } from '../db/db.ts'
-import type { Recurring } from '../job.ts'
+import type { Loop } from '../job.ts'
 import { insertShares, takeLeases } from '../leases/store.ts'
 import { createLog } from '../log.ts'
 import { startLoop } from './loop.ts'
@@ -24,7 +24,7 @@ afterEach(async () => {
 })
 afterAll(() => database.drop())
 
-function start(recurring: readonly Recurring[], { leaseMs = 60_000, own = deps } = {}): Runner {
+function start(recurring: readonly Loop[], { leaseMs = 60_000, own = deps } = {}): Runner {
   const runner = startRunner(own, recurring, leaseMs)
   runners.push(runner)
   return runner
@@ -33,7 +33,7 @@ function start(recurring: readonly Recurring[], { leaseMs = 60_000, own = deps }
 /** A task that records when it ran, by a monotonic clock. */
 function aTask(everyMs = 10) {
   const ranAtMs: number[] = []
-  const task: Recurring = { name: 'toy.task', everyMs, run: async () => void ranAtMs.push(performance.now()) }
+  const task: Loop = { name: 'toy.task', everyMs, run: async () => void ranAtMs.push(performance.now()) }
   return { task, ranAtMs }
 }
 
@@ -116,7 +116,7 @@ test('an hourly task runs as soon as its lease is taken', async () => {
 test('a failed task is run again, is counted as failed, and delays no other', async () => {
   const { task, ranAtMs } = aTask()
   let tries = 0
-  const failing: Recurring = {
+  const failing: Loop = {
     name: 'toy.fail',
     everyMs: 10,
     run: async () => {

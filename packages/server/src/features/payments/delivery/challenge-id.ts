@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { PaymentPayload } from '@purser/protocol'
 import type { MppMacs } from '../../../custody/index.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
+import type { Ctx } from '../ports.ts'
 
 const randomBytes = 16
 const pattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/

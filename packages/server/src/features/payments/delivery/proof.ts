@@ -9,9 +9,9 @@ import {
   sameAddress,
   sameDigest,
 } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { isStub } from '../credential.ts'
 import { shownIdentifier } from '../payment-identifier.ts'
+import type { Ctx } from '../ports.ts'
 import { isSame } from './challenge-id.ts'
 import type { RedeemRequest } from './schema.ts'
 import type { PaymentKey, RedeemableRow } from './store.ts'

@@ -1,11 +1,12 @@
 import { custodyErrors } from '../../../custody/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { fail } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { Payment, PaymentParams } from '../schema.ts'
 import { finishRedemption, redeemedBefore, redeemPayment, reportDelivered, takeBackRedemption } from './redeem.ts'
 import { Delivered, DeliveredRequest, RedeemedRequest, RedeemRequest, Redemption } from './schema.ts'
 
-export const deliveryOperations: readonly Operation[] = [
+export const deliveryOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'payments.delivered',
     needs: { role: 'member', scope: 'payments' },

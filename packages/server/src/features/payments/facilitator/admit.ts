@@ -1,15 +1,16 @@
 import { type Chain, chains, checksumAddress, isChain, type Network, resolveNetwork } from '@purser/protocol'
-import { type Ctx, callerId } from '../../../platform/ctx.ts'
+import { callerId } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import { newId } from '../../../platform/ids.ts'
 import { isServiceAddress, type ReceivingWallet } from '../../wallets/index.ts'
 import { refused } from '../credential.ts'
+import type { Claim, Judged, Reading } from '../methods/method.ts'
 import { namePayment, type PaymentName } from '../payment-identifier.ts'
+import type { Ctx } from '../ports.ts'
 import { refuseBelowMinimum } from '../price.ts'
 import type { NewPayment } from '../store.ts'
 import { extensionsOf, type PaidResource, resourceOf } from './paid-resource.ts'
 import type { FacilitatorBody } from './schema.ts'
-import type { Claim, Judged, Reading } from './scheme.ts'
 
 /**
  * Admits a payment: refuses it, cheapest checks first, or records it once for all entry points and organizations. Throws the

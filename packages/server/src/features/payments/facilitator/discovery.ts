@@ -1,24 +1,9 @@
 import type { z } from 'zod'
-import type { Ctx, Environment } from '../../../platform/ctx.ts'
-import type { Queryable } from '../../../platform/db/db.ts'
+import type { Ctx, PublicRoute } from '../ports.ts'
 import { countResources, listResources, type ResourceRow } from './discovery-store.ts'
 import type { DiscoveredResources, DiscoveryQuery } from './schema.ts'
 
 type Item = z.input<typeof DiscoveredResources>['items'][number]
-
-/** A paid route that its organization has made public, with the fields to list. */
-interface PublicRoute {
-  readonly url: string
-  readonly lastSeenAt: Date
-  readonly details: Readonly<Record<string, unknown>>
-}
-
-/** Returns a page of the routes that organizations have made public in an environment, and their total number. */
-export type PublicRoutes = (
-  db: Queryable,
-  environment: Environment,
-  page: { readonly limit: number; readonly offset: number },
-) => Promise<{ readonly routes: readonly PublicRoute[]; readonly total: number }>
 
 /**
  * Returns the resources that payments declared in the caller's environment, of all sellers, and after them the routes that

@@ -1,6 +1,6 @@
 import type { Address, Network } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { refused } from '../credential.ts'
+import type { Ctx } from '../ports.ts'
 
 /** Returns the networks on which the caller's environment can be paid: test networks for a test key, mainnets for a live key. */
 export function servedNetworks(ctx: Ctx): readonly Network[] {

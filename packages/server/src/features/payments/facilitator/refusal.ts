@@ -1,9 +1,9 @@
 import { isProblem } from '../../../platform/errors.ts'
 import { unstorableText, unstorableTexts } from '../../../platform/wire.ts'
 import { refused } from '../credential.ts'
+import type { Claim } from '../methods/method.ts'
 import { objectOf } from './paid-resource.ts'
 import type { FacilitatorBody, SettleAnswer, VerifyAnswer } from './schema.ts'
-import type { Claim } from './scheme.ts'
 
 /** Why a payment is refused, in the protocol's words. The response is still 200. */
 export interface Refusal {

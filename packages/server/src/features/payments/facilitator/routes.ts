@@ -1,8 +1,9 @@
 import { chainErrors } from '../../../chain/errors.ts'
 import { custodyErrors } from '../../../custody/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { discoverResources } from './discovery.ts'
 import { settleRefusal, verifyRefusal } from './refusal.ts'
 import * as schema from './schema.ts'
@@ -20,7 +21,7 @@ const errors = {
 }
 
 /** Operations of the x402 facilitator, versions 1 and 2 of the specification. */
-export const facilitatorOperations: readonly Operation[] = [
+export const facilitatorOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'facilitator.verify',
     needs: { role: 'member', scope: 'payments' },

@@ -1,21 +1,21 @@
-import { networkByName } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
+import { encodeJsonBase64, type JsonObject, networkByName } from '@purser/protocol'
 import { isProblem } from '../../../platform/errors.ts'
 import type { PaymentId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { refused } from '../credential.ts'
 import { fail } from '../errors.ts'
-import { chargeUpto } from '../permit2/charge.ts'
+import { schemeOf } from '../methods/index.ts'
+import type { Claim, Reading } from '../methods/method.ts'
+import type { Ctx } from '../ports.ts'
 import { refuseSanctioned } from '../screened.ts'
 import { requestSettlement } from '../settle.ts'
 import type { Outcome } from '../settlement-store.ts'
 import { admit } from './admit.ts'
-import { declareResource } from './bazaar.ts'
+import { readDeclaration } from './declaration.ts'
+import { upsertResource } from './discovery-store.ts'
 import { objectOf } from './paid-resource.ts'
 import { refusalOf, refuseUnstorableText } from './refusal.ts'
 import type { FacilitatorBody, SettleAnswer } from './schema.ts'
-import type { Claim, Reading } from './scheme.ts'
-import { schemeOf } from './schemes.ts'
 import { findClaimed, getKnownPayment, type KnownPayment, markAnswered } from './store.ts'
 import { withdrawSettlement } from './withdraw.ts'
 
@@ -102,7 +102,7 @@ type Reported = Omit<SettleAnswer, 'network' | 'payer'>
 async function charge(ctx: Ctx, payment: KnownPayment, claim: Claim): Promise<void> {
   if (claim.charge === undefined || payment.status !== 'verified') return
   refuseSanctioned(ctx, { ...payment, protocol: 'x402' })
-  await chargeUpto(ctx, payment.id, claim.charge)
+  await claim.charge(payment.id)
 }
 
 /** Stores the request for settlement, waits, and returns the outcome. Further calls join the same settlement. */
@@ -162,4 +162,31 @@ function networkAs({ network: name, protocolVersion }: KnownPayment): string {
 async function commitIdempotencyKey(ctx: Ctx, paymentId: PaymentId): Promise<void> {
   const handle = ctx.idempotency
   if (handle !== undefined) await ctx.db.tx((tx) => handle.commit(tx, paymentId))
+}
+
+/** Most resources that one organization may list per environment. */
+const resourcesMax = 1_000
+
+/**
+ * Lists the resource that a paid request declares (x402 extension bazaar), and returns the header that reports the result to the
+ * resource server. The declaration is the payer's copy of a challenge, so an invalid declaration or a failure of the list never
+ * fails the settlement.
+ */
+async function declareResource(ctx: Ctx, body: FacilitatorBody): Promise<Record<string, string>> {
+  const declared = readDeclaration(body)
+  if (declared === undefined) return {}
+  if ('rejectedReason' in declared) return answerHeader({ status: 'rejected', rejectedReason: declared.rejectedReason })
+  try {
+    const isListed = await upsertResource(ctx.db, ctx.tenant, { ...declared, now: ctx.clock.now(), resourcesMax })
+    if (isListed) return answerHeader({ status: 'success' })
+    return answerHeader({ status: 'rejected', rejectedReason: 'too_many_resources' })
+  } catch (error) {
+    ctx.log.warn({ err: error, requestId: ctx.requestId }, 'a paid resource could not be listed')
+    return {}
+  }
+}
+
+/** Builds the `EXTENSION-RESPONSES` header (x402 specification v2, transport HTTP): base64 of JSON by extension. */
+function answerHeader(bazaar: JsonObject): Record<string, string> {
+  return { 'extension-responses': encodeJsonBase64({ bazaar }) }
 }

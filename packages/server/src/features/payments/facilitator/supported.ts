@@ -1,8 +1,8 @@
 import { eip2612GasSponsoring, type SupportedKind, supportedResponse } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../../platform/ctx.ts'
+import { additionalKinds } from '../methods/index.ts'
 import { paymentIdentifierKey } from '../payment-identifier.ts'
-import { permit2Kinds } from '../permit2/kinds.ts'
+import type { Ctx } from '../ports.ts'
 import { servedNetworks } from './networks.ts'
 import type { Supported } from './schema.ts'
 
@@ -14,7 +14,7 @@ export async function supported(ctx: Ctx): Promise<z.input<typeof Supported>> {
   const networks = servedNetworks(ctx)
   const { kinds, signers } = supportedResponse(networks, [ctx.settlerAddress])
   return {
-    kinds: [...kinds, ...(await permit2Kinds(ctx, networks))].map(asKind),
+    kinds: [...kinds, ...(await additionalKinds(ctx, networks))].map(asKind),
     extensions: ['bazaar', paymentIdentifierKey, eip2612GasSponsoring],
     signers: Object.fromEntries(Object.entries(signers).map(([family, accounts]) => [family, [...accounts]])),
   }

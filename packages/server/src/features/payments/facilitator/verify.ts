@@ -1,9 +1,9 @@
-import type { Ctx } from '../../../platform/ctx.ts'
+import { schemeOf } from '../methods/index.ts'
+import type { Claim } from '../methods/method.ts'
+import type { Ctx } from '../ports.ts'
 import { admit } from './admit.ts'
 import { refusalOf, refuseUnstorableText } from './refusal.ts'
 import type { FacilitatorBody, VerifyAnswer } from './schema.ts'
-import type { Claim } from './scheme.ts'
-import { schemeOf } from './schemes.ts'
 import { getKnownPayment } from './store.ts'
 
 /**

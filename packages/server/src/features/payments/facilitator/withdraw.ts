@@ -1,6 +1,6 @@
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { PaymentId } from '../../../platform/ids.ts'
 import { relays } from '../../relayer/index.ts'
+import type { Ctx } from '../ports.ts'
 import { paymentPurpose } from '../relay.ts'
 import { recordFailed } from '../settlement-outcome.ts'
 

@@ -1,15 +1,8 @@
-import {
-  challengeBinding,
-  encodeMppJson,
-  evmChargeRequest,
-  formatChallenge,
-  tempoChargeRequest,
-} from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
+import { challengeBinding, encodeMppJson, formatChallenge } from '@purser/protocol'
 import type { ReceivingWallet } from '../../wallets/index.ts'
+import type { Ctx } from '../ports.ts'
 import { isFree, isWorthSettling } from '../price.ts'
 import type { ChallengeRequest } from '../schema.ts'
-import { sponsorsFees } from '../tempo/sponsor.ts'
 import { type Scope, scopeOf } from './scope.ts'
 import { type MppTerms, mppTermsOf } from './terms.ts'
 
@@ -34,7 +27,7 @@ export async function createMppMint(
   const scope = scopeOf(request)
   const common = commonParameters(request, scope, expiresAt)
   const drafts = terms.map((one) => {
-    const draft = { ...common, method: one.method, request: encodedRequest(one, feePayer) }
+    const draft = { ...common, method: one.method.name, request: encodedRequest(one, feePayer) }
     return { draft, binding: challengeBinding(draft) }
   })
   const mintOne = ({ draft, binding }: (typeof drafts)[number]): string => {
@@ -62,10 +55,11 @@ function allTermsOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly Recei
     .slice(0, offersMax)
 }
 
-/** Whether the service pays the payer's fee on Tempo; an environment has one Tempo network. */
+/** Whether the service pays the payer's fee, where any of these methods lets it. */
 async function paysFee(ctx: Ctx, terms: readonly MppTerms[]): Promise<boolean> {
-  const onTempo = terms.find(({ method, rawAmount }) => method === 'tempo' && rawAmount > 0n)
-  return onTempo !== undefined && (await sponsorsFees(ctx, onTempo.network))
+  const paid = new Map(terms.filter(({ rawAmount }) => rawAmount > 0n).map((one) => [one.network.name, one]))
+  const offers = await Promise.all([...paid.values()].map(({ method, network }) => method.paysFee(ctx, network)))
+  return offers.includes(true)
 }
 
 function commonParameters(request: ChallengeRequest, { realm }: Scope, expiresAt: Date) {
@@ -82,10 +76,7 @@ function commonParameters(request: ChallengeRequest, { realm }: Scope, expiresAt
 function encodedRequest({ method, network, token, rawAmount, wallet }: WalletTerms, feePayer: boolean) {
   const { chainId } = network
   const requested = { amount: rawAmount.toString(), currency: token.address, recipient: wallet.address, chainId }
-  if (method === 'evm') return encodeMppJson(evmChargeRequest({ ...requested, decimals: token.decimals }))
-  // The service can pay the fee only of a transaction that it sends itself; clients push unless the challenge offers it.
-  const sponsored = { ...requested, feePayer, supportedModes: ['pull'] } as const
-  return encodeMppJson(tempoChargeRequest(feePayer ? sponsored : requested))
+  return encodeMppJson(method.requestOf(requested, token, feePayer))
 }
 
 /**

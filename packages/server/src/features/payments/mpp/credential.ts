@@ -7,7 +7,8 @@ import {
   sameDigest,
 } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
+import { mppMethodNamed, mppMethodNames } from '../methods/index.ts'
+import type { Ctx } from '../ports.ts'
 import type { VerifyRequest } from '../schema.ts'
 import { refusedMpp } from './refused.ts'
 import { isInScope } from './scope.ts'
@@ -22,7 +23,8 @@ export async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promi
   const parsed = parseMppCredential(request.credential)
   if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: parsed.fault.path })
   const { challenge } = parsed.value
-  if (!isKnownMethod(challenge)) throw refusedMpp('method-unsupported', 'Pay with evm/charge or tempo/charge.')
+  if (!isKnownMethod(challenge))
+    throw refusedMpp('method-unsupported', `Pay with ${mppMethodNames.map((name) => `${name}/charge`).join(' or ')}.`)
   if (!(await isGenuine(ctx, challenge)))
     throw refusedMpp('invalid-challenge', 'The challenge is not one that was made here, or it was changed.')
   if (!isSent(parsed.value) && isExpired(ctx, challenge))
@@ -41,7 +43,7 @@ export async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promi
 }
 
 function isKnownMethod({ method, intent }: MppChallenge): boolean {
-  return intent === 'charge' && (method === 'evm' || method === 'tempo')
+  return intent === 'charge' && mppMethodNamed(method) !== undefined
 }
 
 /**
@@ -64,7 +66,7 @@ export function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {
 
 /** Whether the payer sent the money before presenting the credential. */
 export function isSent({ challenge, payload }: MppCredential): boolean {
-  return challenge.method === 'tempo' && payload.type === 'hash'
+  return mppMethodNamed(challenge.method)?.isSent(payload) === true
 }
 
 function isForBody({ digest }: MppChallenge, given: string | undefined): boolean {

@@ -9,9 +9,9 @@ import {
   recoverAddress,
 } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { answerOf } from '../answer.ts'
-import { commonFields } from '../new-payment.ts'
+import { commonFields, settledAtOnce } from '../new-payment.ts'
+import type { Ctx } from '../ports.ts'
 import type { VerifiedPayment } from '../schema.ts'
 import type { NewPayment } from '../store.ts'
 import type { MppPurchase } from './purchase.ts'
@@ -36,12 +36,7 @@ export async function verifyProof(ctx: Ctx, purchase: MppPurchase): Promise<z.in
     scheme: 'charge',
     rawAmount: 0n,
     payer,
-    settlement: null,
-    validBefore: null,
-    status: 'settled',
-    txHash: null,
-    settlingAt: null,
-    settledAt: common.createdAt,
+    ...settledAtOnce(common.createdAt),
   }
   await ctx.recordPayment({ ctx, payment })
   return answerOf(ctx, payment)

@@ -1,12 +1,14 @@
 import { type Chain, type Network, resolveNetwork, type TokenInfo, tokenBySymbol } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
+import { mppMethodOn } from '../methods/index.ts'
+import type { MppMethod } from '../methods/method.ts'
+import type { Ctx } from '../ports.ts'
 import { isFree, rawAmountOf, tokensByAuthorization } from '../price.ts'
 
 /** One way to pay a price by MPP. */
 export interface MppTerms {
-  readonly method: 'evm' | 'tempo'
+  readonly method: MppMethod
   readonly chain: Chain
   readonly network: Network
   readonly token: TokenInfo
@@ -24,7 +26,7 @@ export function mppTermsOf(ctx: Ctx, wallet: ReceivingWallet, price: string): re
   const { chain, network } = wallet
   return chargeableTokens(ctx, wallet).map((token) => {
     const rawAmount = rawAmountOf(price, token)
-    return { method: network.settlesEip3009 ? 'evm' : 'tempo', chain, network, token, rawAmount }
+    return { method: mppMethodOn(network), chain, network, token, rawAmount }
   })
 }
 
@@ -38,5 +40,5 @@ function proofTerms(ctx: Ctx, wallet: ReceivingWallet, price: string): MppTerms 
   const token = network?.tokens[0]
   if (network === undefined || token === undefined) throw fail('chain-not-supported')
   const chain = wallet.network.name === network.name ? wallet.chain : 'tempo'
-  return { method: 'tempo', chain, network, token, rawAmount: rawAmountOf(price, token) }
+  return { method: mppMethodOn(network), chain, network, token, rawAmount: rawAmountOf(price, token) }
 }

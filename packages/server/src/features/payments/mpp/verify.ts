@@ -1,21 +1,13 @@
-import {
-  decodeMppJson,
-  type MppCredential,
-  type Network,
-  parseEvmChargeRequest,
-  parseMppCredential,
-  parseTempoChargeRequest,
-  sameAddress,
-} from '@purser/protocol'
+import { decodeMppJson, type MppCredential, type Network, parseMppCredential, sameAddress } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
+import { mppMethodNamed } from '../methods/index.ts'
+import type { MppMethod, Requested } from '../methods/method.ts'
+import type { Ctx } from '../ports.ts'
 import { isFree, rawAmountOf, refuseBelowMinimum } from '../price.ts'
 import type { VerifiedPayment, VerifyRequest } from '../schema.ts'
-import { verifyTempoCharge } from '../tempo/verify.ts'
 import { isExpired, isSent, openMppCredential } from './credential.ts'
-import { verifyEvmCharge } from './evm-charge.ts'
 import { verifyProof } from './proof.ts'
 import type { MppPurchase } from './purchase.ts'
 import { refusedMpp } from './refused.ts'
@@ -41,7 +33,7 @@ export async function verifyMpp(
       ? sentPurchase(ctx, request, wallet, credential)
       : purchaseOf(request, wallet, credential, terms)
   if (purchase.rawAmount === 0n) return verifyProof(ctx, purchase)
-  return credential.challenge.method === 'tempo' ? verifyTempoCharge(ctx, purchase) : verifyEvmCharge(ctx, purchase)
+  return methodOf(credential).verify(ctx, purchase)
 }
 
 function isPush({ credential }: VerifyRequest): boolean {
@@ -97,7 +89,7 @@ function purchaseOf(
   const requested = requestedBy(credential)
   if (requested.amount === '0' && !isFree(request.price)) throw tooLittle()
   const term = terms.find(({ method, network, token }) => {
-    const isSame = method === challenge.method && network.chainId === requested.chainId
+    const isSame = method.name === challenge.method && network.chainId === requested.chainId
     return isSame && sameAddress(token.address, requested.currency)
   })
   if (term === undefined || !sameAddress(requested.recipient, wallet.address))
@@ -127,23 +119,19 @@ function tooLittle(): Error {
   return refusedMpp('payment-insufficient', 'The challenge asks for less than the price is now.')
 }
 
-interface Requested {
-  readonly amount: string
-  readonly currency: `0x${string}`
-  readonly recipient: `0x${string}`
-  readonly chainId: number
-  readonly feePayer: boolean
-}
-
 /**
  * Reads the challenge's `request`. The challenge is genuine, so one that cannot be read was made by another version of this
  * service.
  */
-function requestedBy({ challenge }: MppCredential): Requested {
-  const object = decodeMppJson(challenge.request) ?? {}
-  const tempo = challenge.method === 'tempo' ? parseTempoChargeRequest(object) : undefined
-  if (tempo !== undefined) return { ...tempo, feePayer: tempo.feePayer ?? false }
-  const evm = challenge.method === 'evm' ? parseEvmChargeRequest(object) : undefined
-  if (evm !== undefined) return { ...evm, feePayer: false }
+function requestedBy(credential: MppCredential): Requested & { readonly feePayer: boolean } {
+  const requested = methodOf(credential).parse(decodeMppJson(credential.challenge.request) ?? {})
+  if (requested !== undefined) return requested
   throw refusedMpp('invalid-challenge', 'The challenge requests something that is no longer offered.')
+}
+
+/** Returns the method of a challenge that is genuine. */
+function methodOf({ challenge }: MppCredential): MppMethod {
+  const method = mppMethodNamed(challenge.method)
+  if (method === undefined) throw new Error(`a genuine challenge names the method ${challenge.method}`)
+  return method
 }

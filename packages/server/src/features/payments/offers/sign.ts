@@ -11,8 +11,8 @@ import {
   utf8,
 } from '@purser/protocol'
 import { unixSeconds } from '../../../platform/clock.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { keyIdOf } from '../../../platform/http/key-set.ts'
+import type { Ctx } from '../ports.ts'
 import type { PaymentRow } from '../store.ts'
 
 type Signing = Pick<Ctx, 'serviceSeal' | 'baseUrl'>

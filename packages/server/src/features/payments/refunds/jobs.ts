@@ -1,15 +1,15 @@
 import { formatAmount } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { listTransferEnds, type TransferOutcome } from '../../transfers/index.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { addRefunded, listPendingRefunds, lockRefundable, markRefundEnded, type RefundRow } from './store.ts'
 
 const pageRows = 100
 
 /** Ends refunds whose transfers have ended. Running it again is harmless: a refund ends once, under its payment's lock. */
-export const followRefunds: Recurring = {
+export const followRefunds: Recurring<Deps> = {
   name: 'payments.follow-refunds',
   everyMs: 1_000,
   async run(ctx) {

@@ -1,14 +1,15 @@
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { approvalErrors } from '../../approvals/index.ts'
 import { transferPlanErrors } from '../../transfers/index.ts'
 import { policyErrors } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { PaymentParams } from '../schema.ts'
 import { pageOfRefunds } from './read.ts'
 import { refundPayment, refundState } from './refund.ts'
 import { Refund, RefundQuery, RefundRequest } from './schema.ts'
 
-export const refundOperations: readonly Operation[] = [
+export const refundOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'payments.refund',
     needs: { role: 'member', scope: 'money', fresh: true },

@@ -1,4 +1,4 @@
-import { operation } from '../../../platform/operation.ts'
+import { operation } from '../ports.ts'
 import { Statistics, StatisticsQuery } from './schema.ts'
 import { paymentStatistics } from './statistics.ts'
 

@@ -10,19 +10,21 @@ export const StatisticsQuery = z.strictObject({
   from: InstantInput,
   to: InstantInput,
   interval: z.enum(['minute', 'hour', 'day']).meta({
-    description: 'Length of one interval. The first begins at `from`; at most 200 fit between `from` and `to`.',
+    description:
+      'Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own.',
   }),
 })
 export type StatisticsQuery = z.output<typeof StatisticsQuery>
 
-const Milliseconds = z.int().meta({ description: 'From verification to settlement.' })
+const Milliseconds = z.int().meta({ description: 'From verification to settlement, to two digits.' })
 
 export const Statistics = z.strictObject({
   from: Instant,
   to: Instant,
   interval: z.enum(['minute', 'hour', 'day']),
   countedFrom: Instant.meta({
-    description: '`from`, or a later time where more than 200,000 payments follow: older ones are not counted.',
+    description:
+      '`from`, or by the minute a later time where more than 200,000 payments follow: older ones are not counted.',
   }),
   intervals: z.array(
     z.strictObject({

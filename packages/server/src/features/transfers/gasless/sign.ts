@@ -1,8 +1,8 @@
 import { networkByName } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { relays } from '../../relayer/index.ts'
 import { createAccountSigners, signGasless } from '../../wallets/index.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfer } from '../store.ts'
 import { endGasless } from './relay.ts'
 import { gaslessPurpose, lockUnsigned, type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './store.ts'
@@ -15,7 +15,7 @@ const signedPerRunMax = 200
  * Signs gasless transfers with their wallets and adds them to the relayer's queue, in one statement. Idempotent: of two signatures with one
  * nonce the first is stored, and a token accepts a nonce once.
  */
-export const signTransfers: Recurring = {
+export const signTransfers: Recurring<Deps> = {
   name: 'transfers.sign-gasless',
   everyMs: 150,
   async run(ctx) {

@@ -1,11 +1,11 @@
 import { l1FeeOf, type Network, tokenByAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
 import type { Coin, Prices } from '../../funds/index.ts'
 import { hasGasLeft, reserveForEach } from '../../plans/index.ts'
 import { gasOfGasless, isGasless, type SourceWallet } from '../../wallets/index.ts'
+import type { Ctx } from '../ports.ts'
 import type { TransferId } from '../store.ts'
 import { insertGasless, type NewGasless } from './store.ts'
 

@@ -1,11 +1,12 @@
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { approvalErrors } from '../../approvals/index.ts'
 import { legacyErrors, policyErrors } from '../../wallets/index.ts'
+import { type Deps, operation } from '../ports.ts'
 import { transferPlanErrors } from '../routes.ts'
 import { LegacyWithdrawal, NewLegacyWithdrawal } from './schema.ts'
 import { withdrawLegacy, withdrawnLegacy } from './withdraw.ts'
 
-export const legacyWithdrawOperations: readonly Operation[] = [
+export const legacyWithdrawOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.legacy.withdraw',
     needs: { role: 'member', scope: 'money', fresh: true },

@@ -1,8 +1,6 @@
-import { sameAddress } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
-import { failPlatform } from '../../../platform/errors.ts'
 import { id } from '../../../platform/ids.ts'
-import { legacyPlaceOf, requireLegacyWallet } from '../../wallets/index.ts'
+import { legacyPlaceOf, refuseServiceAddress, requireLegacyWallet } from '../../wallets/index.ts'
+import type { Ctx } from '../ports.ts'
 import { queueTransfer } from '../transfer.ts'
 import type { LegacyWithdrawal, NewLegacyWithdrawal } from './schema.ts'
 
@@ -12,10 +10,7 @@ import type { LegacyWithdrawal, NewLegacyWithdrawal } from './schema.ts'
  */
 export async function withdrawLegacy(ctx: Ctx, { to, amount, coin }: NewLegacyWithdrawal): Promise<LegacyWithdrawal> {
   const { chain, token } = legacyPlaceOf(coin, ctx.tenant.environment)
-  if (sameAddress(to, token.address)) {
-    const errors = [{ path: '/to', message: "is the coin's own contract; coins sent there are lost" }]
-    throw failPlatform('validation-error', { errors })
-  }
+  refuseServiceAddress(ctx, to, '/to')
   const wallet = await requireLegacyWallet(ctx)
   const { symbol } = token
   const moved = { fromChain: chain, toChain: chain, fromToken: symbol, toToken: symbol, toAddress: to, amount }

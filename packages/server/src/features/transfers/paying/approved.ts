@@ -3,6 +3,7 @@ import { id } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { applyDecisions, markApplied } from '../../approvals/index.ts'
 import { end } from '../ending.ts'
+import type { Deps } from '../ports.ts'
 import { lockTransfer, type TransferId } from '../store.ts'
 import { clearPayUntil, listUnused, lockPayment, setPayUntil } from './store.ts'
 
@@ -11,7 +12,7 @@ const payMs = 3_600_000
 const endedAtOnce = 50
 
 /** Lets approved payments take a fresh 402, and fails those that were not approved. */
-export const applyPaymentDecisions: Recurring = applyDecisions({
+export const applyPaymentDecisions: Recurring<Deps> = applyDecisions<Deps>({
   name: 'transfers.apply-payment-approvals',
   kinds: ['payment'],
   begin: (ctx, approval) =>
@@ -30,7 +31,7 @@ export const applyPaymentDecisions: Recurring = applyDecisions({
 })
 
 /** Ends approved payments that got no fresh 402 in time, and releases their funds. Idempotent: each is ended under its transfer's lock. */
-export const endUnusedPayments: Recurring = {
+export const endUnusedPayments: Recurring<Deps> = {
   name: 'transfers.end-unused-payments',
   everyMs: 10_000,
   async run(ctx) {

@@ -1,7 +1,7 @@
 import { readReceipt, settlementPending } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { SendOutcome } from '../../../platform/guarded-fetch.ts'
 import { Reply } from '../../../platform/operation.ts'
+import type { Ctx } from '../ports.ts'
 import { paymentOf } from './answer.ts'
 import { failPaying } from './errors.ts'
 import { storePayment } from './pay.ts'

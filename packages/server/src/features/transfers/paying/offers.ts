@@ -15,8 +15,8 @@ import {
   tokenByAddress,
   x402Headers,
 } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { isServiceAddress } from '../../wallets/index.ts'
+import type { Ctx } from '../ports.ts'
 import { type ChallengePayment, headerOf } from './schema.ts'
 
 /** Why a wallet does not pay an offer. */

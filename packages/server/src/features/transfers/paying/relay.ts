@@ -1,8 +1,8 @@
-import type { Deps } from '../../../platform/ctx.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import type { RelayPurpose } from '../../relayer/index.ts'
 import { endAll } from '../ending.ts'
 import { reasonOf, settleRelays, transferIdOf, transferOf } from '../gasless/relay.ts'
+import type { Deps } from '../ports.ts'
 import { lockTransfers } from '../store.ts'
 import { paymentPurpose } from './store.ts'
 

@@ -1,8 +1,9 @@
 import { chainErrors } from '../../../chain/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { approvalErrors } from '../../approvals/index.ts'
 import { policyErrors } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { payChallenge, paymentState } from './answer.ts'
 import { failPaying } from './errors.ts'
 import { payUrl } from './fetch.ts'
@@ -17,7 +18,7 @@ const {
   'screening-unavailable': unscreened,
 } = fail.table
 
-export const payingOperations: readonly Operation[] = [
+export const payingOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.pay',
     needs: { role: 'member', scope: 'money', fresh: true },

@@ -1,6 +1,6 @@
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Id } from '../../../platform/ids.ts'
 import { appendVaultEvent } from '../events.ts'
+import type { Ctx } from '../ports.ts'
 import { releaseCounts } from '../quota.ts'
 import type { VaultId } from '../schema.ts'
 import { lockWritable } from '../vault.ts'

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { fileStorageErrors } from '../../../files/index.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { id } from '../../../platform/ids.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail as failVault, notFound, notWritable } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { VaultFile, VaultParams } from '../schema.ts'
 import { ofVault } from '../semaphores.ts'
 import { vaultGuest } from '../tokens/guest.ts'
@@ -36,7 +37,7 @@ const uploadErrors = {
   'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
 }
 
-export const vaultFileOperations: readonly Operation[] = [
+export const vaultFileOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.files.add',
     needs: { role: 'member', scope: 'vaults' },

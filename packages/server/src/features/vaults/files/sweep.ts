@@ -1,8 +1,8 @@
 import type { BlobKey } from '../../../files/index.ts'
 import { instantOf } from '../../../platform/clock.ts'
-import type { Deps } from '../../../platform/ctx.ts'
 import { sweptMax } from '../../../platform/db/sweep.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
+import type { Deps } from '../ports.ts'
 import { forgetDeletions, listDeletions, postponeDeletion, queueStaleUploads, type WaitingDeletion } from './store.ts'
 
 /** Most milliseconds of an upload. A longer one is abandoned and reports it at its end. */
@@ -18,7 +18,7 @@ const retry = { attemptsMax: Number.POSITIVE_INFINITY, delayMsFirst: 60_000, del
  * process, and incomplete contents. Each step can be interrupted and repeated, by any number of processes at once: a blob is
  * deleted before it leaves the queue, and deleting a missing blob changes nothing.
  */
-export const sweepFiles: Recurring = {
+export const sweepFiles: Recurring<Deps> = {
   name: 'vaults.sweep-files',
   everyMs: 30_000,
   run: sweepOnce,

@@ -1,7 +1,7 @@
-import type { Ctx } from '../../../platform/ctx.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
 import { fail as failVault } from '../errors.ts'
+import type { Ctx } from '../ports.ts'
 import type { VaultId } from '../schema.ts'
 import { accessEndsAt } from '../tokens/index.ts'
 import { fail } from './errors.ts'

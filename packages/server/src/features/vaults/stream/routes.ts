@@ -1,14 +1,15 @@
 import { z } from 'zod'
 import { failPlatform } from '../../../platform/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { notFound } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { VaultParams } from '../schema.ts'
 import { streamGuest } from '../tokens/index.ts'
 import { fail } from './errors.ts'
 import { openStream } from './open.ts'
 import { StreamQuery } from './schema.ts'
 
-export const vaultStreamOperations: readonly Operation[] = [
+export const vaultStreamOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.events',
     needs: { role: 'viewer', scope: 'read' },

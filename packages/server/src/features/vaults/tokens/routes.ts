@@ -1,12 +1,13 @@
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
 import { fail, notFound } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { VaultParams } from '../schema.ts'
 import { ofVault } from '../semaphores.ts'
 import { NewVaultToken, VaultToken, VaultTokenParams, VaultTokenRecord } from './schema.ts'
 import { createVaultToken, pageOfTokens, revokeTokens } from './tokens.ts'
 
-export const vaultTokenOperations: readonly Operation[] = [
+export const vaultTokenOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.tokens.create',
     needs: { role: 'member', scope: 'vaults' },

@@ -1,11 +1,11 @@
 import { type Address, type Chain, formatAmount, type Network } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { ByoWalletId, MasterWalletId } from '../../../platform/ids.ts'
 import { requireChildAddress } from '../children/children.ts'
 import type { ChildAddressParams } from '../children/schema.ts'
 import { fail } from '../errors.ts'
 import { networkOf, requireMasterWallet } from '../managed/managed.ts'
+import type { Ctx } from '../ports.ts'
 import { findByoWallet } from '../store.ts'
 import type { Balance } from './schema.ts'
 

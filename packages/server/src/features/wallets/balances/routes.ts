@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { chainErrors } from '../../../chain/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { ChildAddressParams } from '../children/schema.ts'
 import { fail } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
+import { type Deps, operation } from '../ports.ts'
 import { ByoWalletParams } from '../schema.ts'
 import { balancesOfByo, balancesOfChild, balancesOfMaster } from './balances.ts'
 import { Balance } from './schema.ts'
@@ -12,7 +13,7 @@ const description = 'The native coin, where the chain has one, and the tokens of
 const output = z.array(Balance)
 const walletErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...chainErrors }
 
-export const balanceOperations: readonly Operation[] = [
+export const balanceOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.master.balances',
     needs: { role: 'viewer', scope: 'read' },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
+import type { Ctx } from '../ports.ts'
 import { shownChildAddress } from './children.ts'
 import type { ChildAddress } from './schema.ts'
 import { listChildrenBetween } from './store.ts'

@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
+import { type Deps, operation } from '../ports.ts'
 import { WalletChange } from '../schema.ts'
 import { childAddressSemaphores } from '../semaphores.ts'
 import { changeChildAddress, createChildAddresses, getChildAddress, pageOfChildAddresses } from './children.ts'
@@ -12,7 +13,7 @@ import { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts
 
 const walletNotFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 
-export const childAddressOperations: readonly Operation[] = [
+export const childAddressOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.children.create',
     needs: { role: 'member', scope: 'wallets' },

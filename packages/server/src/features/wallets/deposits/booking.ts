@@ -1,4 +1,12 @@
-import { type Address, type Chain, checksumAddress, isChain, type Network, tokenByAddress } from '@purser/protocol'
+import {
+  type Address,
+  type Chain,
+  checksumAddress,
+  isChain,
+  isTempo,
+  type Network,
+  tokenByAddress,
+} from '@purser/protocol'
 import type { TokenTransfer } from '../../../chain/block-port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
@@ -178,10 +186,6 @@ function kindOf(
 
 function isManaged({ walletId }: WatchRow): boolean {
   return walletId.startsWith('mwt_') || walletId.startsWith('cad_')
-}
-
-function isTempo({ name }: Network): boolean {
-  return name === 'tempo' || name === 'tempo-moderato'
 }
 
 /** The public API's name of a network: its own, or the mainnet name that means it in the test environment. */

@@ -1,6 +1,8 @@
 import { formatAmount, type Network } from '@purser/protocol'
 import type { ConfirmedReads, TokenTransfer, TransferClaim } from '../../../chain/block-port.ts'
-import type { Deps, Tenant } from '../../../platform/ctx.ts'
+import type { ScreeningPort } from '../../../partners/screening/port.ts'
+import type { Deps as PlatformDeps, Tenant } from '../../../platform/ctx.ts'
+
 import type { Tx } from '../../../platform/db/db.ts'
 import { publishEvents } from '../../../platform/events.ts'
 import type { EventId } from '../../../platform/ids.ts'
@@ -10,6 +12,7 @@ import { judgeOwnDeposits } from './own-deposits-store.ts'
 import { requireCursor, withdraw } from './store-scan.ts'
 import { listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
 
+type Deps = PlatformDeps & ScreeningPort
 type ConfirmDeps = Deps & { readonly reads: Pick<ConfirmedReads, 'confirmTransfers'> }
 
 const rowsMost = 100

@@ -8,7 +8,8 @@ import type {
   TokenTransfer,
 } from '../../../chain/block-port.ts'
 import { fail } from '../../../chain/errors.ts'
-import type { Deps } from '../../../platform/ctx.ts'
+import type { ScreeningPort } from '../../../partners/screening/port.ts'
+import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import { confirmUpTo, withdrawDenied } from './confirm.ts'
 import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
 import { contradicts, rewind } from './fork.ts'
@@ -18,9 +19,11 @@ import { LeadLost, RowsContradicted, type Scan, storeScan } from './store-scan.t
 import { findOldestPending, type TransactionRow } from './transaction-store.ts'
 import type { Watched } from './watched.ts'
 
+type FollowDeps = PlatformDeps & ScreeningPort
+
 /** Dependencies of following a network; the lease proves the right to follow it. */
 export interface Following {
-  readonly deps: Deps
+  readonly deps: FollowDeps
   readonly network: Network
   readonly reads: BlockReads & ConfirmedReads
   readonly watched: Watched
@@ -265,7 +268,7 @@ async function knownAround({ deps, network }: Following, { from, to }: Range): P
   return known.filter(({ number }) => number >= from - 1n)
 }
 
-function lagGauge({ metrics }: Deps, { name }: Network) {
+function lagGauge({ metrics }: FollowDeps, { name }: Network) {
   return metrics
     .gauge('purser_deposit_lag_blocks', 'Blocks that were not read for deposits yet.', ['network'])
     .labels({ network: name })

@@ -1,7 +1,7 @@
 import type { Network } from '@purser/protocol'
 import type { BlockHeader, ConfirmedReads } from '../../../chain/block-port.ts'
 import { fail } from '../../../chain/errors.ts'
-import type { Deps } from '../../../platform/ctx.ts'
+import type { Deps } from '../ports.ts'
 import {
   findScannedBlockAbove,
   forgetBlocksAbove,

@@ -1,5 +1,5 @@
 import { chainErrors } from '../../../chain/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { failChainName } from '../../chains/index.ts'
 import { getByoWallet } from '../byo.ts'
 import { getChildAddress } from '../children/children.ts'
@@ -7,6 +7,7 @@ import { ChildAddressParams } from '../children/schema.ts'
 import { fail as failWallet } from '../errors.ts'
 import { getMasterWallet } from '../managed/managed.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
+import { type Deps, operation } from '../ports.ts'
 import { ByoWalletParams } from '../schema.ts'
 import { fail } from './errors.ts'
 import { rescan, rescanned } from './rescan.ts'
@@ -17,7 +18,7 @@ const chainNotAvailable = { 'chain-not-available': failChainName.table['chain-no
 
 const listing = { query: TransactionQuery, output: WalletTransaction, list: true } as const
 
-export const depositOperations: readonly Operation[] = [
+export const depositOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.byo.transactions',
     needs: { role: 'viewer', scope: 'read' },

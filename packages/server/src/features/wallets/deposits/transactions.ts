@@ -1,8 +1,8 @@
 import { formatAmount } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, pageOf } from '../../../platform/wire.ts'
 import { networkFor } from '../../chains/index.ts'
+import type { Ctx } from '../ports.ts'
 import type { TransactionQuery, WalletTransaction } from './schema.ts'
 import { listTransactions, type TransactionRow } from './transaction-store.ts'
 

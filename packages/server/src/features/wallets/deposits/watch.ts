@@ -1,7 +1,8 @@
 import type { Network } from '@purser/protocol'
 import type { Head } from '../../../chain/facts.ts'
-import type { Ctx, Tenant } from '../../../platform/ctx.ts'
+import type { Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import type { Ctx } from '../ports.ts'
 import { blockMsOf } from './booking.ts'
 import { endWatches, insertWatches, type Watch } from './watch-store.ts'
 

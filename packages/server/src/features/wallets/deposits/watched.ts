@@ -1,4 +1,5 @@
-import type { Deps, Environment } from '../../../platform/ctx.ts'
+import type { Environment } from '../../../platform/ctx.ts'
+import type { Deps } from '../ports.ts'
 import { AddressSet } from './address-set.ts'
 import { countWatches, packAddresses, packAddressesSince, readHorizon, type WatchKey } from './watch-store.ts'
 

@@ -1,9 +1,10 @@
 import { chainErrors } from '../../../chain/errors.ts'
 import { custodyErrors } from '../../../custody/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { failChainName } from '../../chains/index.ts'
 import { TransactionQuery, WalletTransaction } from '../deposits/schema.ts'
 import { fail, legacyErrors } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { masterWalletSemaphores } from '../semaphores.ts'
 import { providedLegacyWallet, provideLegacyWallet } from './create.ts'
 import { failLegacy } from './errors.ts'
@@ -12,7 +13,7 @@ import { LegacyBalance, LegacyBalanceQuery, LegacyWallet, NewLegacyWallet } from
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 
-export const legacyWalletOperations: readonly Operation[] = [
+export const legacyWalletOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.legacy.create',
     needs: { role: 'member', scope: 'wallets' },

@@ -1,10 +1,10 @@
 import { type Network, networkByName } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
+import type { Ctx } from '../ports.ts'
 import type { MasterWallet } from './schema.ts'
 import { findMasterWallet, listMasterWallets, type MasterWalletRow } from './store.ts'
 

@@ -1,18 +1,19 @@
 import { chainErrors } from '../../../chain/errors.ts'
 import { custodyErrors } from '../../../custody/errors.ts'
 import { id } from '../../../platform/ids.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
 import { failChainName } from '../../chains/index.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { masterWalletSemaphores } from '../semaphores.ts'
 import { createMasterWallet } from './create.ts'
 import { getMasterWallet, pageOfMasterWallets } from './managed.ts'
 import { restoreMasterWallet, retireMasterWallet } from './retire.ts'
 import { MasterWallet, MasterWalletParams, NewMasterWallet } from './schema.ts'
 
-export const masterWalletOperations: readonly Operation[] = [
+export const masterWalletOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.master.create',
     needs: { role: 'member', scope: 'wallets' },

@@ -1,6 +1,7 @@
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { fail } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
+import { type Deps, operation } from '../ports.ts'
 import { PolicyDocument } from './document.ts'
 import { failPolicy } from './errors.ts'
 import { getPolicy, tightenPolicy } from './policies.ts'
@@ -8,7 +9,7 @@ import { WalletPolicy } from './schema.ts'
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 
-export const policyRoutes: readonly Operation[] = [
+export const policyRoutes: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.master.policy.get',
     needs: { role: 'viewer', scope: 'read' },

@@ -1,6 +1,6 @@
 import { formatAmount, parseAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
+import type { Ctx } from '../ports.ts'
 import { decide, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
 import { attoOf, capOf, type PolicyDocument, type PolicyWindow } from './document.ts'
 import type { OutgoingMovement } from './reserve.ts'

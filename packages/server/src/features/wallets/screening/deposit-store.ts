@@ -75,22 +75,24 @@ export async function markDepositScreened(
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${depositId}`)
 }
 
-/** Makes deposits from these senders, in lower case, due now: those not clear, and clear ones from after `since`. */
-export async function markSendersDue(
-  tx: Tx,
-  senders: readonly string[],
-  { now, since }: { readonly now: Date; readonly since: Date },
+/**
+ * Makes deposits due now: every pending one, and those from these senders, in lower case, that are not clear or came after `since`. The rows are
+ * locked in the order of their ids, as where blocks are booked, so that neither waits for the other in a circle.
+ */
+export async function markDepositsDue(
+  tx: Queryable,
+  { senders, now, since }: { readonly senders: readonly string[]; readonly now: Date; readonly since: Date },
 ): Promise<void> {
   await tx.run(sql`
-    update wallet_transactions set aml_due_at = ${now}
-    where direction = 'in' and lower(from_address) = any(${senders}::text[]) and (aml_status <> 'clear' or created_at >= ${since})`)
-}
-
-/** Makes every deposit with a pending sender due now. */
-export async function markPendingDepositsDue(tx: Tx, now: Date): Promise<void> {
-  await tx.run(sql`
-    update wallet_transactions set aml_due_at = ${now}
-    where direction = 'in' and aml_status = 'pending' and aml_due_at > ${now}`)
+    with due as (
+      select id from wallet_transactions where direction = 'in' and aml_status = 'pending' and aml_due_at > ${now}
+      union
+      select id from wallet_transactions
+      where direction = 'in' and lower(from_address) = any(${senders}::text[]) and (aml_status <> 'clear' or created_at >= ${since})
+    ), locked as materialized (
+      select id from wallet_transactions where id in (select id from due) order by id for update
+    )
+    update wallet_transactions set aml_due_at = ${now} from locked where wallet_transactions.id = locked.id`)
 }
 
 const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw, isBooked: z.boolean() })

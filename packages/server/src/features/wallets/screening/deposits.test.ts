@@ -7,10 +7,11 @@ import { ShiftedClock } from '../../../../test/webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../../../../test/world.ts'
 import { createFakeScreening, type FakeScreening } from '../../../partners/screening/index.ts'
 import type { Screened } from '../../../partners/screening/port.ts'
-import { sql } from '../../../platform/db/db.ts'
+import { sql, type Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { amountsOnHold } from './deposit-store.ts'
+import { followList } from './follow.ts'
 import { screeningRecurring } from './jobs.ts'
 
 const dayMs = 86_400_000
@@ -146,4 +147,34 @@ test('a deposit in a block that was reorganized away freezes nothing', async () 
   await screenWhatIsDue()
   await world.database.db.run(sql`update wallet_transactions set status = 'withdrawn' where id = ${deposit}`)
   expect(await frozenIn(wallet)).toBe(0n)
+})
+
+test('a new list and the booking of blocks lock deposits in one order', async () => {
+  const from = anAddress()
+  const wallet = managed()
+  const [first, second] = [await aDeposit(wallet, from, 1n), await aDeposit(wallet, from, 1n)].sort()
+  // Its row is behind the other one now, in the table and in the index by sender.
+  await world.database.db.run(
+    sql`update wallet_transactions set from_address = lower(from_address) where id = ${first}`,
+  )
+  await followList(systemCtx(world.server.deps))
+  screening.swapList([from.toLowerCase()])
+  const locked = Promise.withResolvers<void>()
+  const follow = Promise.withResolvers<void>()
+  const lock = (tx: Tx, depositId: string | undefined) =>
+    tx.run(sql`select from wallet_transactions where id = ${depositId} for update`)
+  const booking = world.database.db.tx(async (tx) => {
+    await lock(tx, first)
+    locked.resolve()
+    await follow.promise
+    await lock(tx, second)
+  })
+  await locked.promise
+  const following = followList(systemCtx(world.server.deps))
+  const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await expect
+    .poll(() => world.database.db.run(waiting))
+    .toBe(1)
+    .finally(follow.resolve)
+  await Promise.all([booking, following])
 })

@@ -1,5 +1,5 @@
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import type { Ctx } from '../ports.ts'
 
 export interface Flag {
   readonly walletId: string

@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
-import { markPendingDepositsDue, markSendersDue } from './deposit-store.ts'
+import { markDepositsDue } from './deposit-store.ts'
 import type { WorkCtx } from './screen.ts'
-import { lockFollow, markAddressesDue, markPendingDue, readFollow, upsertFollow } from './store.ts'
+import { lockFollow, markWalletsDue, readFollow, upsertFollow } from './store.ts'
 
 /** Older money may be long spent, and freezing its amount would lock other money. */
 const freezesBackMs = 30 * 86_400_000
@@ -24,12 +24,8 @@ export async function followList(ctx: WorkCtx): Promise<void> {
     const still = await readFollow(tx)
     if (still?.listVersion !== known?.listVersion) return
     const now = ctx.clock.now()
-    if (changed.length > 0) {
-      await markAddressesDue(tx, changed, now)
-      await markSendersDue(tx, changed, { now, since: instantOf(now.getTime() - freezesBackMs) })
-    }
-    await markPendingDue(tx, now)
-    await markPendingDepositsDue(tx, now)
+    await markWalletsDue(tx, changed, now)
+    await markDepositsDue(tx, { senders: changed, now, since: instantOf(now.getTime() - freezesBackMs) })
     await upsertFollow(tx, { listVersion: list.version, listAsOf: list.asOf })
   })
 }

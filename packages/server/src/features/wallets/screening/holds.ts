@@ -1,9 +1,9 @@
 import { formatAmount } from '@purser/protocol'
 import { appendAudit } from '../../../platform/audit.ts'
 import { instantOf } from '../../../platform/clock.ts'
-import type { Ctx, Deps } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Id } from '../../../platform/ids.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { endHolds, findTenantOfHold, hasLiveHolds, type ReleasedDeposit } from './hold-store.ts'
 import type { WorkCtx } from './screen.ts'
 

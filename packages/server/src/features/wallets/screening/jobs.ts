@@ -1,4 +1,5 @@
 import type { Recurring } from '../../../platform/job.ts'
+import type { Deps } from '../ports.ts'
 import { listDueDeposits } from './deposit-store.ts'
 import { screenDeposits } from './deposits.ts'
 import { followList } from './follow.ts'
@@ -10,7 +11,7 @@ import { listDueWallets } from './store.ts'
 const batchesMax = 50
 
 /** Makes addresses that a new list concerns due. Idempotent: the comparison is stored together with its result. */
-const followSanctions: Recurring = {
+const followSanctions: Recurring<Deps> = {
   name: 'wallets.follow-sanctions',
   everyMs: 5_000,
   run: followList,
@@ -20,7 +21,7 @@ const followSanctions: Recurring = {
  * Screens the wallets that are due, new ones immediately. The due time is in the row, so another process continues if one dies, and
  * screening a wallet twice is harmless.
  */
-const screenDueWallets: Recurring = {
+const screenDueWallets: Recurring<Deps> = {
   name: 'wallets.screen-due',
   everyMs: 500,
   async run(ctx) {
@@ -36,7 +37,7 @@ const screenDueWallets: Recurring = {
  * Refreshes the sanctions list once a day over all processes, and warns while live deposits are on hold. The time of the last attempt is in
  * the database.
  */
-const refreshSanctions: Recurring = {
+const refreshSanctions: Recurring<Deps> = {
   name: 'wallets.refresh-sanctions',
   everyMs: 300_000,
   async run(ctx) {
@@ -46,7 +47,7 @@ const refreshSanctions: Recurring = {
 }
 
 /** Screens the senders of deposits that are due: a new deposit within seconds of its booking. */
-const screenDueDeposits: Recurring = {
+const screenDueDeposits: Recurring<Deps> = {
   name: 'wallets.screen-due-deposits',
   everyMs: 2_000,
   async run(ctx) {
@@ -58,7 +59,7 @@ const screenDueDeposits: Recurring = {
   },
 }
 
-export const screeningRecurring: readonly Recurring[] = [
+export const screeningRecurring: readonly Recurring<Deps>[] = [
   refreshSanctions,
   followSanctions,
   screenDueWallets,

@@ -1,8 +1,8 @@
 import type { Screened, ScreeningRound } from '../../../partners/screening/port.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
+import type { Ctx } from '../ports.ts'
 import { publishFlag } from './flag-events.ts'
 import { dueAfter, nextStatus } from './next.ts'
 import {

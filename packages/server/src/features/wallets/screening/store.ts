@@ -118,16 +118,16 @@ export async function upsertFollow(tx: Tx, follow: z.output<typeof Follow>): Pro
     on conflict (id) do update set list_version = excluded.list_version, list_as_of = excluded.list_as_of`)
 }
 
-/** Makes wallets at these addresses, in lower case, due now, of every organisation. */
-export async function markAddressesDue(tx: Tx, addresses: readonly string[], now: Date): Promise<void> {
+/** Makes wallets due now: every pending one, and those with these addresses, in lower case. The rows are locked in the order of their ids. */
+export async function markWalletsDue(tx: Tx, addresses: readonly string[], now: Date): Promise<void> {
   await tx.run(sql`
-    update byo_wallets set aml_due_at = ${now}
-    where deleted_at is null and lower(address) = any(${addresses}::text[]) and organisation_id is not null`)
-}
-
-/** Makes every pending wallet due now. */
-export async function markPendingDue(tx: Tx, now: Date): Promise<void> {
-  await tx.run(sql`
-    update byo_wallets set aml_due_at = ${now}
-    where deleted_at is null and aml_status = 'pending' and organisation_id is not null`)
+    with due as (
+      select id from byo_wallets where deleted_at is null and organisation_id is not null and aml_status = 'pending'
+      union
+      select id from byo_wallets
+      where deleted_at is null and organisation_id is not null and lower(address) = any(${addresses}::text[])
+    ), locked as materialized (
+      select id from byo_wallets where id in (select id from due) order by id for update
+    )
+    update byo_wallets set aml_due_at = ${now} from locked where byo_wallets.id = locked.id`)
 }

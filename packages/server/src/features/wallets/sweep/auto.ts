@@ -1,8 +1,8 @@
 import { instantOf } from '../../../platform/clock.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { type DueWallet, listDue, markDue } from '../managed/auto-store.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { collectCandidates } from './candidates.ts'
 import { storeSweep } from './request.ts'
 import { markScannedTo } from './store.ts'
@@ -15,7 +15,7 @@ const perRunMax = 20
 const retryMs = 60_000
 
 /** Runs the automatic sweeps that are due. Idempotent: a child's token is moved by one authorization at a time. */
-export const autoSweep: Recurring = {
+export const autoSweep: Recurring<Deps> = {
   name: 'wallets.auto-sweep',
   everyMs: 5_000,
   async run(ctx) {

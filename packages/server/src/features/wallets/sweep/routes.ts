@@ -1,9 +1,10 @@
 import { chainErrors } from '../../../chain/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
 import { gasErrors } from '../../plans/index.ts'
 import { fail as failWallets } from '../errors.ts'
 import { MasterWallet, MasterWalletChange, MasterWalletParams } from '../managed/schema.ts'
+import { type Deps, operation } from '../ports.ts'
 import { fail, failNamed } from './errors.ts'
 import { requestSweep } from './request.ts'
 import { Sweep, SweepParams, SweepRequest, SweepSummary } from './schema.ts'
@@ -12,7 +13,7 @@ import { changeMasterWallet } from './update.ts'
 
 const walletNotFound = { 'wallet-not-found': failWallets.table['wallet-not-found'] }
 
-export const sweepOperations: readonly Operation[] = [
+export const sweepOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.master.update',
     needs: { role: 'member', scope: 'wallets' },

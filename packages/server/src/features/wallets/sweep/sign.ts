@@ -1,8 +1,8 @@
 import type { Network } from '@purser/protocol'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { relays } from '../../relayer/index.ts'
 import { signGasless } from '../gasless.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { endPlanned, networkOf } from './outcome.ts'
 import { sweepPurpose } from './relay.ts'
 import { type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './relay-store.ts'
@@ -15,7 +15,7 @@ const signedPerRunMax = 200
  * Signs transfers with their children's keys and adds them to the relayer's queue, in one statement. Idempotent: of two signatures with one
  * nonce the first is stored, and a token accepts a nonce once.
  */
-export const signSweeps: Recurring = {
+export const signSweeps: Recurring<Deps> = {
   name: 'wallets.sign-sweeps',
   everyMs: 300,
   async run(ctx) {

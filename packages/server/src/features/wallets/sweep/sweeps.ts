@@ -1,10 +1,10 @@
 import { formatAmount } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
+import type { Ctx } from '../ports.ts'
 import { fail } from './errors.ts'
 import type { Sweep, SweepChild, SweepParams, SweepSummary } from './schema.ts'
 import {

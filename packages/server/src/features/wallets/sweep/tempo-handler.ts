@@ -1,7 +1,7 @@
 import { decodeTransferLog, sameAddress } from '@purser/protocol'
 import type { LaneHandler, LaneTransaction, Receipt } from '../../../chain/port.ts'
-import type { Deps } from '../../../platform/ctx.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
+import type { Deps } from '../ports.ts'
 import { type End, failedTransfer, recordEnded } from './outcome.ts'
 import { listInTransactions, markHash } from './tempo-store.ts'
 import type { TransferRow } from './transfer-store.ts'

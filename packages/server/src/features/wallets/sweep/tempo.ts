@@ -1,8 +1,8 @@
 import { type Address, encodeTransfer, type Network, tokenBySymbol } from '@purser/protocol'
 import type { LaneCall } from '../../../chain/port.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { assignReservations } from '../../funds/index.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { frozenOnes } from './frozen.ts'
 import { endPlanned } from './outcome.ts'
 import { gasOfTempoTransfer } from './request.ts'
@@ -24,7 +24,7 @@ const attodollarsPerUnit = 10n ** 12n
  * (0x76) from its lane, and the operator's account sponsors its fee. The transfer was stored before; here it gets its transaction and nonce
  * in one commit, once. Idempotent.
  */
-export const sweepOnTempo: Recurring = {
+export const sweepOnTempo: Recurring<Deps> = {
   name: 'wallets.sweep-on-tempo',
   everyMs: 500,
   async run(ctx) {

@@ -1,9 +1,9 @@
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import { fail } from '../errors.ts'
 import { lockMasterWallet, updateMasterWallet } from '../managed/auto-store.ts'
 import { shownMasterWallet } from '../managed/managed.ts'
 import type { MasterWallet, MasterWalletChange } from '../managed/schema.ts'
+import type { Ctx } from '../ports.ts'
 import { sweepTerms } from './terms.ts'
 
 /** Changes a wallet's name, metadata and automatic sweep; an automatic sweep that could never run is refused now. */

@@ -1,5 +1,5 @@
-import type { Deps } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
+import type { Deps } from '../ports.ts'
 import { hasEvents, insertDeliveries, lockQueues, takeEvents } from './queue-store.ts'
 
 /** Most events of one transaction. */

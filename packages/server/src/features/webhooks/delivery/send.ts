@@ -1,7 +1,8 @@
 import type { WebhookMessage } from '@purser/protocol'
+import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
-import type { PostOutcome } from '../../../platform/guarded-fetch.ts'
+import type { GuardedFetch, PostOutcome } from '../../../platform/guarded-fetch.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { DeliveryState, DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
 import { nextAttemptAt } from './schedule.ts'
@@ -16,7 +17,8 @@ export interface Sent {
   readonly isGone: boolean
 }
 
-type SendDeps = Pick<Deps, 'clock' | 'random' | 'sealer' | 'serviceSeal' | 'guardedFetch' | 'log'>
+type SendDeps = Pick<Deps, 'clock' | 'random' | 'sealer' | 'log'> &
+  ServiceSealPort & { readonly guardedFetch: GuardedFetch }
 
 interface Tried {
   readonly outcome: PostOutcome | { readonly kind: 'failed'; readonly failure: 'not-signed' }

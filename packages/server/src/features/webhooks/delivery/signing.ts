@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { signWebhook, standardSigningText, type WebhookHeaders, type WebhookMessage } from '@purser/protocol'
+import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { openSecret } from '../secrets.ts'
 import type { EndpointRow } from './queue-store.ts'
 
-type SigningDeps = Pick<Deps, 'sealer' | 'serviceSeal' | 'log'>
+type SigningDeps = Pick<Deps, 'sealer' | 'log'> & ServiceSealPort
 
 /** Opened secrets, for as long as the endpoint's row is in use, about a second; a rotation is read with the endpoint. */
 const opened = new WeakMap<EndpointRow, readonly string[]>()

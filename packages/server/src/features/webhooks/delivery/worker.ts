@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
-import type { Deps } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
 import { type Loop, pause, startLoop } from '../../../platform/work/loop.ts'
+import type { Deps } from '../ports.ts'
 import type { WebhookId } from '../store.ts'
 import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
 import { fanOut } from './fan-out.ts'

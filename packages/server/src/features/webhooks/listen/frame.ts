@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { signWebhook, standardSigningText } from '@purser/protocol'
+import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { bodyOf } from '../delivery/send.ts'
@@ -24,7 +25,7 @@ export function openingOf(entryId: string): Buffer {
  * and the service's key.
  */
 export async function frameOf(
-  deps: Pick<Deps, 'clock' | 'serviceSeal'>,
+  deps: Pick<Deps, 'clock'> & ServiceSealPort,
   secret: string,
   entry: Entry,
 ): Promise<Buffer> {

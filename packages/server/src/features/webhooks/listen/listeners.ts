@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { EventStreamResponse, type SseConnection } from '../../../platform/event-stream-response.ts'
@@ -29,7 +30,7 @@ const entriesMax = 100
 const beatMs = 1_000
 const beatsPerHeartbeat = 15
 
-export interface ListenersDeps extends Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'serviceSeal'> {
+export interface ListenersDeps extends Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>, ServiceSealPort {
   readonly endedReaders: EndedReaders
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { failPlatform } from '../../../platform/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { fail as failWebhook } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { Event, EventParams } from '../schema.ts'
 import { fail } from './errors.ts'
 import { listen } from './open.ts'
@@ -11,7 +12,7 @@ import { EventSamples, ListenerSecret, ListenQuery, Resend, ResendRequest, Trigg
 import { listenerSecret } from './secret.ts'
 import { triggerEvent } from './trigger.ts'
 
-export const listenOperations: readonly Operation[] = [
+export const listenOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'events.types',
     needs: { role: 'viewer', scope: 'read' },

@@ -1,7 +1,8 @@
 import { composeWebhookSecret } from '@purser/protocol'
-import { type Ctx, callerId } from '../../../platform/ctx.ts'
+import { callerId } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { AccountId, ApiKeyId } from '../../../platform/ids.ts'
+import type { Ctx } from '../ports.ts'
 import type { ListenerSecret } from './schema.ts'
 import { findSecret, insertSecretOnce } from './store.ts'
 

@@ -1,6 +1,6 @@
-import type { Ctx } from '../../../platform/ctx.ts'
 import { findEvent } from '../event-store.ts'
 import { oldestKept } from '../history.ts'
+import type { Ctx } from '../ports.ts'
 import type { Event } from '../schema.ts'
 import { fail } from './errors.ts'
 import { samplePayload } from './samples.ts'

@@ -1,5 +1,5 @@
 import type { NewPayoutAccount, OffRamp } from '../../../partners/offramp/port.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
+import type { Ctx } from '../ports.ts'
 import { fail } from '../withdraw/errors.ts'
 import {
   deleteRequest,

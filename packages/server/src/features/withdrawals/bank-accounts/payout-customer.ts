@@ -1,6 +1,6 @@
 import { appendAudit } from '../../../platform/audit.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { OrganisationId } from '../../../platform/ids.ts'
+import type { Ctx } from '../ports.ts'
 import { setPayoutCustomer } from './payout-account-store.ts'
 
 /** The partner of the live environment that has customers. */

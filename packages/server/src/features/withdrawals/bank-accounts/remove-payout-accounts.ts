@@ -1,8 +1,8 @@
 import type { OffRamp } from '../../../partners/offramp/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { newAccount } from './payout-account.ts'
 import {
   type AccountRemoval,
@@ -21,7 +21,7 @@ const takenMs = 120_000
  * Has partners delete the accounts of deleted bank accounts; one with a payout in progress waits. Idempotent: an account that the partner
  * does not know is deleted.
  */
-export const removePayoutAccounts: Recurring = {
+export const removePayoutAccounts: Recurring<Deps> = {
   name: 'withdrawals.remove-payout-accounts',
   everyMs: 5_000,
   async run(system) {

@@ -1,12 +1,13 @@
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { PageQuery } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
+import { type Deps, operation } from '../ports.ts'
 import { createBankAccount, deleteBankAccount, getBankAccount, pageOfBankAccounts } from './bank-accounts.ts'
 import { BankAccount, BankAccountParams, NewBankAccount } from './schema.ts'
 
 const notFound = { 'bank-account-not-found': fail.table['bank-account-not-found'] }
 
-export const bankAccountOperations: readonly Operation[] = [
+export const bankAccountOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'withdrawals.bankAccounts.create',
     needs: { role: 'member', scope: 'money' },

@@ -1,4 +1,5 @@
-import type { Ctx, Tenant } from '../../../platform/ctx.ts'
+import type { Tenant } from '../../../platform/ctx.ts'
+import type { Ctx } from '../ports.ts'
 import { BankDetails } from './details.ts'
 import type { BankAccountId } from './store.ts'
 

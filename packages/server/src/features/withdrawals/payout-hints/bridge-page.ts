@@ -1,6 +1,6 @@
-import type { Deps } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import type { PageRequest, PublicPage } from '../../../platform/http/server.ts'
+import type { Deps } from '../ports.ts'
 import { upsertHint } from './store.ts'
 
 /**

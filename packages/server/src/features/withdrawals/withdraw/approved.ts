@@ -1,12 +1,12 @@
-import type { Ctx } from '../../../platform/ctx.ts'
 import { id } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { type ApprovalRow, applyDecisions, markApplied } from '../../approvals/index.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { end } from './end.ts'
 import { lockWithdrawal, markReleasedAt } from './store.ts'
 
 /** Lets withdrawals begin that were approved, and fails those that were not: nothing of them has reached the partner. */
-export const applyWithdrawalDecisions: Recurring = applyDecisions({
+export const applyWithdrawalDecisions: Recurring<Deps> = applyDecisions<Deps>({
   name: 'withdrawals.apply-approvals',
   kinds: ['withdrawal'],
   begin: (ctx, approval) => apply(ctx, approval, undefined),

@@ -1,11 +1,11 @@
 import { formatAmount, networkByName, sameAddress, tokenBySymbol } from '@purser/protocol'
 import { fail as failPartner } from '../../../partners/errors.ts'
 import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { dropReservations, retryOnContention } from '../../funds/index.ts'
 import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
 import { findCustomerOfAccount } from '../bank-accounts/payout-account-store.ts'
+import type { Ctx } from '../ports.ts'
 import { end } from './end.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
 

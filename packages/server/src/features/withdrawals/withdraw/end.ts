@@ -1,9 +1,9 @@
 import { formatAmount } from '@purser/protocol'
 import type { PayoutFailure } from '../../../partners/offramp/port.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { dropReservations } from '../../funds/index.ts'
 import { releasePolicy } from '../../wallets/index.ts'
+import type { Ctx } from '../ports.ts'
 import { markCompleted, markConverted, markFailed, markRefunded, type WithdrawalRow } from './store.ts'
 
 export interface Failure {

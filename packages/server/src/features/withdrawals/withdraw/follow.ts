@@ -1,6 +1,6 @@
 import type { OffRamp, Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import { findTransfer } from '../../transfers/index.ts'
+import type { Ctx } from '../ports.ts'
 import { isOwed } from './backoff.ts'
 import { begin, partnerOf } from './begin.ts'
 import { deleteHint } from './due-store.ts'

@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
-import type { Ctx } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { nextPollMs } from './backoff.ts'
 import { type DueRow, setNextPoll, takeDue } from './due-store.ts'
 import { follow } from './follow.ts'
@@ -15,7 +15,7 @@ const retryMs = 30_000
  * Continues every withdrawal that is due or has a hint from its partner. Idempotent: each step is taken under the withdrawal's row lock,
  * from its rows.
  */
-export const followWithdrawals: Recurring = {
+export const followWithdrawals: Recurring<Deps> = {
   name: 'withdrawals.follow',
   everyMs: 1_000,
   async run(ctx) {

@@ -1,15 +1,16 @@
 import { partnerErrors } from '../../../partners/errors.ts'
-import { type Operation, operation } from '../../../platform/operation.ts'
+import type { Operation } from '../../../platform/operation.ts'
 import { approvalErrors } from '../../approvals/index.ts'
 import { transferPlanErrors } from '../../transfers/index.ts'
 import { policyErrors } from '../../wallets/index.ts'
+import { type Deps, operation } from '../ports.ts'
 import { fail } from './errors.ts'
 import { NewWithdrawal, Withdrawal, WithdrawalListQuery, WithdrawalParams } from './schema.ts'
 import { createWithdrawal, getWithdrawal, pageOfWithdrawals, withdrawalState } from './withdraw.ts'
 
 const { 'withdrawal-not-found': notFound, ...refusals } = fail.table
 
-export const withdrawalOperations: readonly Operation[] = [
+export const withdrawalOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'withdrawals.create',
     needs: { role: 'member', scope: 'money', fresh: true },

@@ -9,6 +9,8 @@ import { type Rendered, renderMarkdown } from './markdown.ts'
 export interface GuideOptions {
   readonly baseUrl: string
   readonly errors: ErrorTable
+  /** The tags of the operations; each has its own OpenAPI document. */
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
   /** The whole API reference, as HTML. */
   readonly reference: () => string
   /** The answer for an address where nothing is. */
@@ -52,7 +54,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
       ? options.missing()
       : html(`errors/${requested}`, () => errorPage(read(), requested, entry))(request)
   }
-  const llms = (): string => llmsText(read(), options.baseUrl)
+  const llms = (): string => llmsText(read(), options)
   return [
     {
       path: '/',
@@ -76,7 +78,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
   ]
 }
 
-const robots = 'User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi.json\nDisallow: /\n'
+const robots = 'User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi\nDisallow: /\n'
 
 /** A browser names HTML; an agent that wants Markdown names it, and no HTML. */
 function prefersMarkdown({ headers: { accept = '' } }: PageRequest): boolean {
@@ -87,7 +89,8 @@ function guidesIn(guides: ReadonlyMap<string, Guide>, names: readonly string[]):
   return names.flatMap((name) => guides.get(name) ?? [])
 }
 
-function llmsText(guides: ReadonlyMap<string, Guide>, baseUrl: string): string {
+function llmsText(guides: ReadonlyMap<string, Guide>, { baseUrl, tags }: GuideOptions): string {
+  const documents = tags.map(({ name, description }) => `- [${name}](${baseUrl}/openapi/${name}.json): ${description}`)
   const parts = groups.map(([title, names]) => {
     const lines = guidesIn(guides, names).map(
       (guide) => `- [${guide.title}](${baseUrl}/docs/${guide.name}.md): ${guide.summary}`,
@@ -106,6 +109,10 @@ The \`type\` of a refusal is the address of a page about its cause. Every page b
 - [OpenAPI](${baseUrl}/openapi.json): Every operation, event and error, with schemas.
 - [Reference](${baseUrl}/docs/reference): The same as one HTML page.
 - [All guides](${baseUrl}/llms-full.txt): The text of the pages below in one file.
+
+## OpenAPI by tag
+
+${documents.join('\n')}
 
 ${parts.join('\n')}`
 }

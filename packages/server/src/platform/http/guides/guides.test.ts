@@ -13,6 +13,7 @@ const missing: RawAnswer = { status: 404, headers: {}, body: '' }
 const pages = guidePages({
   baseUrl: 'https://pay.example.com',
   errors,
+  tags: [{ name: 'vaults', description: 'About vaults.' }],
   reference: () => 'reference',
   missing: () => missing,
 })
@@ -37,6 +38,11 @@ test('the first page is HTML for a browser and Markdown for an agent', async () 
   const forAgents = await get('/', {}, { accept: '*/*' })
   expect(forAgents.headers['content-type']).toContain('text/markdown')
   expect(String(forAgents.body)).toContain('https://pay.example.com/openapi.json')
+})
+
+test('llms.txt names the OpenAPI document of each tag', async () => {
+  const list = String((await get('/llms.txt')).body)
+  expect(list).toContain('- [vaults](https://pay.example.com/openapi/vaults.json): About vaults.')
 })
 
 test('llms.txt names every guide, and each of its addresses answers Markdown', async () => {

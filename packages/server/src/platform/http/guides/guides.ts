@@ -12,19 +12,25 @@ export interface Guide {
 
 /** Guides in the order in which a reader meets them, in groups. Decisions are reached through the links of these. */
 export const groups: readonly (readonly [title: string, names: readonly string[]])[] = [
-  ['Start', ['README', 'quick-start', 'sdk', 'cli', 'mcp-server']],
+  ['Start', ['README', 'quick-start', 'sdk', 'python', 'cli', 'mcp-server']],
   ['Get paid', ['protocols', 'x402', 'mpp', 'facilitator', 'sessions', 'registry', 'webhooks']],
-  ['Hold and move money', ['wallets', 'paying', 'transfers', 'policies', 'withdrawals', 'partners', 'screening']],
+  [
+    'Hold and move money',
+    ['wallets', 'paying', 'agents', 'transfers', 'policies', 'withdrawals', 'partners', 'screening'],
+  ],
   ['Deliver', ['vaults']],
   ['Organisation', ['organisations-and-keys', 'signing-in', 'idempotency', 'errors']],
-  ['Operate', ['operations', 'performance', 'architecture', 'GLOSSARY', 'CONTRIBUTING', 'CHANGELOG']],
+  [
+    'Operate',
+    ['operations', 'runbooks', 'SECURITY', 'performance', 'architecture', 'GLOSSARY', 'CONTRIBUTING', 'CHANGELOG'],
+  ],
 ]
 
 /** Where the Markdown is: beside the compiled service, or in the repository that this source is in. */
 const roots = ['../../../guides', '../../../../../..'].map((from) => path.join(import.meta.dirname, from))
 
 /** Pages of the repository that are guides although they are not in `docs/`. */
-export const rootPages = ['README', 'CONTRIBUTING', 'CHANGELOG']
+export const rootPages = ['README', 'CONTRIBUTING', 'CHANGELOG', 'SECURITY']
 
 /** Every guide and decision by name. The files are read once, when the first page is requested. */
 export function readGuides(): ReadonlyMap<string, Guide> {

@@ -1,0 +1,118 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type NodeMcpRequestHandler, toNodeHandler } from '@modelcontextprotocol/node'
+import { createMcpHandler, type McpServer, type Server } from '@modelcontextprotocol/server'
+import { parseApiKey } from '@purser/protocol'
+import { createPurser, PurserError } from '@purser/sdk'
+import type { Waiting } from '../call.ts'
+import { type OpenKeys, openKeys } from '../keys.ts'
+import type { Asker, Served } from '../server.ts'
+import { followCalls } from './followed-calls.ts'
+
+/** What is served to every caller. */
+export interface Offer {
+  readonly baseUrl: string
+  /** The server for one request. `waitingOf` follows a call of a tool. */
+  readonly serverOf: (means: CallerMeans, waitingOf: (asker: Asker) => Waiting) => Server | McpServer
+  readonly onError: (error: Error) => void
+}
+
+/** What belongs to one API key. */
+type CallerMeans = Pick<Served, 'purser' | 'environment' | 'keys'>
+
+/** The owner of an API key that the service knows. */
+export interface Caller {
+  readonly handle: NodeMcpRequestHandler
+  readonly keys: OpenKeys
+  /** The number of requests that are not answered yet. */
+  running: number
+}
+
+/** Why a key is not served: the service does not know it, too many unknown keys were sent, or it cannot be checked. */
+export type Refused = 'unknown' | 'too-many' | 'unavailable'
+
+const callersMax = 1_000
+const unknownMax = 1_000
+const unknownPerMinuteMax = 60
+const minuteMs = 60_000
+
+/** The largest message, in bytes. A tool's arguments are read by a model, so they are short. */
+const messageBytesMax = 1_048_576
+
+/**
+ * Finds the caller of each API key. A key is checked with the service when it is first used. The service checks it
+ * again at each call, so a revoked key is refused there. Keys are in memory alone, by their digest.
+ */
+export function openCallers(offer: Offer, now: () => number = Date.now): (apiKey: string) => Promise<Caller | Refused> {
+  const known = new Map<string, Caller>()
+  const unknown = new Map<string, number>()
+  const checking = new Map<string, Promise<Caller | Refused>>()
+
+  async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
+    const purser = createPurser({ apiKey, baseUrl: offer.baseUrl })
+    try {
+      await purser.request('GET', '/wallet-infra/chains')
+    } catch (error) {
+      if (!(error instanceof PurserError)) throw error
+      if (error.status === 401) {
+        unknown.set(name, now())
+        return 'unknown'
+      }
+      // Any other refusal was decided for this key, so the service knows it.
+      if (error.status !== 403) return 'unavailable'
+    }
+    if (!hasPlace(known)) return 'unavailable'
+    const caller = callerOf(offer, { purser, environment, keys: openKeys(now, () => `mcp-${randomUUID()}`) })
+    known.set(name, caller)
+    return caller
+  }
+
+  return async (apiKey) => {
+    const environment = parseApiKey(apiKey)?.environment
+    if (environment === undefined) return 'unknown'
+    const name = createHash('sha256').update(apiKey).digest('base64')
+    const caller = known.get(name)
+    if (caller !== undefined) {
+      known.delete(name)
+      known.set(name, caller)
+      return caller
+    }
+    for (const [one, at] of unknown) if (now() - at >= minuteMs || unknown.size > unknownMax) unknown.delete(one)
+    if (unknown.has(name)) return 'unknown'
+    const pending = checking.get(name)
+    if (pending !== undefined) return pending
+    if (unknown.size + checking.size >= unknownPerMinuteMax) return 'too-many'
+    const checked = check(apiKey, name, environment).finally(() => checking.delete(name))
+    checking.set(name, checked)
+    return checked
+  }
+}
+
+/** Forgets the caller that was not seen for longest, of those for whom nothing is running or unknown. */
+function hasPlace(known: Map<string, Caller>): boolean {
+  if (known.size < callersMax) return true
+  for (const [name, { running, keys }] of known) {
+    if (running > 0 || !keys.isEmpty()) continue
+    known.delete(name)
+    return true
+  }
+  return false
+}
+
+/** Each request is served by a server of its own, so requests of one client may reach any process. */
+function callerOf({ serverOf, onError }: Offer, means: CallerMeans): Caller {
+  const calls = followCalls()
+  const handler = createMcpHandler(
+    ({ era, requestInfo }) => {
+      const served = serverOf(means, (asker) => calls.follow(asker, requestInfo?.signal))
+      const server = 'server' in served ? served.server : served
+      if (era === 'legacy')
+        server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {
+          if (requestId !== undefined) calls.cancel(requestId)
+        })
+      return served
+    },
+    { onerror: onError, maxRequestBodySize: messageBytesMax, maxSubscriptions: 64 },
+  )
+  const handle = toNodeHandler(handler, { onerror: onError, maxRequestBodySize: messageBytesMax })
+  return { handle, keys: means.keys, running: 0 }
+}

@@ -1,0 +1,35 @@
+import type { Waiting } from '../call.ts'
+import type { Asker } from '../server.ts'
+
+/** The running calls of one API key. */
+export interface FollowedCalls {
+  /** Follows a call to its end. `left` aborts if the connection is closed before the result was sent. */
+  readonly follow: (asker: Asker, left: AbortSignal | undefined) => Waiting
+  /** Notes that a client canceled the request with this id. */
+  readonly cancel: (id: string | number) => void
+}
+
+/**
+ * Before protocol 2026-07-28 a client cancels with a message of its own, on another connection. Two clients with one
+ * API key may use the same request id, so no call is stopped: its result counts as lost, and its generated
+ * Idempotency-Key stays open for an equal call.
+ */
+export function followCalls(): FollowedCalls {
+  const running = new Map<string | number, Set<{ isCanceled: boolean }>>()
+  return {
+    follow({ id, signal: own }, left) {
+      const signal = left === undefined ? own : AbortSignal.any([own, left])
+      const call = { isCanceled: false }
+      const calls = running.get(id) ?? new Set()
+      running.set(id, calls.add(call))
+      const end = () => {
+        calls.delete(call)
+        if (calls.size === 0) running.delete(id)
+      }
+      return { signal, isLost: () => signal.aborted || call.isCanceled, end }
+    },
+    cancel(id) {
+      for (const call of running.get(id) ?? []) call.isCanceled = true
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/node'
+import { type Offer, openCallers, type Refused } from './callers.ts'
+
+/** The path of the one endpoint. */
+export const endpoint = '/mcp'
+
+const loopback = ['localhost', '127.0.0.1', '[::1]']
+const connectionsMax = 256
+const runningPerKeyMax = 32
+
+/**
+ * An HTTP server that serves the tools over Streamable HTTP. Each request carries an API key as a bearer token. Only
+ * requests for loopback names and for `hosts` are answered, and of pages only those on these hosts: a page elsewhere
+ * must not reach a server on the reader's machine (DNS rebinding).
+ */
+export function mcpHttpServer(offer: Offer, hosts: readonly string[]): Server {
+  const find = openCallers(offer)
+  const names = [...loopback, ...hosts]
+  const isHost = hostHeaderValidation(names)
+  const isOrigin = originValidation(names)
+  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    if (!isHost(req, res) || !isOrigin(req, res)) return
+    if (!isRequest(req) || req.url.split('?', 1)[0] !== endpoint)
+      return refuse(res, { status: 404, code: -32_601, message: `Use ${endpoint}.` })
+    const token = /^Bearer +(\S{1,256})$/i.exec(req.headers.authorization ?? '')?.[1]
+    const caller = token === undefined ? 'unknown' : await find(token)
+    if (typeof caller === 'string') return refuse(res, refusals[caller])
+    if (caller.running >= runningPerKeyMax) return refuse(res, refusals['too-many'])
+    caller.running += 1
+    res.once('close', () => (caller.running -= 1))
+    if (res.destroyed) return
+    await caller.handle(req, res)
+  }
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (req, res) => {
+    answer(req, res).catch((error: unknown) => {
+      offer.onError(error instanceof Error ? error : new Error('a value that is not an Error was thrown'))
+      if (!res.headersSent) refuse(res, refusals.unavailable)
+      else res.destroy()
+    })
+  })
+  server.maxConnections = connectionsMax
+  return server
+}
+
+interface Refusal {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const refusals: Readonly<Record<Refused, Refusal>> = {
+  unknown: {
+    status: 401,
+    code: -32_001,
+    message: 'Send an API key of this service: Authorization: Bearer svc_test_sk_….',
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  },
+  'too-many': {
+    status: 429,
+    code: -32_002,
+    message: 'Too many requests at once.',
+    headers: { 'Retry-After': '10' },
+  },
+  unavailable: {
+    status: 503,
+    code: -32_603,
+    message: 'The service does not answer.',
+    headers: { 'Retry-After': '5' },
+  },
+}
+
+/** The connection is closed, because a body may follow that is not read. */
+function refuse(res: ServerResponse, { status, code, message, headers = {} }: Refusal): void {
+  res.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close', ...headers })
+  res.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }))
+}
+
+/** Whether the message is a request. It is one at a server, whatever its type says. */
+function isRequest(message: IncomingMessage): message is IncomingMessage & { method: string; url: string } {
+  return message.method !== undefined && message.url !== undefined
+}

@@ -1,0 +1,176 @@
+"""Sells routes of an ASGI application (version 3): FastAPI, Starlette, Quart, Django and others. Runs on asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from urllib.parse import quote
+
+from .client import Purser
+from .selling import (
+    Answer,
+    Fault,
+    HeaderList,
+    Paid,
+    Request,
+    Route,
+    Routes,
+    Seller,
+    is_sold,
+    route_of,
+    sent_answer,
+    sold_headers,
+)
+
+Scope = Dict[str, Any]
+Message = Dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class AsgiSeller:
+    """
+    Wraps an application so that its ``routes`` are sold. Paths that ``routes`` does not name are free. A handler finds
+    the payment in ``scope["purser.payment"]``. Nothing of an answer is sent before it is paid for. The service is called
+    in threads, so that the event loop does not wait. A WebSocket on a sold path is refused.
+    """
+
+    def __init__(
+        self,
+        app: Application,
+        purser: Purser,
+        wallet_id: str,
+        routes: Mapping[str, Union[Route, str]],
+        *,
+        other_wallet_ids: Sequence[str] = (),
+        public_url: Optional[str] = None,
+        on_fault: Optional[Callable[[Fault], None]] = None,
+    ) -> None:
+        self._app = app
+        self._routes = Routes(routes)
+        options: Dict[str, Any] = {"other_wallet_ids": other_wallet_ids, "public_url": public_url}
+        self.seller = Seller(purser, wallet_id, **options, on_fault=on_fault)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        route = self._routes.find(scope["path"]) if scope["type"] in ("http", "websocket") else None
+        if route is None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": "This path is sold over HTTP."})
+        else:
+            await self._sell(route, scope, receive, send)
+
+    async def _sell(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+        admitted = await _in_thread(lambda: self.seller.admit(route, request_of(scope)))
+        if admitted is None:
+            await self._app(scope, receive, send)
+        elif isinstance(admitted, Answer):
+            await _send_answer(admitted, scope, send)
+        else:
+            await self._serve(admitted, scope, receive, send)
+
+    async def _serve(self, paid: Paid, scope: Scope, receive: Receive, send: Send) -> None:
+        # Extensions would let the application send an answer past the buffer.
+        own = {**scope, "extensions": {}, "purser.payment": paid.payment}
+        buffered = _Buffered(paid, scope, send)
+        try:
+            await self._app(own, receive, buffered.take)
+            if not buffered.is_done:
+                raise RuntimeError("The application sent no complete response.")
+        except BaseException:
+            buffered.abort()
+            raise
+
+
+def sell(
+    app: Application, purser: Purser, wallet_id: str, price: Union[Route, str], **options: Any
+) -> AsgiSeller:
+    """Sells every path of an application for one price."""
+    return AsgiSeller(app, purser, wallet_id, {"/*": route_of(price)}, **options)
+
+
+class _Buffered:
+    """Takes an answer of the application into memory. Its last part settles the payment and sends the answer."""
+
+    def __init__(self, paid: Paid, scope: Scope, send: Send) -> None:
+        self._paid = paid
+        self._scope = scope
+        self._send = send
+        self._status = 0
+        self._headers: HeaderList = []
+        self._chunks: List[bytes] = []
+        self._size = 0
+        self.is_done = False
+
+    async def take(self, message: Message) -> None:
+        if self.is_done:
+            return
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            pairs = message.get("headers", [])
+            self._headers = [(bytes(name).decode("latin-1"), bytes(value).decode("latin-1")) for name, value in pairs]
+        elif message["type"] == "http.response.body":
+            await self._take_body(message)
+
+    def abort(self) -> None:
+        """The application failed before its answer was complete."""
+        if not self.is_done:
+            self.is_done = True
+            self._paid.failed()
+
+    async def _take_body(self, message: Message) -> None:
+        if self._status == 0:
+            raise RuntimeError("The application sent a body before its status.")
+        chunk = message.get("body", b"")
+        self._size += len(chunk)
+        if self._size > self._paid.context.route.body_bytes_max:
+            self.is_done = True
+            await _send_answer(self._paid.too_large(), self._scope, self._send)
+            return
+        self._chunks.append(chunk)
+        if not message.get("more_body", False):
+            self.is_done = True
+            await self._finish()
+
+    async def _finish(self) -> None:
+        if not is_sold(self._status):
+            self._paid.failed()
+            await _send_whole(self._send, self._status, self._headers, b"".join(self._chunks))
+            return
+        concluded = await _in_thread(self._paid.conclude)
+        if isinstance(concluded, Answer):
+            await _send_answer(concluded, self._scope, self._send)
+            return
+        headers = sold_headers(self._headers, concluded)
+        await _send_whole(self._send, self._status, headers, b"".join(self._chunks))
+
+
+def request_of(scope: Scope) -> Request:
+    """The request of an HTTP scope."""
+    headers: Dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = bytes(raw_name).decode("latin-1").lower(), bytes(raw_value).decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    raw_path = scope.get("raw_path")
+    path = quote(scope["path"], safe="/;=,:@!$&'()*+~") if raw_path is None else raw_path.decode("latin-1")
+    query = scope.get("query_string", b"").decode("latin-1")
+    server = scope.get("server") or ("", None)
+    host = headers.get("host") or (server[0] if server[1] is None else f"{server[0]}:{server[1]}")
+    target = path.split("?")[0] + (f"?{query}" if query else "")
+    return Request(scope["method"].upper(), f"{scope.get('scheme', 'http')}://{host}", target, headers, scope)
+
+
+async def _in_thread(run: Callable[[], Any]) -> Any:
+    return await asyncio.get_running_loop().run_in_executor(None, run)
+
+
+async def _send_answer(answer: Answer, scope: Scope, send: Send) -> None:
+    sent = sent_answer(answer, scope["method"].upper())
+    await _send_whole(send, sent.status, sent.headers, sent.body)
+
+
+async def _send_whole(send: Send, status: int, headers: HeaderList, body: bytes) -> None:
+    raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

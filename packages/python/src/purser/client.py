@@ -1,0 +1,56 @@
+"""The client of the service."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Optional
+from urllib.parse import urlsplit
+
+from .connections import Connections, StandardConnections
+from .operations import Operations
+from .transport import OMITTED, Retry, Transport
+
+
+class Purser(Operations):
+    """
+    A client of the service with one method for each operation, named by its id: ``purser.payments.verify(...)``. All
+    attempts of a POST carry one Idempotency-Key, so a lost response cannot move money twice. Anything but a success is
+    raised as a :class:`PurserError`. Safe for several threads.
+    """
+
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str,
+        *,
+        timeout: float = 30.0,
+        retry: Retry = Retry(),
+        connections: Optional[Connections] = None,
+    ) -> None:
+        if not re.fullmatch(r"[\x21-\x7e]+", api_key):
+            raise ValueError("api_key is empty, or contains white space or control characters. Give the whole key.")
+        parts = urlsplit(base_url)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
+            raise ValueError(f"base_url must be an http(s) URL, such as https://api.example.com: {base_url!r}")
+        self._connections = connections or StandardConnections()
+        address = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        settings = {"connections": self._connections, "timeout": timeout, "retry": retry}
+        super().__init__(Transport(address, api_key, **settings))  # type: ignore[arg-type]
+
+    def with_retry(self, retry: Retry, timeout: float) -> "Operations":
+        """The operations over the same connections, with other patience."""
+        return Operations(self._transport.with_retry(retry, timeout))
+
+    def request(self, method: str, path: str, *, query: Any = None, body: Any = OMITTED) -> Any:
+        """Calls any operation, also one that this version has no method for."""
+        return self._transport.request(method, path, query=query, body=body)
+
+    def close(self) -> None:
+        """Closes the idle connections."""
+        self._connections.close()
+
+    def __enter__(self) -> "Purser":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

@@ -1,0 +1,127 @@
+"""The errors of the client. Each is a :class:`PurserError`; branch on ``code`` or on the class."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Type
+
+
+class PurserError(Exception):
+    """Anything but a success: what the problem record (RFC 9457) of the response says, or why there is no response."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        status: Optional[int] = None,
+        problem: Optional[Mapping[str, Any]] = None,
+        request_id: Optional[str] = None,
+        retry_after: Optional[float] = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        """The last part of the problem's type, such as ``wallet-not-found``. Messages may change, codes do not."""
+        self.status = status
+        """The HTTP status. None if there was no response."""
+        self.problem: Dict[str, Any] = dict(problem or {})
+        """All members of the problem record."""
+        self.request_id = request_id
+        """Identifies the request in the log of the service. Include it when you contact support."""
+        self.retry_after = retry_after
+        """Seconds to wait, as the response says."""
+
+    @property
+    def title(self) -> Optional[str]:
+        return _text(self.problem.get("title"))
+
+    @property
+    def detail(self) -> Optional[str]:
+        return _text(self.problem.get("detail"))
+
+    @property
+    def reason(self) -> str:
+        """The payment protocol's own code of a refusal, otherwise the code."""
+        return _text(self.problem.get("reason")) or self.code
+
+    @property
+    def errors(self) -> List[Dict[str, str]]:
+        """All faults of the request: ``path`` is a JSON Pointer, ``message`` says what is wrong there."""
+        faults = self.problem.get("errors")
+        return [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
+
+
+class AuthenticationError(PurserError):
+    """401 or 403: the key is invalid, or may not do this."""
+
+
+class ValidationError(PurserError):
+    """400, 413, 415 or 422: the request is invalid. ``errors`` has all its faults."""
+
+
+class PaymentRefusedError(PurserError):
+    """402: a payment was refused. ``reason`` says why."""
+
+
+class NotFoundError(PurserError):
+    """404: the object does not exist in this organisation and environment."""
+
+
+class ConflictError(PurserError):
+    """409: the object already exists, or its state does not allow this."""
+
+
+class RateLimitError(PurserError):
+    """429 ``rate-limit-exceeded``: too many requests. Retry later."""
+
+
+class LimitError(PurserError):
+    """429 with a quota: the allowance of the plan is used up. Retrying soon does not help."""
+
+
+class UnavailableError(PurserError):
+    """5xx, or a response that is not from the service. The outcome is unknown."""
+
+
+class ConnectionFailedError(PurserError):
+    """No response: refused, reset or timed out. The outcome is unknown."""
+
+
+def error_of(
+    status: int, problem: Optional[Mapping[str, Any]], request_id: Optional[str], retry_after: Optional[float]
+) -> PurserError:
+    """The error for a response that is not a success."""
+    code = str(problem["type"]).rsplit("/", 1)[-1] if problem else f"http-{status}"
+    detail = str(problem.get("detail") or problem["title"]) if problem else f"Purser answered with status {status}."
+    return _kind(status, code)(
+        detail, code=code, status=status, problem=problem, request_id=request_id, retry_after=retry_after
+    )
+
+
+def is_quota(code: str) -> bool:
+    """Whether a 429 means that a quota is used up."""
+    return code not in ("rate-limit-exceeded", "http-429")
+
+
+def _kind(status: int, code: str) -> Type[PurserError]:
+    if status == 429:
+        return LimitError if is_quota(code) else RateLimitError
+    if status >= 500 or status < 400:
+        return UnavailableError
+    return _KINDS.get(status, PurserError)
+
+
+_KINDS: Dict[int, Type[PurserError]] = {
+    400: ValidationError,
+    401: AuthenticationError,
+    402: PaymentRefusedError,
+    403: AuthenticationError,
+    404: NotFoundError,
+    409: ConflictError,
+    413: ValidationError,
+    415: ValidationError,
+    422: ValidationError,
+}
+
+
+def _text(value: Any) -> Optional[str]:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,156 @@
+import subprocess
+import sys
+import unittest
+from datetime import datetime, timezone
+from pathlib import Path
+
+from purser import (
+    AuthenticationError,
+    ConnectionFailedError,
+    File,
+    HttpxConnections,
+    LimitError,
+    Purser,
+    PurserError,
+    Retry,
+    UnavailableError,
+    ValidationError,
+)
+from purser.transport import next_cursor, read_retry_after
+
+from .fake import FakePurser, problem
+
+try:
+    import httpx
+except ImportError:
+    httpx = None
+
+KEY = "svc_test_sk_for-the-tests"
+SETTLE = {"payment_id": "pay_1", "settlement_token": "st_1"}
+
+
+class Client(unittest.TestCase):
+    def setUp(self):
+        self.fake = FakePurser()
+        self.addCleanup(self.fake.stop)
+        self.purser = self.open()
+        self.addCleanup(self.purser.close)
+        self.pauses = []
+        self.purser._transport.pause = self.pauses.append
+
+    def open(self):
+        return Purser(KEY, self.fake.url + "/", timeout=5)
+
+    def test_a_post_sends_its_members_by_their_names_with_the_key_and_a_fresh_idempotency_key(self):
+        for _ in range(2):
+            self.purser.payments.verify(
+                protocol="x402", credential="c", price="0.01", wallet_id="byw_1", reports_delivery=False
+            )
+        first, second = self.fake.calls("/payments/verify")
+        expected = {"protocol": "x402", "credential": "c", "price": "0.01", "walletId": "byw_1", "reportsDelivery": False}
+        self.assertEqual(first["body"], expected)
+        self.assertEqual(first["headers"]["authorization"], f"Bearer {KEY}")
+        self.assertNotEqual(first["headers"]["idempotency-key"], second["headers"]["idempotency-key"])
+
+    def test_all_attempts_of_a_post_carry_one_idempotency_key(self):
+        settled = 200, {"txHash": None, "settledAt": "2026-11-26T12:00:00Z"}, {}
+        self.fake.script("/payments/settle", "reset", problem(503, "chain-unavailable"), settled)
+        self.purser.payments.settle(**SETTLE)
+        keys = {one["headers"]["idempotency-key"] for one in self.fake.calls("/payments/settle")}
+        self.assertEqual((len(self.fake.calls("/payments/settle")), len(keys)), (3, 1))
+        self.assertEqual(len(self.pauses), 2)
+        self.assertTrue(0.375 <= self.pauses[0] <= 0.5 and 0.75 <= self.pauses[1] <= 1)
+
+    def test_retry_after_is_waited_for_and_a_long_one_is_raised(self):
+        status, body, _ = problem(429, "rate-limit-exceeded")
+        self.fake.script("/account", (status, body, {"retry-after": "7"}), (200, {"id": "acc_1"}, {}))
+        self.assertEqual(self.purser.account.get(), {"id": "acc_1"})
+        self.assertEqual(self.pauses, [7.0])
+        self.fake.script("/account", (status, body, {"retry-after": "61"}))
+        with self.assertRaises(PurserError) as caught:
+            self.purser.account.get()
+        self.assertEqual((caught.exception.retry_after, len(self.pauses)), (61.0, 1))
+
+    def test_a_problem_is_raised_with_what_it_says_and_not_repeated(self):
+        faults = [{"path": "/price", "message": "must be decimal"}]
+        self.fake.script("/account", problem(422, "validation-error", errors=faults))
+        with self.assertRaises(ValidationError) as caught:
+            self.purser.account.get()
+        error = caught.exception
+        self.assertEqual((error.status, error.code, error.title), (422, "validation-error", "validation-error"))
+        self.assertEqual((error.detail, error.request_id, error.errors), ("validation-error.", "req_1", faults))
+        self.assertEqual(len(self.fake.seen), 1)
+
+    def test_each_kind_of_failure_has_its_class(self):
+        cases = [
+            ("reset", ConnectionFailedError, 3),
+            (problem(401, "unauthorized"), AuthenticationError, 1),
+            (problem(429, "payment-limit-reached"), LimitError, 1),
+            (problem(500, "internal-error"), UnavailableError, 3),
+            ((302, None, {"location": "http://127.0.0.1:1/"}), UnavailableError, 1),
+            ((200, b"<html>", {}), UnavailableError, 1),
+        ]
+        for doing, kind, attempts in cases:
+            with self.subTest(kind=kind.__name__, doing=doing):
+                self.fake.seen.clear()
+                self.fake.script("/account", doing)
+                self.assertRaises(kind, self.purser.account.get)
+                self.assertEqual(len(self.fake.seen), attempts)
+
+    def test_a_list_follows_the_cursor_of_its_links_and_no_other_address(self):
+        link = {"link": '<https://elsewhere.test/chains?cursor=c2&limit=1>; rel="next"'}
+        self.fake.script("/wallet-infra/chains", (200, [{"name": "a"}], link), (200, [{"name": "b"}], {}))
+        self.assertEqual([one["name"] for one in self.purser.chains.list(limit=1)], ["a", "b"])
+        paths = [one["path"] for one in self.fake.seen]
+        self.assertEqual(paths, ["/wallet-infra/chains?limit=1", "/wallet-infra/chains?limit=1&cursor=c2"])
+
+    def test_a_path_parameter_is_quoted_and_dots_are_refused(self):
+        self.fake.script("/payments/a%2Fb%3F", (200, {"id": "x"}, {}))
+        self.assertEqual(self.purser.payments.get("a/b?"), {"id": "x"})
+        self.assertRaises(ValueError, self.purser.payments.get, "..")
+
+    def test_a_file_is_uploaded_and_downloaded_and_a_deletion_answers_nothing(self):
+        self.fake.script("/vaults/vlt_1/files", (201, {"id": "vfl_1"}, {}))
+        self.purser.vaults.files.add("vlt_1", file=File(b"\x00\xff", 'a".bin'))
+        sent = self.fake.seen[0]["body"]
+        self.assertIn(b'name="file"; filename="a%22.bin"\r\nContent-Type: application/octet-stream\r\n\r\n\x00\xff\r\n', sent)
+        self.fake.script("/vaults/vlt_1/files/vfl_1", (200, b"\x00\xff", {}))
+        self.assertEqual(self.purser.vaults.files.get("vlt_1", "vfl_1"), b"\x00\xff")
+        self.fake.script("/webhooks/whk_1", (204, None, {}))
+        self.assertIsNone(self.purser.webhooks.delete("whk_1"))
+
+    def test_a_stream_is_read_event_by_event(self):
+        text = b': hello\n\nid: 1\nevent: delivery\ndata: {"a":\ndata: 1}\n\ndata: {}\n\n'
+        self.fake.script("/events/stream", (200, text, {"content-type": "text/event-stream"}))
+        first, second = self.purser.events.stream(follow="false")
+        self.assertEqual((first.id, first.event, first.json()), ("1", "delivery", {"a": 1}))
+        self.assertEqual((second.id, second.event), ("1", "message"))
+        self.assertEqual(self.fake.seen[0]["path"], "/events/stream?follow=false")
+
+    def test_wrong_settings_are_refused_at_once(self):
+        self.assertRaises(ValueError, Purser, "key with spaces", "https://a.test")
+        self.assertRaises(ValueError, Purser, KEY, "a.test")
+
+
+@unittest.skipIf(httpx is None, "httpx is not installed")
+class HttpxClient(Client):
+    def open(self):
+        return Purser(KEY, self.fake.url, timeout=5, connections=HttpxConnections(httpx.Client()))
+
+
+class Parts(unittest.TestCase):
+    def test_links_are_read_as_rfc_8288_writes_them(self):
+        self.assertEqual(next_cursor('</a?cursor=1>; rel="prev", </a?cursor=2>; rel="last next"'), "2")
+        self.assertIsNone(next_cursor('</a?cursor=1>; rel="nextish"'))
+        self.assertIsNone(next_cursor(None))
+
+    def test_retry_after_is_read_as_seconds_or_as_a_date(self):
+        now = datetime(2026, 11, 26, 12, 0, 0, tzinfo=timezone.utc)
+        self.assertEqual(read_retry_after("3", now), 3.0)
+        self.assertEqual(read_retry_after("Thu, 26 Nov 2026 12:00:05 GMT", now), 5.0)
+        self.assertIsNone(read_retry_after("soon", now))
+
+    def test_the_generated_files_are_current(self):
+        script = Path(__file__).resolve().parents[1] / "generate.py"
+        done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))

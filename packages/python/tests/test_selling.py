@@ -1,0 +1,305 @@
+import asyncio
+import base64
+import json
+import threading
+import unittest
+from io import BytesIO
+
+from purser import Purser, asgi, wsgi
+from purser.selling import Route, split_challenges
+
+from .fake import TX, FakePurser, challenge, problem, verification
+
+WALLET = "byw_01h455vb4pex5vsknk084sn02q"
+PAYMENT = base64.b64encode(json.dumps({"accepted": {"network": "eip155:84532"}}).encode()).decode()
+MPP = "Payment " + base64.urlsafe_b64encode(
+    json.dumps({"challenge": {"id": "a", "method": "evm"}, "payload": {"type": "authorization"}}).encode()
+).decode().rstrip("=")
+
+
+class Got:
+    def __init__(self, status, headers, body):
+        self.status, self.body = status, body
+        self.pairs = [(name.lower(), value) for name, value in headers]
+        self.headers = dict(self.pairs)
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Selling:
+    """What both interfaces guarantee. Each shop sells /paid and serves /free."""
+
+    def setUp(self):
+        self.fake = FakePurser()
+        self.addCleanup(self.fake.stop)
+        self.runs, self.faults = [], []
+        self.answer = (200, [("Content-Type", "text/plain"), ("Cache-Control", "public, max-age=5")], b"rain")
+        self.error = None
+        self.shop = self.open(Route("0.01", description="Weather"))
+
+    def options(self):
+        purser = Purser("svc_test_sk_1", self.fake.url)
+        self.addCleanup(purser.close)
+        return purser, WALLET
+
+    def without_pauses(self, shop):
+        shop.seller.pause = lambda _seconds: None
+        shop.seller.client._transport.pause = lambda _seconds: None
+        return shop
+
+    def buy(self, path="/paid", method="GET", **headers):
+        return self.request(method, path, {"host": "shop.test", **{k.replace("_", "-"): v for k, v in headers.items()}})
+
+    def assertNothingServed(self, got, status):
+        self.assertEqual((got.status, self.runs), (status, []))
+        self.assertNotIn(b"rain", got.body)
+
+    def test_a_request_without_payment_gets_the_challenge_of_both_protocols(self):
+        got = self.buy("/paid?city=Lima")
+        self.assertNothingServed(got, 402)
+        self.assertEqual(got.headers["payment-required"], challenge()["x402"])
+        offers = [value for name, value in got.pairs if name == "www-authenticate"]
+        self.assertEqual(len(offers), 2)
+        self.assertEqual(got.json()["accepts"], [])
+        self.assertEqual(got.json()["type"], "https://paymentauth.org/problems/payment-required")
+        (call,) = self.fake.calls("/payments/challenge")
+        self.assertEqual(call["body"]["resource"], "http://shop.test/paid?city=Lima")
+        self.assertEqual((call["body"]["price"], call["body"]["walletId"]), ("0.01", WALLET))
+
+    def test_a_paid_request_is_served_once_with_a_receipt_after_settlement(self):
+        got = self.buy(payment_signature=PAYMENT)
+        self.assertEqual((got.status, got.body, len(self.runs)), (200, b"rain", 1))
+        receipt = json.loads(base64.b64decode(got.headers["payment-response"]))
+        self.assertEqual((receipt["success"], receipt["transaction"]), (True, TX))
+        self.assertEqual(receipt["network"], "eip155:84532")
+        self.assertEqual(got.headers["cache-control"], "max-age=5, private")
+        self.assertEqual(self.runs[0]["paymentId"], "pay_1")
+        self.assertNotIn("settlementToken", self.runs[0])
+        (settle,) = self.fake.calls("/payments/settle")
+        self.assertEqual(settle["body"], {"paymentId": "pay_1", "settlementToken": "st_secret"})
+
+    def test_version_1_and_mpp_get_their_own_receipts(self):
+        self.assertIn("x-payment-response", self.buy(x_payment=PAYMENT).headers)
+        got = self.buy(authorization=f"Bearer abc, {MPP}")
+        receipt = got.headers["payment-receipt"]
+        read = json.loads(base64.urlsafe_b64decode(receipt + "=" * (-len(receipt) % 4)))
+        self.assertEqual((read["status"], read["method"], read["reference"]), ("success", "evm", TX))
+        self.assertEqual((read["challengeId"], read["chainId"]), ("a", 84532))
+        self.assertEqual(self.fake.calls("/payments/verify")[1]["body"]["credential"], MPP)
+
+    def test_two_payments_are_refused(self):
+        self.assertNothingServed(self.buy(payment_signature=PAYMENT, authorization=MPP), 400)
+        self.assertNothingServed(self.buy(payment_signature=f"{PAYMENT},{PAYMENT}"), 400)
+        self.assertEqual(self.fake.seen, [])
+
+    def test_a_refused_payment_gets_a_new_challenge_with_the_reason(self):
+        self.fake.script("/payments/verify", problem(402, "payment-verification-failed", reason="invalid_signature"))
+        got = self.buy(payment_signature=PAYMENT)
+        self.assertNothingServed(got, 402)
+        self.assertEqual(got.json()["error"], "invalid_signature")
+        self.assertEqual(json.loads(base64.b64decode(got.headers["payment-required"]))["error"], "invalid_signature")
+
+    def test_a_used_payment_is_a_conflict(self):
+        self.fake.script("/payments/verify", problem(409, "duplicate-payment"))
+        got = self.buy(payment_signature=PAYMENT)
+        self.assertNothingServed(got, 409)
+        self.assertEqual(got.json()["code"], "duplicate-payment")
+
+    def test_nothing_is_served_while_purser_gives_no_clear_answer(self):
+        silences = {
+            "reset": "reset",
+            "500": problem(500, "internal-error"),
+            "a used-up plan": problem(429, "payment-limit-reached"),
+            "html": (200, b"<html>", {}),
+            "valid: false": (200, verification(valid=False), {}),
+        }
+        for name, doing in silences.items():
+            with self.subTest(name):
+                self.fake.script("/payments/verify", doing)
+                got = self.buy(payment_signature=PAYMENT)
+                self.assertNothingServed(got, 503)
+                self.assertEqual(got.headers["retry-after"], "5")
+        self.fake.script("/payments/challenge", "reset")
+        self.assertNothingServed(self.buy(), 503)
+        self.assertEqual({fault.stage for fault in self.faults}, {"verify", "challenge"})
+
+    def test_a_wrong_configuration_is_an_error_of_the_server(self):
+        self.fake.script("/payments/challenge", problem(422, "wallet-not-found"))
+        self.assertNothingServed(self.buy(), 500)
+        self.fake.script("/payments/verify", problem(401, "unauthorized"))
+        self.assertNothingServed(self.buy(payment_signature=PAYMENT), 500)
+
+    def test_a_failed_settlement_serves_and_charges_nothing(self):
+        self.fake.script("/payments/settle", problem(409, "settlement-failed", reason="insufficient_funds"))
+        got = self.buy(payment_signature=PAYMENT)
+        self.assertEqual((got.status, got.json()), (402, {"error": "insufficient_funds"}))
+        failure = json.loads(base64.b64decode(got.headers["payment-response"]))
+        self.assertEqual((failure["success"], failure["errorReason"]), (False, "insufficient_funds"))
+
+    def test_an_unknown_settlement_withholds_the_answer_and_says_so(self):
+        self.fake.script("/payments/settle", problem(503, "chain-unavailable"))
+        got = self.buy(payment_signature=PAYMENT)
+        self.assertEqual((got.status, got.json()["code"]), (503, "settlement-unavailable"))
+        self.assertNotIn(b"rain", got.body)
+        (fault,) = self.faults
+        self.fake.scripts.clear()
+        self.assertEqual(fault.settle_again()["txHash"], TX)
+
+    def test_a_pending_settlement_is_released_in_a_block_or_awaited(self):
+        pending = 202, {"status": "settling", "txHash": TX}, {}
+        self.fake.script("/payments/settle", (202, {"status": "settling", "txHash": None}, {}), pending)
+        got = self.buy(payment_signature=PAYMENT)
+        receipt = json.loads(base64.b64decode(got.headers["payment-response"]))
+        self.assertEqual((got.status, receipt["extra"]), (200, {"settlement": "pending"}))
+        self.shop = self.open(Route("0.01", on_pending="hold", hold_seconds=0))
+        self.fake.script("/payments/settle", pending)
+        self.assertEqual(self.buy(payment_signature=PAYMENT).status, 503)
+
+    def test_what_is_not_a_success_is_not_charged(self):
+        for status in (304, 302, 404, 500):
+            self.answer = (status, [("X-Own", "1")], b"")
+            got = self.buy(payment_signature=PAYMENT)
+            self.assertEqual((got.status, got.headers["x-own"]), (status, "1"))
+            self.assertNotIn("payment-response", got.headers)
+        self.assertEqual(self.fake.calls("/payments/settle"), [])
+
+    def test_a_handler_that_raises_is_not_charged(self):
+        self.error = RuntimeError("broken")
+        self.assertRaises(RuntimeError, self.buy, payment_signature=PAYMENT)
+        self.assertEqual(self.fake.calls("/payments/settle"), [])
+
+    def test_an_answer_over_the_limit_is_neither_sent_nor_charged(self):
+        self.shop = self.open(Route("0.01", body_bytes_max=3))
+        got = self.buy(payment_signature=PAYMENT)
+        self.assertEqual((got.status, got.json()["code"]), (500, "response-too-large"))
+        self.assertEqual(self.fake.calls("/payments/settle"), [])
+
+    def test_options_never_runs_the_handler_and_head_costs_the_price_without_a_body(self):
+        self.assertNothingServed(self.buy(method="OPTIONS", payment_signature=PAYMENT), 204)
+        got = self.buy(method="HEAD")
+        self.assertNothingServed(got, 402)
+        self.assertEqual(got.body, b"")
+        self.assertIn("payment-required", got.headers)
+        self.assertEqual(self.buy(method="HEAD", payment_signature=PAYMENT).status, 200)
+
+    def test_other_spellings_of_a_sold_path_are_sold_and_other_paths_are_free(self):
+        for path in ("/paid/", "//paid", "/./paid", "/free/../paid", "/PAID"):
+            with self.subTest(path):
+                self.assertNothingServed(self.buy(path), 402)
+        self.assertEqual(self.buy("/free").body, b"rain")
+
+    def test_a_malformed_host_is_refused(self):
+        for host in ("shop.test/evil?", "shop.test/evil", "a@b", ""):
+            expected = 402 if host == "" and isinstance(self, Wsgi) else 400
+            self.assertNothingServed(self.request("GET", "/paid", {"host": host}), expected)
+
+    def test_the_public_address_replaces_the_host_of_the_request(self):
+        self.shop = self.open(Route("0.01"), public_url="https://api.test/v1/")
+        self.buy("/paid?a=1")
+        (call,) = self.fake.calls("/payments/challenge")
+        self.assertEqual(call["body"]["resource"], "https://api.test/v1/paid?a=1")
+
+    def test_copies_of_a_payment_run_the_handler_once_at_a_time(self):
+        entered, leave, first = threading.Event(), threading.Event(), []
+        self.wait = lambda: (entered.set(), leave.wait(10))
+        thread = threading.Thread(target=lambda: first.append(self.buy(payment_signature=PAYMENT)))
+        thread.start()
+        entered.wait(10)
+        second = self.buy(payment_signature=PAYMENT)
+        leave.set()
+        thread.join()
+        self.assertEqual((second.status, second.json()["code"]), (409, "delivery-in-progress"))
+        self.assertEqual((first[0].status, len(self.runs)), (200, 1))
+
+    wait = staticmethod(lambda: None)
+
+    def run_handler(self, payment):
+        self.runs.append(payment)
+        self.wait()
+        if self.error is not None:
+            raise self.error
+        return self.answer
+
+
+class Wsgi(Selling, unittest.TestCase):
+    def open(self, route, **options):
+        shop = wsgi.WsgiSeller(self.app, *self.options(), {"/paid": route}, on_fault=self.faults.append, **options)
+        return self.without_pauses(shop)
+
+    def app(self, environ, start_response):
+        status, headers, body = self.run_handler(environ.get("purser.payment"))
+        start_response(f"{status} Some", headers)
+        return [body[:2], body[2:]]
+
+    def request(self, method, path, headers):
+        started = []
+        path, _, query = path.partition("?")
+        environ = {
+            "REQUEST_METHOD": method,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "SERVER_NAME": "127.0.0.1",
+            "SERVER_PORT": "80",
+            "wsgi.url_scheme": "http",
+            "wsgi.input": BytesIO(),
+            **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
+        }
+        body = b"".join(self.shop(environ, lambda status, own, exc=None: started.append((status, own))))
+        ((status, own),) = started
+        return Got(int(status[:3]), own, body)
+
+
+class Asgi(Selling, unittest.TestCase):
+    def open(self, route, **options):
+        shop = asgi.AsgiSeller(self.app, *self.options(), {"/paid": route}, on_fault=self.faults.append, **options)
+        return self.without_pauses(shop)
+
+    async def app(self, scope, _receive, send):
+        status, headers, body = self.run_handler(scope.get("purser.payment"))
+        raw = [(name.encode(), value.encode()) for name, value in headers]
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+        await send({"type": "http.response.body", "body": body[:2], "more_body": True})
+        await send({"type": "http.response.body", "body": body[2:]})
+
+    def scope(self, kind, path, headers):
+        path, _, query = path.partition("?")
+        own = [(name.encode(), value.encode()) for name, value in headers.items()]
+        return {"type": kind, "path": path, "query_string": query.encode(), "headers": own, "scheme": "http"}
+
+    def request(self, method, path, headers):
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        asyncio.run(self.shop({**self.scope("http", path, headers), "method": method}, None, send))
+        start, *bodies = sent
+        self.assertEqual(start["type"], "http.response.start")
+        pairs = [(name.decode(), value.decode()) for name, value in start["headers"]]
+        return Got(start["status"], pairs, b"".join(one.get("body", b"") for one in bodies))
+
+    def test_a_websocket_on_a_sold_path_is_refused_and_others_pass(self):
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        asyncio.run(self.shop(self.scope("websocket", "/paid", {}), None, send))
+        self.assertEqual(([one["type"] for one in sent], self.runs), (["websocket.close"], []))
+        asyncio.run(self.shop({"type": "lifespan"}, None, send))
+        self.assertEqual(len(self.runs), 1)
+
+
+class Parts(unittest.TestCase):
+    def test_challenges_are_split_outside_of_quotes_only(self):
+        parts = split_challenges(challenge()["mpp"])
+        self.assertEqual(parts, ['Payment id="a", description="one, Payment two", request="e30"', 'Payment id="b", request="e30"'])
+
+    def test_options_with_which_nothing_can_be_sold_are_refused_at_once(self):
+        for options in ({"price": "$1"}, {"price": 0.01}, {"price": "1", "protocols": []}, {"price": "1", "on_pending": "x"}):
+            self.assertRaises(ValueError, lambda given=options: Route(**given))
+        purser = Purser("svc_test_sk_1", "http://a.test")
+        self.assertRaises(ValueError, wsgi.WsgiSeller, None, purser, "wallet", {"/a": "1"})
+        self.assertRaises(ValueError, wsgi.WsgiSeller, None, purser, WALLET, {"a": "1"})

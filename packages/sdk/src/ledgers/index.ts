@@ -1,0 +1,2 @@
+export { fileLedger } from './file.ts'
+export { type LedgerDatabase, postgresLedger, postgresLedgerTables } from './postgres.ts'

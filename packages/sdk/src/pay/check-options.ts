@@ -1,0 +1,43 @@
+import { networks } from '@purser/protocol'
+import { must, mustBooleans, mustFunctions, mustList, mustOptions } from '../check.ts'
+import type { PayingFetchOptions } from './options.ts'
+
+/** Throws a `TypeError` for options whose shape is wrong, which a caller without types may give. */
+export function checkPayingOptions(options: PayingFetchOptions): void {
+  mustOptions(options, 'The first argument')
+  const { signer, limits, prefer, ledger, tokens, sessions, allowInsecure } = options
+  const remedy = 'Give a signer such as privateKeyToAccount(key) of viem, or a managed wallet as "wallet".'
+  must(typeof signer === 'object' && signer !== null, 'signer', signer, remedy)
+  must(typeof signer.signTypedData === 'function', 'signer.signTypedData', signer.signTypedData, remedy)
+  const { sendTransaction, signTempoTransaction } = signer
+  mustFunctions({ 'signer.sendTransaction': sendTransaction, 'signer.signTempoTransaction': signTempoTransaction })
+  const shape = 'Give limits such as { perCall: "0.05", perDay: "5" }. Without perCall nothing is paid.'
+  must(typeof limits === 'object' && limits !== null && !Array.isArray(limits), 'limits', limits, shape)
+  mustFunctions({ 'limits.confirm': limits.confirm })
+  mustList('limits.hosts', limits.hosts, 'List hosts, such as ["api.example.com"].')
+  mustList('limits.networks', limits.networks, 'List networks, such as ["base"].')
+  mustList('prefer', prefer, 'List protocols and networks, such as ["mpp/tempo", "x402"].')
+  for (const preference of prefer ?? []) checkPreference(preference)
+  must(tokens === undefined || Array.isArray(tokens), 'tokens', tokens, 'List tokens.')
+  mustLedger(ledger)
+  mustBooleans({ sessions, allowInsecure })
+  const { onPayment, onFault, fetch, now, random } = options
+  mustFunctions({ onPayment, onFault, fetch, now, random })
+}
+
+function mustLedger(ledger: PayingFetchOptions['ledger']): void {
+  if (ledger === undefined) return
+  mustOptions(ledger, 'ledger')
+  const methods = ledgerMethods.map((name) => [`ledger.${name}`, ledger[name]] as const)
+  for (const [name, method] of methods) must(typeof method === 'function', name, method, 'Give a function.')
+}
+
+const ledgerMethods = ['reserve', 'signed', 'spent', 'release', 'find', 'unfinished'] as const
+
+function checkPreference(preference: string): void {
+  const [protocol, network, ...rest] = preference.includes('/') ? preference.split('/') : [preference, preference]
+  const isProtocol = protocol === 'x402' || protocol === 'mpp'
+  const isNetwork = networks.some(({ name }) => name === network)
+  const isGood = rest.length === 0 && (preference.includes('/') ? isProtocol && isNetwork : isProtocol || isNetwork)
+  must(isGood, 'prefer', preference, 'Use a protocol, a network or both, such as "x402", "base" or "mpp/tempo".')
+}

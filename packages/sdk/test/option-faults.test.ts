@@ -1,0 +1,160 @@
+import { expect, test } from 'vitest'
+import { createPurser } from '../src/index.ts'
+import { walletMiddleware as expressWallet, payMiddleware } from '../src/middleware/express.ts'
+import { payHook, walletPlugin } from '../src/middleware/fastify.ts'
+import { payMiddleware as honoPay, walletMiddleware as honoWallet } from '../src/middleware/hono.ts'
+import { withPayment } from '../src/middleware/next.ts'
+import { createPayingFetch } from '../src/pay/index.ts'
+import { account } from './pay-stage.ts'
+
+/** Options as a caller without types may give them. */
+type Options = { readonly [name: string]: unknown }
+type Made = (options: never) => unknown
+
+const none = undefined
+const client = { apiKey: 'svc_test_sk_for-the-sdk-tests', baseUrl: 'http://purser.test' }
+const wallet = { ...client, walletId: 'byw_1' }
+const pay = { signer: account, limits: { perCall: '0.05' } }
+const managed = { wallet: { id: 'mwt_1', wallets: { pay: async () => none } }, limits: { perCall: '0.05' } }
+
+const clientFaults: [string, unknown, RegExp][] = [
+  ['apiKey', none, /^apiKey is missing\. .*svc_test_sk_/],
+  ['apiKey', '', /^apiKey is ""\. .*svc_test_sk_/],
+  ['apiKey', 'pk_live_0123456789secret', /^apiKey is "pk_l…"\./],
+  ['apiKey', 'svc_test_sk_a\n', /^apiKey is "svc_…"\. .*white space/],
+  ['baseUrl', none, /^baseUrl is missing\. .*https:/],
+  ['baseUrl', 'pay.example.com', /^baseUrl is "pay\.example\.com"\./],
+  ['baseUrl', 'ftp://pay.example.com', /^baseUrl is "ftp:/],
+  ['fetch', 'node-fetch', /^fetch is "node-fetch"\. Give a function/],
+  ['timeoutMs', '30s', /^timeoutMs is "30s"\. Give a whole number, at least 1/],
+  ['timeoutMs', 0, /^timeoutMs is 0\./],
+  ['maxRetries', -1, /^maxRetries is -1\./],
+  ['retry', 3, /^retry is 3\./],
+  ['retry', { delayMsFirst: 'soon' }, /^retry\.delayMsFirst is "soon"\./],
+  ['session', null, /^session is null\./],
+  ['session', { environment: 'prod' }, /^session\.environment is "prod"\. Give "test" or "live"/],
+]
+
+const routeFaults: [string, unknown, RegExp][] = [
+  ['description', 1, /^description is 1\. Give text/],
+  ['mimeType', {}, /^mimeType is \{\}\./],
+  ['onPending', 'wait', /^onPending is "wait"\. Give "release" or "hold"/],
+  ['holdMsMax', -1, /^holdMsMax is -1\./],
+  ['bodyBytesMax', '10MB', /^bodyBytesMax is "10MB"\./],
+  ['freeMethods', 'HEAD', /^freeMethods is "HEAD"\. List methods/],
+  ['cors', { origins: 'https://app.test' }, /^cors\.origins is "https:/],
+  ['protocols', [], /^protocols is \[\]\./],
+  ['credentialHeader', 'X-Pay', /^credentialHeader is "X-Pay"\./],
+  ['acceptSessions', 'yes', /^acceptSessions is "yes"\. Give true or false/],
+  ['sessionTtl', '3 weeks', /^sessionTtl is "3 weeks"\. Give a time/],
+]
+
+const walletFaults: [string, unknown, RegExp][] = [
+  ...clientFaults.filter(([name]) => name !== 'session'),
+  ...routeFaults,
+  ['walletId', none, /^walletId is missing\. .*byw_/],
+  ['walletId', '0x1111111111111111111111111111111111111111', /^walletId is "0x1111/],
+  ['otherWalletIds', 'byw_2', /^otherWalletIds is "byw_2"\. List/],
+  ['otherWalletIds', ['mine'], /^otherWalletIds is "mine"/],
+  ['signOffers', 1, /^signOffers is 1\./],
+  ['publicUrl', 'api.example.com', /^publicUrl is "api\.example\.com"\./],
+  ['challengeBatch', 0, /^challengeBatch is 0\./],
+  ['replayTtlMs', 'x', /^replayTtlMs is "x"\./],
+  ['registry', 'off', /^registry is "off"\./],
+  ['keptBytesMax', -1, /^keptBytesMax is -1\./],
+  ['keptMsMax', 0.5, /^keptMsMax is 0\.5\./],
+  ['abandonedRunsMax', 0, /^abandonedRunsMax is 0\./],
+  ['onUndelivered', true, /^onUndelivered is true\./],
+  ['onFault', 'log', /^onFault is "log"\./],
+]
+
+const payFaults: [string, unknown, RegExp][] = [
+  ...routeFaults,
+  ['price', none, /^price is missing\./],
+  ['price', '$0.01', /^price is "\$0\.01"\. .*"0\.01", without a currency sign/],
+  ['price', 0.01, /^price is 0\.01\. Give US dollars as text/],
+  ['price', '-1', /^price is "-1"\./],
+  ['currency', 'EUR', /^currency is "EUR"\. Prices are in USD/],
+  ['clientIp', '1.2.3.4', /^clientIp is "1\.2\.3\.4"\. Give a function/],
+  ['bindBody', true, /^bindBody is true\./],
+]
+
+const fetchFaults: [string, unknown, RegExp][] = [
+  ['signer', none, /^signer is missing\. .*privateKeyToAccount/],
+  ['signer', '0x01', /^signer is "0x01"\./],
+  ['signer', { address: account.address }, /^signer\.signTypedData is missing\./],
+  ['signer', { ...account, address: '0x1' }, /^signer\.address is "0x1"\./],
+  ['limits', none, /^limits is missing\. .*perCall/],
+  ['limits', { perCall: 0.05 }, /^limits\.perCall is 0\.05\. Give US dollars as text, such as "0\.05"/],
+  ['limits', { perCall: '$1' }, /^limits\.perCall is "\$1"\./],
+  ['limits', { perDay: 5 }, /^limits\.perDay is 5\./],
+  ['limits', { perHostPerDay: '-1' }, /^limits\.perHostPerDay is "-1"\./],
+  ['limits', { confirmAbove: '1' }, /^limits\.confirm is missing\. .*confirmAbove/],
+  ['limits', { confirm: () => true }, /^limits\.confirmAbove is missing\./],
+  ['limits', { confirm: 'ask', confirmAbove: '1' }, /^limits\.confirm is "ask"\./],
+  ['limits', { hosts: 'api.test' }, /^limits\.hosts is "api\.test"\. List hosts/],
+  ['limits', { networks: ['ethereum-classic'] }, /^limits\.networks is "ethereum-classic"\. Use one of .*base/],
+  ['prefer', ['cheap'], /^prefer is "cheap"\./],
+  ['prefer', 'x402', /^prefer is "x402"\. List/],
+  ['ledger', {}, /^ledger\.reserve is missing\./],
+  ['tokens', {}, /^tokens is \{\}\./],
+  ['onPayment', 1, /^onPayment is 1\./],
+  ['onFault', 1, /^onFault is 1\./],
+  ['sessions', 'no', /^sessions is "no"\./],
+  ['allowInsecure', 1, /^allowInsecure is 1\./],
+  ['fetch', 1, /^fetch is 1\./],
+  ['now', 1, /^now is 1\./],
+  ['random', 1, /^random is 1\./],
+]
+
+const managedFaults: [string, unknown, RegExp][] = [
+  ['wallet', none, /^wallet is missing\./],
+  ['wallet', { ...managed.wallet, id: 'byw_1' }, /^wallet\.id is "byw_1"\. .*mwt_/],
+  ['wallet', { id: 'mwt_1' }, /^wallet\.wallets is missing\. .*purser\.wallets/],
+  ['wallet', { ...managed.wallet, approvedPaymentId: 'x' }, /^wallet\.approvedPaymentId is "x"\./],
+  ['limits', none, /^limits is missing\./],
+  ['limits', { perCall: 0.05 }, /^limits\.perCall is 0\.05\./],
+  ['prefer', 'base', /^prefer is "base"\. Give "x402" or "mpp"/],
+]
+
+const makers: [string, Made, Options, [string, unknown, RegExp][]][] = [
+  ['createPurser', createPurser, client, clientFaults],
+  ["express's walletMiddleware", expressWallet, wallet, walletFaults],
+  ["hono's walletMiddleware", honoWallet, wallet, walletFaults],
+  ["express's payMiddleware", payMiddleware, { price: '0.01' }, payFaults],
+  ["hono's payMiddleware", honoPay, { price: '0.01' }, payFaults],
+  ["fastify's payHook", payHook, { price: '0.01' }, payFaults],
+  ['createPayingFetch', createPayingFetch, pay, fetchFaults],
+  ['createPayingFetch from a wallet', createPayingFetch, managed, managedFaults],
+]
+
+const rows = makers.flatMap(([name, make, good, faults]) =>
+  faults.map(([option, value, message]) => ({ name, option, value, make, good, message })),
+)
+
+test.each(rows)('$name refuses $option $value by name, value and remedy', ({ make, good, option, value, message }) => {
+  expect(() => make({ ...good, [option]: value } as never)).toThrow(message)
+  expect(() => make({ ...good, [option]: value } as never)).toThrow(TypeError)
+})
+
+test.each(makers)('%s refuses to be called without options, and takes good ones', (_name, make, good) => {
+  expect(() => make(undefined as never)).toThrow(/^The first argument is missing\. Give an object/)
+  expect(() => make(good as never)).not.toThrow()
+})
+
+test.each(walletFaults)(
+  "fastify's walletPlugin refuses %s %j when it is registered",
+  async (option, value, message) => {
+    const app = { addHook: () => app } as never
+    await expect(walletPlugin(app, { ...wallet, [option]: value } as never)).rejects.toThrow(message)
+  },
+)
+
+test.each([...walletFaults, ...payFaults])(
+  'next refuses %s %j at the first request',
+  async (option, value, message) => {
+    const options = { ...wallet, price: '0.01', [option]: value } as never
+    const handler = withPayment(options, () => new Response())
+    await expect(handler(new Request('http://shop.test/'), {})).rejects.toThrow(message)
+  },
+)

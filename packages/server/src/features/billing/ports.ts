@@ -1,0 +1,12 @@
+import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
+import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { OrganisationDeps } from '../organisations/index.ts'
+import type { PlanDeps } from '../plans/index.ts'
+
+/** What billing needs. */
+export interface Deps extends PlatformDeps, PlanDeps, OrganisationDeps {}
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}
+
+export const operation: DeclareOperation<Deps> = operationFor()

@@ -1,0 +1,11 @@
+import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
+import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { PlanDeps } from '../plans/index.ts'
+
+/** What organisations needs. */
+export interface Deps extends PlatformDeps, PlanDeps {}
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}
+
+export const operation: DeclareOperation<Deps> = operationFor()

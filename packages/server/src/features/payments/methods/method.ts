@@ -1,0 +1,90 @@
+import type { Address, JsonObject, Network, Reason, SupportedKind, TokenInfo } from '@purser/protocol'
+import type { z } from 'zod'
+import type { PaymentId } from '../../../platform/ids.ts'
+import type { FacilitatorBody } from '../facilitator/schema.ts'
+import type { MppPurchase } from '../mpp/purchase.ts'
+import type { Ctx, Funds } from '../ports.ts'
+import type { VerifiedPayment } from '../schema.ts'
+import type { NewPayment, StoredSettlement } from '../store.ts'
+
+/** The identity of a payment, read without the chain and without verification: enough to recognize it again. */
+export interface Claim {
+  /** Key under which it is recorded, once for all organizations and entry points. */
+  readonly claimKey: string
+  readonly x402Version: 1 | 2
+  readonly payer: Address
+  readonly network: Network
+  readonly token: TokenInfo
+  readonly payTo: Address
+  /** Digest of the signed parts: other parts under the same claim are another payment. */
+  readonly fingerprint: string
+  /** Requests settlement of the amount that a settle request takes of a payment that permits more. */
+  readonly charge?: (paymentId: PaymentId) => Promise<void>
+  /** Reason for a payer whose claim is already used; for EIP-3009 `invalid_exact_evm_nonce_already_used`. */
+  readonly usedReason?: Reason
+  /** Whether the recorded amount, in the token's smallest unit, covers what the requirements charge now. */
+  isPaidBy(rawRecorded: bigint): boolean
+}
+
+/** A payment that passed every check that does not need the chain. */
+export interface Judged {
+  readonly scheme: string
+  /** In the token's smallest unit; for a scheme with a maximum, the most that may be taken. */
+  readonly rawAmount: bigint
+  readonly settlement: StoredSettlement
+  readonly validBefore: Date
+  /** Returns the payer's funds. Throws the protocol's refusal, or the problem `chain-unavailable` when the node fails. */
+  refuseByChain(payment: NewPayment): Promise<Funds>
+}
+
+/** The parsed request, and the check that needs a signature recovery. */
+export interface Reading {
+  readonly claim: Claim
+  /** Throws the protocol's refusal. */
+  judge(): Judged
+}
+
+/** The step of a request: under scheme `upto` its amount is the maximum at verify and the charged amount at settle. */
+export type Step = 'verify' | 'settle'
+
+/** A scheme of x402, as the facilitator uses it. Source: x402 specification v2, section 7. */
+export interface Scheme {
+  /** Whether this scheme reads the body. The body may be a faulty payment: `read` reports the fault. */
+  readonly accepts: (body: FacilitatorBody) => boolean
+  /** Throws the protocol's refusal if the body is not a payment of this scheme, or is for a network that is not served here. */
+  readonly read: (ctx: Ctx, body: FacilitatorBody, step: Step) => Reading
+  /** The kinds that it adds to `/supported`. A network whose node fails is left out. */
+  readonly kinds?: (ctx: Ctx, networks: readonly Network[]) => Promise<readonly SupportedKind[]>
+}
+
+/** What a challenge of MPP requests, whatever its method. */
+export interface Requested {
+  /** In the token's smallest unit; '0' requires only a proof of the account. */
+  readonly amount: string
+  readonly currency: Address
+  readonly recipient: Address
+  readonly chainId: number
+}
+
+/** A payment method of MPP with the intent `charge`. Source: draft-ryan-httpauth-payment, and the method's own draft. */
+export interface MppMethod {
+  readonly name: 'evm' | 'tempo'
+  /** Whether wallets on this network are paid by it. */
+  readonly isOn: (network: Network) => boolean
+  /** Whether a challenge may offer now that the service pays the payer's fee. */
+  readonly paysFee: (ctx: Ctx, network: Network) => Promise<boolean>
+  /** The challenge's `request`. */
+  readonly requestOf: (requested: Requested, token: TokenInfo, feePayer: boolean) => JsonObject
+  /** Reads a challenge's `request`; undefined if it is not one of this method. */
+  readonly parse: (request: JsonObject) => (Requested & { readonly feePayer: boolean }) | undefined
+  /** Whether the payer sent the money before presenting this payload. */
+  readonly isSent: (payload: JsonObject) => boolean
+  /** Verifies the payment of a genuine challenge, and records it. */
+  readonly verify: (ctx: Ctx, purchase: MppPurchase) => Promise<z.input<typeof VerifiedPayment>>
+}
+
+/** A way to pay. A new one is a folder beside this file and a line in `index.ts`. */
+export interface PaymentMethod {
+  readonly scheme?: Scheme
+  readonly mpp?: MppMethod
+}

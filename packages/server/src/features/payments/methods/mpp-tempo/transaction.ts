@@ -1,0 +1,99 @@
+import {
+  type Address,
+  decodeTip20Transfer,
+  isMemoBound,
+  type MppProblem,
+  sameAddress,
+  uint256Max,
+} from '@purser/protocol'
+import type { TempoTransaction } from '../../../../chain/port.ts'
+
+/** The payment that a transaction must make, and its challenge. */
+export interface Owed {
+  readonly chainId: number
+  readonly token: Address
+  readonly recipient: Address
+  /** In the token's smallest unit. */
+  readonly amount: bigint
+  readonly realm: string
+  readonly challengeId: string
+  /** The account that the credential names as its source, if any. */
+  readonly payer: Address | undefined
+  /** Whether the challenge offered to pay the fee. */
+  readonly feePayer: boolean
+}
+
+export interface Refusal {
+  readonly problem: MppProblem
+  readonly message: string
+}
+
+/** Least time before a transaction's end that a node accepts. */
+const leadSecondsMin = 3n
+/** TIP-1009 allows 30 seconds of chain time; the rest allows for clock differences. */
+const expiringSecondsMax = 60n
+/** Most seconds that the outcome of any other transaction may stay open. */
+const validSecondsMax = 900n
+/** Most gas of a sponsored transaction; a first transfer to a new account uses about 310,000. */
+export const sponsoredGasMax = 1_000_000n
+/** Most that a sponsored transaction may pay for gas, in attodollars: with the gas limit above, 0.10 USD. */
+export const sponsoredMaxFeePerGasMax = 100_000_000_000n
+
+/**
+ * Returns why a transaction is not the requested payment, as far as this is known without the chain; undefined if it is. It must
+ * be exactly one call, `transferWithMemo` on the challenge's token with the exact amount and a memo made for this challenge: the
+ * memo prevents a transfer from paying for two things.
+ * Source: draft-tempo-charge-00, "Transaction verification"; mppx 0.11 tempo/server/Charge.
+ */
+export function whyNotTaken(transaction: TempoTransaction, owed: Owed, nowSeconds: bigint): Refusal | undefined {
+  return whyNotPaying(transaction, owed) ?? whyNotInTime(transaction, nowSeconds) ?? whyNotAffordable(transaction, owed)
+}
+
+function whyNotPaying({ chainId, calls, sender }: TempoTransaction, owed: Owed): Refusal | undefined {
+  if (chainId !== owed.chainId) return failed('the transaction is for another chain')
+  if (owed.payer !== undefined && !sameAddress(sender, owed.payer)) return failed('the sender is not the source')
+  const [call, more] = calls
+  if (call === undefined || more !== undefined) return failed('the transaction must make exactly one call')
+  if (call.to === undefined || !sameAddress(call.to, owed.token) || call.value !== 0n)
+    return failed("the call must go to the challenge's token, without value")
+  const transfer = decodeTip20Transfer(call.data)
+  if (transfer === undefined) return failed('the call must be a transferWithMemo')
+  return (
+    whyNotTransfer({ ...transfer, memo: transfer.memo }, owed) ??
+    (transfer.amount === owed.amount ? undefined : failed('the amount is not the requested one'))
+  )
+}
+
+/** Returns why one transfer does not pay the requested amount; a larger transfer does. */
+export function whyNotTransfer(
+  transfer: { readonly to: Address; readonly amount: bigint; readonly memo: `0x${string}` | undefined },
+  owed: Pick<Owed, 'recipient' | 'amount' | 'realm' | 'challengeId'>,
+): Refusal | undefined {
+  if (transfer.memo === undefined || !isMemoBound(transfer.memo, owed))
+    return failed('the memo is not bound to this challenge')
+  if (!sameAddress(transfer.to, owed.recipient)) return failed('the money goes to another account')
+  return transfer.amount < owed.amount
+    ? { problem: 'payment-insufficient', message: 'the amount is too low' }
+    : undefined
+}
+
+function whyNotInTime({ validBefore, validAfter, nonceKey }: TempoTransaction, now: bigint): Refusal | undefined {
+  if (validBefore === undefined) return failed('the transaction must end some time: it has no validBefore')
+  if (validBefore <= now + leadSecondsMin) return failed('the transaction has expired, or is about to')
+  if (validBefore > now + (nonceKey === uint256Max ? expiringSecondsMax : validSecondsMax))
+    return failed('the transaction is valid for too long')
+  return validAfter !== undefined && validAfter >= now ? failed('the transaction is not valid yet') : undefined
+}
+
+function whyNotAffordable({ feePaidBy, gasLimit, maxFeePerGas }: TempoTransaction, owed: Owed): Refusal | undefined {
+  if (feePaidBy === 'sender') return undefined
+  if (!owed.feePayer) return failed('the challenge does not offer to pay the fee')
+  if (gasLimit > sponsoredGasMax) return failed(`the gas limit is above ${sponsoredGasMax}`)
+  return maxFeePerGas > sponsoredMaxFeePerGasMax
+    ? failed(`maxFeePerGas is above ${sponsoredMaxFeePerGasMax}`)
+    : undefined
+}
+
+function failed(message: string): Refusal {
+  return { problem: 'verification-failed', message }
+}

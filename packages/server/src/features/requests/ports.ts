@@ -1,0 +1,10 @@
+import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
+import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+
+/** What requests needs. */
+export interface Deps extends PlatformDeps {}
+
+/** Context of one call. */
+export interface Ctx extends Deps, Call {}
+
+export const operation: DeclareOperation<Deps> = operationFor()

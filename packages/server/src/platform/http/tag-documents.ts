@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import type { RawAnswer } from './call.ts'
+import { type EncodedPage, encodedPage } from './encoded.ts'
+import type { PublicPage } from './public-page.ts'
+
+const Tags = z.array(z.object({ name: z.string(), description: z.string() })).default([])
+type Tag = z.output<typeof Tags>[number]
+type Json = Readonly<Record<string, unknown>>
+
+/** The pages `/openapi/<tag>.json`. Each is made when it is first requested. */
+export function tagPages(document: Json, missing: () => RawAnswer): PublicPage[] {
+  const tags = new Map(tagsOf(document).map((tag) => [tag.name, tag]))
+  const headers = { 'content-type': 'application/json; charset=utf-8' }
+  const kept = new Map<string, EncodedPage>()
+  const answer: PublicPage['answer'] = ({ '*': requested = '' }, request) => {
+    const tag = tags.get(/^(\w+)\.json$/.exec(requested)?.[1] ?? '')
+    if (tag === undefined) return missing()
+    const page = kept.get(tag.name) ?? encodedPage({ headers, body: JSON.stringify(documentOf(document, tag)) })
+    kept.set(tag.name, page)
+    return page(request)
+  }
+  return [{ path: '/openapi/*', answer }]
+}
+
+/**
+ * One complete OpenAPI document for each tag: its operations, and the components that they refer to, directly or through other components.
+ * The events are in the document of `webhooks`.
+ */
+export function tagDocuments(document: Json): ReadonlyMap<string, Json> {
+  return new Map(tagsOf(document).map((tag) => [tag.name, documentOf(document, tag)]))
+}
+
+/** The tags of a document, in its order. */
+export function tagsOf(document: Json): readonly Tag[] {
+  return Tags.parse(document.tags)
+}
+
+function documentOf(document: Json, tag: Tag): Json {
+  const paths = pathsOf(Object(document.paths), tag.name)
+  const webhooks = tag.name === 'webhooks' ? { webhooks: document.webhooks } : {}
+  return {
+    ...document,
+    tags: [tag],
+    paths,
+    webhooks: undefined,
+    ...webhooks,
+    components: componentsOf(Object(document.components), { paths, webhooks }),
+  }
+}
+
+function pathsOf(paths: Readonly<Record<string, Json>>, tag: string): Json {
+  const own = Object.entries(paths).map(([path, methods]) => {
+    const members = Object.entries(methods).filter(([, operation]) => Object(operation).tags?.includes(tag))
+    return [path, Object.fromEntries(members)] as const
+  })
+  return Object.fromEntries(own.filter(([, methods]) => Object.keys(methods).length > 0))
+}
+
+/** The components that this part of the document needs; security schemes are named without a reference, so all stay. */
+function componentsOf(components: Readonly<Record<string, Json>>, part: unknown): Json {
+  const needed = new Set<string>()
+  const waiting: unknown[] = [part]
+  while (waiting.length > 0) {
+    for (const name of referencesIn(waiting.pop())) {
+      if (needed.has(name)) continue
+      needed.add(name)
+      const [kind = '', member = ''] = name.split('/')
+      waiting.push(components[kind]?.[member])
+    }
+  }
+  const kept = Object.entries(components).map(([kind, members]) => {
+    const own = Object.entries(members).filter(([name]) => kind === 'securitySchemes' || needed.has(`${kind}/${name}`))
+    return [kind, Object.fromEntries(own)] as const
+  })
+  return Object.fromEntries(kept.filter(([, members]) => Object.keys(members).length > 0))
+}
+
+/** Names such as `schemas/Payment`, of all references in this part. */
+function referencesIn(part: unknown): string[] {
+  const text = JSON.stringify(part) ?? ''
+  return [...text.matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(([, name = '']) => name)
+}
