@@ -478,9 +478,26 @@ class Event(TypedDict):
     createdAt: str
 
 
+class EventSamplesTypesItemMembersItem(TypedDict):
+    name: str
+    """The name of the member in the payload."""
+    type: Literal["string", "time", "integer"]
+    """Its JSON type; `time` is an ISO 8601 string in UTC."""
+    nullable: bool
+    """Whether the value can be null."""
+    description: str
+    """What the value is."""
+
+
 class EventSamplesTypesItem(TypedDict):
     type: str
+    """The event type, such as `payment.settled`."""
+    description: str
+    """When the event is published."""
+    members: List["EventSamplesTypesItemMembersItem"]
+    """The members of the payload."""
     payload: Dict[str, Any]
+    """A sample payload with made-up ids and amounts."""
 
 
 class EventSamples(TypedDict):

@@ -4786,7 +4786,25 @@ export interface components {
         readonly EventId: string;
         readonly EventSamples: {
             readonly types: readonly {
+                /** @description The event type, such as `payment.settled`. */
                 readonly type: string;
+                /** @description When the event is published. */
+                readonly description: string;
+                /** @description The members of the payload. */
+                readonly members: readonly {
+                    /** @description The name of the member in the payload. */
+                    readonly name: string;
+                    /**
+                     * @description Its JSON type; `time` is an ISO 8601 string in UTC.
+                     * @enum {string}
+                     */
+                    readonly type: "string" | "time" | "integer";
+                    /** @description Whether the value can be null. */
+                    readonly nullable: boolean;
+                    /** @description What the value is. */
+                    readonly description: string;
+                }[];
+                /** @description A sample payload with made-up ids and amounts. */
                 readonly payload: {
                     readonly [key: string]: unknown;
                 };

@@ -47,11 +47,40 @@ export function Catalogue() {
           title={<span className="font-mono text-sm break-all">{chosen.type}</span>}
           aside={<SampleButton type={chosen.type} />}
         >
-          <p className="mb-3 text-ink-2">The payload, with made-up ids and amounts.</p>
+          <p className="mb-4">
+            <Marked text={chosen.description} />
+          </p>
           <CodeBlock text={JSON.stringify(chosen.payload, null, 2)} label="Copy the sample" tall />
+          <dl className="mt-4 divide-y divide-line border-t border-line">
+            {chosen.members.map(({ name, type, nullable, description }) => (
+              <div key={name} className="grid gap-x-4 py-2 sm:grid-cols-[minmax(0,1fr)_minmax(0,2fr)]">
+                <dt className="break-all">
+                  <span className="font-mono text-sm">{name}</span>{' '}
+                  <span className="text-sm text-ink-2">{nullable ? `${type} or null` : type}</span>
+                </dt>
+                <dd className="text-ink-2">
+                  <Marked text={description} />
+                </dd>
+              </div>
+            ))}
+          </dl>
         </Card>
       )}
     </div>
+  )
+}
+
+/** A description of the catalogue: what stands between backticks is code. */
+function Marked({ text }: { text: string }) {
+  return text.split('`').map((part, index) =>
+    index % 2 === 0 ? (
+      part
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text never change their order
+      <code key={index} className="font-mono text-sm">
+        {part}
+      </code>
+    ),
   )
 }
 

@@ -1,5 +1,5 @@
-import { getRouteApi, Link } from '@tanstack/react-router'
-import { ArrowLeft } from 'lucide-react'
+import { getRouteApi } from '@tanstack/react-router'
+import { DetailPage } from '../../ui/detail-page.tsx'
 import { PaymentDetail } from './payment-detail.tsx'
 
 const route = getRouteApi('/shell/payments/$paymentId')
@@ -8,11 +8,8 @@ const route = getRouteApi('/shell/payments/$paymentId')
 export function PaymentPage() {
   const { paymentId } = route.useParams()
   return (
-    <div className="w-full max-w-[1200px] px-4 pt-5 pb-16 sm:px-8">
-      <Link to="/payments" className="mb-4 inline-flex items-center gap-1.5 text-ink-2 hover:text-ink">
-        <ArrowLeft className="size-4" aria-hidden /> Payments
-      </Link>
+    <DetailPage to="/payments" list="Payments">
       <PaymentDetail paymentId={paymentId} wide />
-    </div>
+    </DetailPage>
   )
 }

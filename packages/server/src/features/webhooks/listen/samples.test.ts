@@ -22,6 +22,19 @@ test('receivers that use the client recognize every sample event', () => {
   expect(eventSamples(deps).types.map(({ type }) => type)).toEqual(eventTypes)
 })
 
+test('each type lists its members with the type that its sample has', () => {
+  for (const { type, description, members, payload } of eventSamples(deps).types) {
+    expect(description, type).toMatch(/\.$/)
+    expect(members.map(({ name }) => name)).toEqual(Object.keys(payload))
+    for (const member of members) {
+      const value = payload[member.name]
+      if (value === null) expect(member, `${type} ${member.name}`).toMatchObject({ nullable: true })
+      else expect(typeof value, `${type} ${member.name}`).toBe(member.type === 'integer' ? 'number' : 'string')
+      if (member.type === 'time' && value !== null) expect(Date.parse(String(value)), member.name).not.toBeNaN()
+    }
+  }
+})
+
 test('two samples share no id', () => {
   const [one, other] = [samplePayload('transfer.completed', deps), samplePayload('transfer.completed', deps)]
   for (const name of ['transactionId', 'walletId', 'txHash'] as const) expect(one[name]).not.toBe(other[name])

@@ -19,9 +19,20 @@ export function samplePayload(type: EventType, deps: Source): Readonly<Record<st
   return Object.fromEntries(fields.map(([name, { sample }]) => [name, sampleValue(sample, deps)]))
 }
 
-/** One sample payload of each type. */
+/** Each type with the members of its payload and one sample. */
 export function eventSamples(deps: Source): EventSamples {
-  return { types: eventTypes.map((type) => ({ type, payload: samplePayload(type, deps) })) }
+  return {
+    types: eventTypes.map((type) => {
+      const { description, fields } = eventCatalogue[type]
+      const members = Object.entries(fields).map(([name, field]) => ({
+        name,
+        type: field.isTime ? ('time' as const) : field.type,
+        nullable: field.isNullable,
+        description: field.description,
+      }))
+      return { type, description, members, payload: samplePayload(type, deps) }
+    }),
+  }
 }
 
 function sampleValue(sample: EventSample, deps: Source): string | number | null {

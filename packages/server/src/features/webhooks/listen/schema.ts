@@ -28,9 +28,27 @@ export type ListenerSecret = z.input<typeof ListenerSecret>
 export const TriggerRequest = z.strictObject({ type: z.enum(eventTypes) })
 export type TriggerRequest = z.output<typeof TriggerRequest>
 
-/** A sample payload of every event type, as `events.trigger` creates it. */
+const EventMember = z.strictObject({
+  name: z.string().meta({ description: 'The name of the member in the payload.' }),
+  type: z
+    .enum(['string', 'time', 'integer'])
+    .meta({ description: 'Its JSON type; `time` is an ISO 8601 string in UTC.' }),
+  nullable: z.boolean().meta({ description: 'Whether the value can be null.' }),
+  description: z.string().meta({ description: 'What the value is.' }),
+})
+
+/** Every event type with its members and a sample payload, as `events.trigger` creates it. */
 export const EventSamples = z.strictObject({
-  types: z.array(z.strictObject({ type: z.string(), payload: z.record(z.string(), z.unknown()) })),
+  types: z.array(
+    z.strictObject({
+      type: z.string().meta({ description: 'The event type, such as `payment.settled`.' }),
+      description: z.string().meta({ description: 'When the event is published.' }),
+      members: z.array(EventMember).meta({ description: 'The members of the payload.' }),
+      payload: z
+        .record(z.string(), z.unknown())
+        .meta({ description: 'A sample payload with made-up ids and amounts.' }),
+    }),
+  ),
 })
 export type EventSamples = z.input<typeof EventSamples>
 
