@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { listDueChecks } from '../../platform/db/due-checks.ts'
+import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { RelayPayload } from './payload.ts'
 import { relayStates } from './port.ts'
@@ -145,9 +145,9 @@ const watchedMsMax = 15_000
 export async function takeChecks(
   db: Db,
   network: string,
-  { most, firstMs, mostMs }: Backoff & { readonly most: number },
+  { most, starts, firstMs, mostMs }: Backoff & { readonly most: number; readonly starts: DueStarts },
 ): Promise<CheckRow[]> {
-  const relayIds = await listDueChecks(db, { table: sql`relays`, network, now: sql`now()`, most })
+  const relayIds = await listDueChecks(db, { table: sql`relays`, network, now: sql`now()`, most, starts })
   if (relayIds.length === 0) return []
   const rows = await db.many(
     CheckRow,

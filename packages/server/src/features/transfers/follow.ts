@@ -5,7 +5,6 @@ import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
-import { findSource } from '../wallets/index.ts'
 import { lockPayer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { nextPollTime } from './backoff.ts'
 import { findDeliveries } from './delivery-proof.ts'
@@ -282,7 +281,7 @@ async function claim(
 ): Promise<void> {
   const { call, partnerStatus, message } = status
   const network = networkOf(transfer.toNetwork)
-  const source = await findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
+  const source = await ctx.findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
   if (source === undefined || call.chainId !== network.chainId || call.value !== 0n)
     throw new Error('a claim that is not sent')
   const { tenant } = forTenant(ctx, transfer)
