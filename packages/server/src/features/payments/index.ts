@@ -35,12 +35,12 @@ interface PaymentSettings {
   readonly onSettlementWanted: () => void
 }
 
-/** Returns a memory that knows nothing yet. */
+/** Creates an empty memory of chain data. */
 export function createChainMemory(): ChainMemory {
   return { checkedDomains: new Set(), uptoNetworks: new Set(), sponsorFunds: new Map(), payerFunds: new Map() }
 }
 
-/** Returns checks that have not run yet. */
+/** Creates the state of the checks of unsettled payments, for a process that has made none yet. */
 export function createUnsettledChecks(): UnsettledChecks {
   return { starts: new Map(), search: createByOrganisation() }
 }

@@ -87,8 +87,8 @@ function reasonOf({ row, state }: Checked): string {
 }
 
 /**
- * Returns the next check: after twice the time each, and last after the authorization's end. Null once no block can include it
- * any more.
+ * Returns the time of the next check. The intervals double, and the last check comes after the end of the
+ * authorization. Null once no block can include it any more.
  */
 function nextCheck({ clock }: System, { row, state }: Checked): Date | null {
   if (state === 'expired') return null
@@ -130,7 +130,7 @@ async function recordUse(ctx: System, chain: Chain, row: CheckedRow): Promise<vo
   }
 }
 
-/** Returns what the quorum reports for each payment's nonce, in one call to each node for each kind. */
+/** Returns the quorum's report of each payment's nonce, with one call to each node per kind of nonce. */
 function statesOf(chain: Chain, rows: readonly CheckedRow[]): Promise<readonly NonceState[]> {
   return nonceStates(chain, rows.map(payloadOf))
 }
