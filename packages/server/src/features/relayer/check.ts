@@ -12,10 +12,10 @@ const checkedMax = 500
 const attemptsMax = 3
 
 /**
- * Reads the chain for relays that a transaction did not carry, that have expired, or that somebody else may have sent. A quorum
- * reports each nonce's state at depth, and exactly the relays with such a report are ended. Every relay was postponed before, so
- * that one without a report blocks no others. Searches for the transactions of used nonces may take long: they go on `beside`. Returns
- * whether there may be more.
+ * Reads the chain for relays that a transaction did not carry, that have expired, or that somebody else may have sent.
+ * A quorum reports each nonce's state at depth, and exactly the relays with such a report are ended. Every relay was
+ * postponed before, so that one without a report blocks no others. Searches for the transactions of used nonces may
+ * take long, so they are passed to `beside` and continue after the return. Returns whether there may be more.
  */
 export async function checkRelays(parts: RelayerParts, network: Network, beside: Beside): Promise<boolean> {
   const { ctx, timings, checkStarts: starts } = parts
