@@ -253,8 +253,9 @@ interface Claim {
 }
 
 /**
- * Whether one of the messages is no other transfer's; it then belongs to this one. Identical burns differ only by the message from Circle, and
- * deliveries of other partners by their place on the chain: each counts for one transfer.
+ * Whether one of the messages belongs to no other transfer; it is then assigned to this one. Identical burns differ
+ * only by Circle's message, and deliveries of other partners by their place on the chain: each message counts for one
+ * transfer.
  */
 async function isItsOwn(
   ctx: Work,

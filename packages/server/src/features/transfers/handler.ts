@@ -270,7 +270,7 @@ function tokenOf({ fromNetwork, fromToken }: TransferRow) {
   return network === undefined ? undefined : tokenBySymbol(network, fromToken)
 }
 
-/** Tempo's account of fees, to which each transaction's payer sends one in the token that it pays with. */
+/** Tempo's fee manager. The payer of each transaction sends it the fee, in the token that the payer chose. */
 const tempoFeeManager = '0xfeec000000000000000000000000000000000000'
 
 /** In wei; on Tempo in the smallest unit of the token that moves, which pays for it. */

@@ -15,11 +15,14 @@ export interface Intent {
   readonly request: NewTransfer
   readonly plan: TransferPlan
   readonly purpose: TransferPurpose
-  /** The operation that the spend policy evaluates. The transfer of a withdrawal is not counted: the withdrawal was. */
+  /**
+   * The operation that the spend policy evaluates. The transfer of a withdrawal is not counted again: the withdrawal
+   * already was.
+   */
   readonly operation: PolicyOperation
   /** For a payment: the nonce of the authorization that the wallet signs, 32 bytes. */
   readonly nonce?: Uint8Array
-  /** What it is for, if it needs an approval; a transfer by itself if undefined. */
+  /** The refund that it pays, which its approval shows; undefined for any other transfer. */
   readonly refund?: RefundNote | undefined
   /** The state that its caller gets before there is an outcome; undefined if the caller waits for it. */
   readonly answered: Answered | undefined

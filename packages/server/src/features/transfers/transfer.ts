@@ -89,7 +89,10 @@ export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write, re
   })
 }
 
-/** Reads the first nonces of accounts that never sent from the chain. Call it before `storeTransfer`, outside any transaction. */
+/**
+ * Reads from the chain the first nonces of those senders for which no nonce is stored yet. Call it before
+ * `storeTransfer`, outside any transaction.
+ */
 export async function prepareTransfer(ctx: Ctx, plan: TransferPlan): Promise<void> {
   for (const { sender } of plan.steps) await ctx.lanes.prepare(plan.network, sender)
 }
