@@ -6544,7 +6544,7 @@ export interface components {
         readonly WithdrawalId: string;
     };
     responses: {
-        /** @description `bad-request` */
+        /** @description Bad Request: one of the operation's `x-problems` with this status. */
         readonly 400: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6557,20 +6557,20 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `unauthorized` */
-        readonly 401: {
+        /** @description Payment Required: one of the operation's `x-problems` with this status. */
+        readonly 402: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served` */
+        /** @description Forbidden: one of the operation's `x-problems` with this status. */
         readonly 403: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6583,7 +6583,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `organisation-not-found` */
+        /** @description Not Found: one of the operation's `x-problems` with this status. */
         readonly 404: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6596,8 +6596,22 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `request-timeout` */
-        readonly 408: {
+        /** @description Conflict: one of the operation's `x-problems` with this status. */
+        readonly 409: {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Payload Too Large: one of the operation's `x-problems` with this status. */
+        readonly 413: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -6609,7 +6623,21 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `validation-error` */
+        /** @description Range Not Satisfiable: one of the operation's `x-problems` with this status. */
+        readonly 416: {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Content-Range": components["headers"]["Content-Range"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Unprocessable Entity: one of the operation's `x-problems` with this status. */
         readonly 422: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6622,7 +6650,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `rate-limit-exceeded` */
+        /** @description Too Many Requests: one of the operation's `x-problems` with this status. */
         readonly 429: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6635,21 +6663,8 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `request-header-fields-too-large` */
-        readonly 431: {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `internal-error` */
-        readonly 500: {
+        /** @description Bad Gateway: one of the operation's `x-problems` with this status. */
+        readonly 502: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -6660,7 +6675,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `service-unavailable` */
+        /** @description Service Unavailable: one of the operation's `x-problems` with this status. */
         readonly 503: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6673,64 +6688,13 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `bad-request`, `malformed-json` */
-        readonly "400.malformed-json": {
+        /** @description Refused, as any operation may be: `bad-request`, `unauthorized`, `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `organisation-not-found`, `request-timeout`, `validation-error`, `rate-limit-exceeded`, `request-header-fields-too-large`. */
+        readonly "4XX": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
-        readonly "503.chain-unavailable.chain-not-configured.custody-unavailable": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `payload-too-large` */
-        readonly "413.payload-too-large": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `unsupported-media-type` */
-        readonly "415.unsupported-media-type": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress` */
-        readonly "409.idempotency-in-progress": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
@@ -6739,541 +6703,13 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
-        readonly "429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments": {
+        /** @description Failed, as any operation may be: `internal-error`, `service-unavailable`. */
+        readonly "5XX": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
-        readonly "409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `payment-verification-failed` */
-        readonly "402.payment-verification-failed": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `custody-unavailable` */
-        readonly "503.custody-unavailable": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
-        readonly "409.idempotency-in-progress.settlement-failed.payment-voided": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
-        readonly "404.not-found.payment-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `validation-error`, `idempotency-key-reused` */
-        readonly "422.idempotency-key-reused": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `redemption-lost` */
-        readonly "409.idempotency-in-progress.redemption-lost": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
-        readonly "403.policy-denied": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
-        readonly "429.too-many-open-approvals": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
-        readonly "503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
-        readonly "404.not-found.payment-log-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
-        readonly "409.idempotency-in-progress.payment-identifier-conflict": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-        readonly "404.not-found.wallet-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `rate-limit-exceeded`, `managed-wallet-limit-reached` */
-        readonly "429.managed-wallet-limit-reached": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-        readonly "503.chain-unavailable.chain-not-configured": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
-        readonly "404.not-found.child-address-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `wallet-not-found` */
-        readonly "404.wallet-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `validation-error`, `chain-not-available` */
-        readonly "422.chain-not-available": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
-        readonly "422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
-        readonly "404.not-found.approval-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `approval-not-waiting` */
-        readonly "409.idempotency-in-progress.approval-not-waiting": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
-        readonly "404.not-found.bank-account-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `member-not-found` */
-        readonly "404.not-found.member-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `last-owner` */
-        readonly "409.last-owner": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed`, `key-not-narrower` */
-        readonly "403.environment-not-allowed.key-not-narrower": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `api-key-limit-reached` */
-        readonly "409.idempotency-in-progress.api-key-limit-reached": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
-        readonly "404.not-found.api-key-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found` */
-        readonly "404.not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
-        readonly "404.not-found.invitation-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
-        readonly "403.person-required": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
-        readonly "404.not-found.registry-route-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-        readonly "404.not-found.vault-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `vault-sealed` */
-        readonly "409.vault-sealed": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `rate-limit-exceeded`, `storage-quota-exceeded` */
-        readonly "429.storage-quota-exceeded": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `vault-sealed` */
-        readonly "409.idempotency-in-progress.vault-sealed": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `file-storage-unavailable` */
-        readonly "503.file-storage-unavailable": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
-        readonly "404.not-found.vault-not-found.file-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-        readonly "404.not-found.webhook-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `webhook-disabled` */
-        readonly "409.idempotency-in-progress.webhook-disabled": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `event-not-found` */
-        readonly "404.not-found.event-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7351,31 +6787,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Challenge"] | readonly components["schemas"]["Challenge"][] | components["schemas"]["CompactChallenges"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `chain-not-supported`, `amount-invalid`, `amount-below-minimum` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.verify": {
@@ -7407,32 +6822,13 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VerifiedPayment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 402: components["responses"]["402.payment-verification-failed"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 402: components["responses"]["402"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.settle": {
@@ -7477,31 +6873,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Settling"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.settlement-failed.payment-voided"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found`, `settlement-token-invalid` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.custody-unavailable"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.get": {
@@ -7527,16 +6903,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.statistics": {
@@ -7564,16 +6933,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentStatistics"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.delivered": {
@@ -7605,19 +6966,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivered"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.redeem": {
@@ -7649,32 +6999,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Redemption"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress`, `answer-lost` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.custody-unavailable"];
+            readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.redeemed": {
@@ -7708,19 +7036,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.redemption-lost"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.undelivered": {
@@ -7754,19 +7073,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.redemption-lost"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.refund": {
@@ -7813,44 +7123,14 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Refund"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `payment-not-refundable`, `delivery-in-progress` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `refund-exceeds-payment`, `managed-wallet-needed` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.refunds.list": {
@@ -7882,16 +7162,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Refund"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.logs.list": {
@@ -7927,16 +7200,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["PaymentLog"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.logs.summary": {
@@ -7967,16 +7232,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RouteSummary"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.logs.get": {
@@ -8002,16 +7259,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentLog"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-log-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.paymentLogs.list": {
@@ -8047,16 +7297,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["PaymentLog"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.paymentLogs.summary": {
@@ -8087,16 +7329,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RouteSummary"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.paymentLogs.get": {
@@ -8122,16 +7356,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentLog"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-log-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "facilitator.verify": {
@@ -8163,19 +7390,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VerifyAnswer"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.payment-identifier-conflict"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 409: components["responses"]["409"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "facilitator.settle": {
@@ -8209,19 +7428,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["SettleAnswer"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.payment-identifier-conflict"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 409: components["responses"]["409"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "facilitator.supported": {
@@ -8245,16 +7456,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Supported"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "facilitator.resources": {
@@ -8286,16 +7489,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["DiscoveredResources"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.list": {
@@ -8325,16 +7520,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ByoWallet"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.create": {
@@ -8366,68 +7553,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `wallet-already-registered` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `address-format-invalid`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `byo-wallet-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `service-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.get": {
@@ -8453,16 +7584,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.delete": {
@@ -8486,18 +7610,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.update": {
@@ -8527,18 +7642,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.list": {
@@ -8568,16 +7674,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["MasterWallet"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.create": {
@@ -8609,43 +7707,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.managed-wallet-limit-reached"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `service-unavailable`, `chain-not-configured`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.get": {
@@ -8671,16 +7737,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.retire": {
@@ -8704,31 +7763,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `wallet-not-empty` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.update": {
@@ -8758,30 +7797,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `sweep-not-supported`, `token-not-supported` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.restore": {
@@ -8811,19 +7830,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429.managed-wallet-limit-reached"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.list": {
@@ -8855,16 +7865,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ChildAddress"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.create": {
@@ -8898,44 +7901,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"] | readonly components["schemas"]["ChildAddress"][];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `child-addresses-exhausted`, `wallet-retired` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `child-address-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.get": {
@@ -8962,16 +7932,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.update": {
@@ -9002,18 +7965,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.balances": {
@@ -9039,16 +7993,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.balances": {
@@ -9075,16 +8023,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.balances": {
@@ -9110,16 +8052,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.sweep": {
@@ -9153,56 +8089,13 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Sweep"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `wallet-retired` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `child-address-not-found`, `sweep-not-supported`, `token-not-supported` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `settlement-budget-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.sweeps.list": {
@@ -9234,16 +8127,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["SweepSummary"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.sweeps.get": {
@@ -9270,28 +8156,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Sweep"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `sweep-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.policy.get": {
@@ -9317,16 +8184,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPolicy"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.policy.set": {
@@ -9356,30 +8216,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPolicy"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-loosening-denied` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.create": {
@@ -9424,31 +8264,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `coin-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.get": {
@@ -9472,16 +8291,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.balance": {
@@ -9507,28 +8319,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyBalance"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `validation-error`, `coin-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.history": {
@@ -9564,16 +8359,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.transactions": {
@@ -9611,16 +8400,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.transactions": {
@@ -9658,16 +8441,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.transactions": {
@@ -9706,16 +8483,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.deposits.rescan": {
@@ -9747,31 +8518,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RescanResult"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `transaction-not-found`, `deposit-not-found`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "test.deposits.create": {
@@ -9803,55 +8553,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["TestDeposit"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-deposits-off` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `service-unavailable`, `faucet-empty`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 403: components["responses"]["403"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "test.payments.create": {
@@ -9883,56 +8589,14 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 402: components["responses"]["402.payment-verification-failed"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-payments-off` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported`, `wallet-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `service-unavailable`, `custody-unavailable`, `chain-unavailable`, `chain-not-configured`, `faucet-empty` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 402: components["responses"]["402"];
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "test.clock.advance": {
@@ -9964,31 +8628,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ClockChange"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-clock-off` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "transfers.create": {
@@ -10033,19 +8675,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid"];
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 403: components["responses"]["403"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "transfers.quote": {
@@ -10077,19 +8712,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["TransferQuote"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "transfers.list": {
@@ -10123,16 +8749,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Transfer"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "transfers.get": {
@@ -10158,28 +8776,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `transfer-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.pay": {
@@ -10237,80 +8836,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPayment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            /** @description `organisation-not-found`, `transfer-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `challenge-already-paid`, `approved-payment-not-open` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `no-payable-offer`, `payment-url-not-allowed`, `wallet-not-found`, `wallet-retired`, `insufficient-balance`, `recipient-flagged` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `payment-url-unreachable` */
-            readonly 502: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `service-unavailable`, `screening-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 502: components["responses"]["502"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.withdraw": {
@@ -10342,31 +8876,13 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWithdrawal"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            readonly 404: components["responses"]["404.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `coin-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.list": {
@@ -10398,16 +8914,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Approval"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.get": {
@@ -10433,16 +8941,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.approval-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.approve": {
@@ -10472,31 +8973,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied`, `approval-needs-person`, `approval-own-request` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404.not-found.approval-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.refuse": {
@@ -10530,31 +9011,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-needs-person` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404.not-found.approval-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.cancel": {
@@ -10584,31 +9045,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-not-yours` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404.not-found.approval-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.bankAccounts.list": {
@@ -10638,16 +9079,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["BankAccount"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.bankAccounts.create": {
@@ -10679,31 +9112,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["BankAccount"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `unsupported-currency` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.bankAccounts.get": {
@@ -10729,16 +9140,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["BankAccount"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.bank-account-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.bankAccounts.delete": {
@@ -10762,18 +9166,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.bank-account-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.create": {
@@ -10818,31 +9213,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `payouts-not-enabled`, `below-minimum`, `withdrawal-refused` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 403: components["responses"]["403"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.list": {
@@ -10875,16 +9251,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Withdrawal"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.get": {
@@ -10910,28 +9278,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `withdrawal-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "chains.list": {
@@ -10961,16 +9310,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ChainRecord"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "chains.tokens": {
@@ -11002,28 +9343,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Token"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `chain-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.create": {
@@ -11055,32 +9378,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["CreatedOrganisation"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `organisation-limit-reached` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.current": {
@@ -11104,16 +9404,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Organisation"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.update": {
@@ -11141,18 +9433,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Organisation"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.auditLog": {
@@ -11187,16 +9469,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["AuditLogRecord"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.members.list": {
@@ -11226,16 +9500,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Member"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.members.add": {
@@ -11267,32 +9533,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Member"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `already-a-member` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.members.remove": {
@@ -11316,19 +9559,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.member-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.last-owner"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.members.update": {
@@ -11358,19 +9592,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Member"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.member-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.last-owner"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.list": {
@@ -11400,16 +9625,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ApiKey"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.create": {
@@ -11441,19 +9658,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["NewApiKey"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.environment-not-allowed.key-not-narrower"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.api-key-limit-reached"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.revoke": {
@@ -11491,18 +9699,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.api-key-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.listIn": {
@@ -11534,16 +9733,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ApiKey"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.createIn": {
@@ -11577,19 +9768,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["NewApiKeyInPath"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.environment-not-allowed.key-not-narrower"];
-            readonly 404: components["responses"]["404.not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.api-key-limit-reached"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.revokeIn": {
@@ -11628,18 +9810,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.api-key-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "requests.list": {
@@ -11675,16 +9848,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["LoggedRequest"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "requests.get": {
@@ -11710,28 +9875,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LoggedRequest"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `request-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.get": {
@@ -11755,16 +9901,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Account"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.usage": {
@@ -11788,16 +9926,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Usage"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.invitations.accept": {
@@ -11825,19 +9955,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.invitation-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.invitations.decline": {
@@ -11865,19 +9985,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.invitation-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.sessions.list": {
@@ -11902,16 +10012,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["SignInSession"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.person-required"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.sessions.end": {
@@ -11935,30 +10038,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.person-required"];
-            /** @description `organisation-not-found`, `not-found`, `session-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "billing.usage": {
@@ -11982,16 +10065,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Usage"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "billing.plan": {
@@ -12015,16 +10090,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PlanRecord"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "billing.rebuildCache": {
@@ -12052,19 +10119,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Rebuilt"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "registry.snapshots.create": {
@@ -12096,31 +10152,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["SnapshotAccepted"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `payment-log-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "registry.routes.list": {
@@ -12154,16 +10188,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RegistryRoute"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "registry.routes.get": {
@@ -12189,16 +10215,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RegistryRoute"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.registry-route-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "registry.routes.update": {
@@ -12228,18 +10247,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RegistryRoute"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.registry-route-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "sessions.list": {
@@ -12269,16 +10279,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Session"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "sessions.create": {
@@ -12323,43 +10325,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["OpenedSession"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.settlement-failed.payment-voided"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `vault-quota-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "sessions.get": {
@@ -12385,28 +10355,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `session-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "sessions.verify": {
@@ -12438,32 +10389,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `session-not-found` */
-            readonly 402: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 402: components["responses"]["402"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.list": {
@@ -12494,16 +10422,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Vault"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.create": {
@@ -12535,43 +10455,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `vault-quota-exceeded`, `payment-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.quota": {
@@ -12595,16 +10482,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultQuota"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.get": {
@@ -12630,16 +10509,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultState"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.delete": {
@@ -12663,18 +10535,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.update": {
@@ -12704,19 +10567,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.documents.add": {
@@ -12750,31 +10604,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultDocument"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded`, `documents-per-vault-exceeded` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.storage-quota-exceeded"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.documents.get": {
@@ -12801,28 +10636,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultDocument"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `document-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.emit": {
@@ -12856,31 +10672,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultEvent"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.storage-quota-exceeded"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.extend": {
@@ -12914,44 +10711,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `vault-persisted` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan`, `events-per-vault-exceeded` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.persist": {
@@ -12981,31 +10745,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `persisted-vault-quota-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.seal": {
@@ -13039,19 +10782,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.custody-unavailable"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.proof": {
@@ -13079,41 +10814,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["InclusionProof"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `item-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            /** @description `vault-not-sealed` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.custody-unavailable"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.files.add": {
@@ -13150,55 +10855,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultFile"];
                 };
             };
-            /** @description `bad-request`, `malformed-multipart` */
-            readonly 400: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
-            /** @description `payload-too-large`, `file-too-large` */
-            readonly 413: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `digest-mismatch`, `files-per-vault-exceeded`, `events-per-vault-exceeded` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.storage-quota-exceeded"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.file-storage-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 413: components["responses"]["413"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.files.get": {
@@ -13288,30 +10953,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found.file-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `range-not-satisfiable` */
-            readonly 416: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Content-Range": components["headers"]["Content-Range"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.file-storage-unavailable"];
+            readonly 404: components["responses"]["404"];
+            readonly 416: components["responses"]["416"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.files.delete": {
@@ -13336,19 +10982,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found.file-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.tokens.list": {
@@ -13380,16 +11017,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["VaultTokenRecord"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.tokens.create": {
@@ -13423,19 +11053,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultToken"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.tokens.revokeAll": {
@@ -13459,18 +11079,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.tokens.revoke": {
@@ -13495,30 +11106,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `vault-token-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.events": {
@@ -13558,28 +11148,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `validation-error`, `event-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.list": {
@@ -13609,16 +11181,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Webhook"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.create": {
@@ -13650,43 +11214,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `webhook-url-not-allowed` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `webhook-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.get": {
@@ -13712,16 +11243,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Webhook"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.delete": {
@@ -13745,18 +11269,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.update": {
@@ -13786,30 +11301,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Webhook"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `webhook-url-not-allowed` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.attempts.list": {
@@ -13844,16 +11339,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Attempt"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.replay": {
@@ -13887,31 +11375,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivery"] | components["schemas"]["Replay"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `delivery-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.test": {
@@ -13941,19 +11409,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivery"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.rotateSecret": {
@@ -13983,19 +11442,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.list": {
@@ -14028,16 +11477,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Event"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.get": {
@@ -14063,16 +11504,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Event"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.event-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.types": {
@@ -14096,16 +11530,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["EventSamples"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.trigger": {
@@ -14137,31 +11563,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Event"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-environment-only` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.resend": {
@@ -14195,31 +11599,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Resend"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.event-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `webhook-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.listener": {
@@ -14247,19 +11631,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ListenerSecret"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.stream": {
@@ -14297,28 +11670,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `validation-error`, `event-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
 }
