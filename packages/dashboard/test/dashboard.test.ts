@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createPurser } from '@purser/sdk'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -93,6 +94,23 @@ test('a payment appears while one looks, opens in a sheet with its own address, 
     expect(new URL(page.url()).pathname).toBe('/dashboard/test/payments')
     await page.goto(`${dev.dashboardUrl}/test/payments/${paymentId}`)
     await page.getByRole('heading', { level: 1, name: '1,234.50 USDC' }).waitFor()
+    expect(faults).toEqual([])
+  })
+})
+
+test('the payments that a filter leaves are saved as the CSV of the API', async () => {
+  await open({}, async (page, { faults }) => {
+    await page.goto(`${dev.dashboardUrl}/test/payments?walletId=${dev.walletId}`)
+    const saving = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export CSV' }).click()
+    const saved = await saving
+    await page.getByText('Payments saved').waitFor()
+    expect(saved.suggestedFilename()).toMatch(/^payments-\d{4}-\d\d-\d\d\.csv$/)
+    const path = `/payments/logs?walletId=${dev.walletId}&limit=500`
+    const headers = { authorization: `Bearer ${dev.apiKey}`, accept: 'text/csv' }
+    const csv = await (await fetch(dev.baseUrl + path, { headers })).text()
+    expect(csv).toContain(paymentId)
+    expect(await readFile(await saved.path(), 'utf8')).toBe(csv)
     expect(faults).toEqual([])
   })
 })

@@ -1,9 +1,6 @@
-/** The number of unsigned transaction bytes for which `l1FeeOf` takes the fee. */
+/** The number of transaction bytes that one share of a data fee covers. */
 export const l1ShareBytes = 256
-/**
- * The maximum size in bytes of an unsigned EIP-1559 transaction without call data and access list, when all its
- * integers have their maximum length.
- */
+/** An unsigned EIP-1559 transaction without its call data and access list has no more, with every number as long as it can be. */
 const aroundBytesMax = 128
 
 /**

@@ -5,7 +5,7 @@ import { billingOf } from './billing.ts'
 import { must, mustCount, mustFunctions, mustKey, mustOptions, mustTexts, mustWebAddress } from './check.ts'
 import { facilitatorOf } from './facilitator.ts'
 import { organisationsOf } from './organisations.ts'
-import { listing } from './paging.ts'
+import { csvParts, listing } from './paging.ts'
 import { paymentsOf } from './payments.ts'
 import { registryOf } from './registry.ts'
 import { requestsOf } from './requests.ts'
@@ -19,13 +19,13 @@ import { chainsOf, walletsOf } from './wallets.ts'
 import { eventsOf, webhooksOf } from './webhook-endpoints.ts'
 import { withdrawalsOf } from './withdrawals.ts'
 
-/** Options of a client with an API key. */
+/** A client of a program, which has an API key. */
 export interface PurserOptions extends ConnectionOptions {
   /** `svc_test_sk_…` or `svc_live_sk_…`. A secret: keep it out of browsers and logs. */
   readonly apiKey: string
 }
 
-/** Options of a client in a browser, for the person whose sign-in cookie the browser has. */
+/** A client of a person who is signed in, in the browser whose cookie says so. */
 export interface SessionOptions extends ConnectionOptions {
   readonly session: BrowserSession
 }
@@ -96,6 +96,12 @@ export function createPurser(options: PurserOptions | SessionOptions) {
     /** Lists any paged operation, including those without a method in this version. */
     list: (path: `/${string}`, { query, ...options }: Omit<RequestOptions, 'body' | 'idempotencyKey'> = {}) =>
       listing<unknown>(send, path, query, options),
+    /**
+     * Reads a list of payment logs, wallet transactions or transfers as CSV, all its pages. Joined, the texts are one
+     * file: only the first one has the row of column names.
+     */
+    csv: (path: `/${string}`, { query, ...options }: Omit<RequestOptions, 'body' | 'idempotencyKey'> = {}) =>
+      csvParts(send, path, query, options),
   }
 }
 
@@ -112,7 +118,7 @@ function settingsOf(options: PurserOptions | SessionOptions): TransportSettings 
   }
 }
 
-/** Throws a `TypeError` for an invalid option of the connection. */
+/** Throws a `TypeError` for an option of the connection with which no request could be sent. */
 export function checkConnection(options: PurserOptions | SessionOptions): void {
   mustOptions(options, 'The first argument')
   const { baseUrl, fetch, timeoutMs, maxRetries, retry } = options

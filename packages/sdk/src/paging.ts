@@ -54,6 +54,26 @@ export function listing<T>(send: Send, path: string, query: object = {}, options
   return { page: () => load(), toArray, [Symbol.asyncIterator]: items }
 }
 
+/**
+ * Yields a list as CSV, page after page. The parts make one file when joined: only the first one has the row of column names.
+ */
+export async function* csvParts(
+  send: Send,
+  path: string,
+  query: object = {},
+  options: CallOptions = {},
+): AsyncGenerator<string> {
+  let cursor: string | undefined
+  for (let isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+    const requested: Record<string, QueryValue> = { ...query, ...(cursor !== undefined && { cursor }) }
+    const { body, headers, status } = await send('GET', path, { ...options, query: requested, accept: 'text/csv' })
+    if (typeof body !== 'string')
+      throw new UnavailableError('The response is not CSV.', { status, code: 'unreadable-answer' })
+    yield isFirst ? body : body.slice(body.indexOf('\r\n') + 2)
+    cursor = nextCursor(headers.get('link'))
+  }
+}
+
 function pageOf<T>(answer: Answer): Page<T> {
   const { body, headers, status } = answer
   if (!Array.isArray(body))

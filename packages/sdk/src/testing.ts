@@ -19,10 +19,7 @@ export function testingOf(send: Send) {
         call(send, 'POST', '/test/payments', { ...options, body }),
     },
     clock: {
-      /**
-       * Advances the time of the test environment: vaults, sessions and approvals expire earlier, policy periods end
-       * earlier and webhooks are retried earlier.
-       */
+      /** Brings the ends of vaults, sessions and approvals, policy periods and webhook retries nearer, in the test environment. */
       advance: (body: NewClockChange, options?: CallOptions): Promise<ClockChange> =>
         call(send, 'POST', '/test/clock', { ...options, body }),
     },

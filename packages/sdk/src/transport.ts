@@ -32,10 +32,12 @@ export interface SendOptions extends RequestOptions {
   /** Whether the operation writes nothing, so that it needs no Idempotency-Key. */
   readonly keyless?: boolean | undefined
   readonly upload?: Upload | undefined
+  /** The media type of the response; default: JSON. */
+  readonly accept?: 'text/csv' | undefined
 }
 
 export interface TransportSettings {
-  /** The headers that identify the caller. */
+  /** The headers that say who calls. */
   readonly identity: Readonly<Record<string, string>>
   /** Whether the browser sends its cookies, for a caller that is a signed-in person. */
   readonly credentials?: RequestCredentials | undefined
@@ -45,7 +47,7 @@ export interface TransportSettings {
   readonly retry: RetryPolicy
 }
 
-/** A 2xx response: the parsed body (undefined if empty) and values of headers. */
+/** A 2xx response: the parsed body (undefined if empty; CSV as text) and values of headers. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -102,12 +104,13 @@ async function withRetries<T>(
 }
 
 function requestOf(settings: TransportSettings, method: Method, options: SendOptions): RequestInit {
-  const headers: Record<string, string> = { ...options.headers, accept: 'application/json', ...settings.identity }
+  const { accept = 'application/json' } = options
+  const headers: Record<string, string> = { ...options.headers, accept, ...settings.identity }
   const base = { ...sameForAll(settings), method, headers }
   const key = options.idempotencyKey ?? (options.keyless === true ? undefined : freshKey())
   if (method === 'POST' && key !== undefined) headers['idempotency-key'] = key
   if (options.upload !== undefined) return uploading(base, headers, options.upload)
-  // With a cookie, the service accepts a write only as JSON, even if it has no body.
+  // The service takes a write with a cookie as JSON only, also one without a body.
   if (options.body !== undefined || (settings.credentials !== undefined && method !== 'GET'))
     headers['content-type'] = 'application/json'
   return options.body === undefined ? base : { ...base, body: JSON.stringify(options.body) }
@@ -169,7 +172,7 @@ function asPurserError(error: unknown, { signal }: CallOptions, isLate: boolean)
 }
 
 function readAnswer(response: Response, text: string): Answer {
-  const body = parse(text)
+  const body = response.headers.get('content-type')?.startsWith('text/csv') === true ? text : parse(text)
   if (response.ok && body !== notJson) return { status: response.status, headers: response.headers, body }
   if (response.ok) {
     const requestId = response.headers.get('x-request-id') ?? undefined

@@ -237,6 +237,24 @@ test('any list can be read by its path, over all its pages', async () => {
   expect(await list.toArray({ limit: 10 })).toEqual([1, 2])
 })
 
+test('a list is read as CSV over all its pages, as the parts of one file, and an answer that is no CSV is an error', async () => {
+  const csv = { 'content-type': 'text/csv; charset=utf-8; header=present' }
+  const link = '</logs?a=1&cursor=c2>; rel="next"'
+  fake.script('/logs?a=1', problem(503, 'service-unavailable'), {
+    status: 200,
+    text: 'id,note\r\n1,"a\r\nb"\r\n',
+    headers: { ...csv, link },
+  })
+  fake.script('/logs?a=1&cursor=c2', { status: 200, text: 'id,note\r\n2,\r\n', headers: csv })
+  const parts: string[] = []
+  for await (const part of client().csv('/logs', { query: { a: 1 } })) parts.push(part)
+  expect(parts).toEqual(['id,note\r\n1,"a\r\nb"\r\n', '2,\r\n'])
+  expect(fake.seen.map(({ headers }) => headers.accept)).toEqual(['text/csv', 'text/csv', 'text/csv'])
+
+  fake.script('/things', { status: 200, body: [] })
+  expect(await failure(client().csv('/things').next())).toMatchObject({ code: 'unreadable-answer', status: 200 })
+})
+
 test('any operation can be called by method and path', async () => {
   fake.script('/new-thing?a=1', { status: 201, body: { made: true } })
   const made = await client().request('POST', '/new-thing', { query: { a: 1, b: undefined }, body: { x: 1 } })

@@ -2,13 +2,13 @@
 export interface BodyText {
   /** Null if the body is not UTF-8 text. */
   readonly text: string | null
-  /** Whether `text` is the whole body. */
+  /** Whether this is all of it. */
   readonly isWhole: boolean
 }
 
 /**
- * Reads the beginning of a body, and cancels the rest. The text has at most `charactersMax` characters when it is
- * serialized as JSON. If the body breaks off, returns the part that was received.
+ * Reads the beginning of a body, and cancels the rest. In JSON the text takes at most `charactersMax` characters. A
+ * body that breaks off is returned as far as it came.
  */
 export async function readText(response: Response, charactersMax: number): Promise<BodyText> {
   const reader = response.body?.getReader()
@@ -40,7 +40,7 @@ async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   }
 }
 
-/** Returns the beginning of a text, with at most `charactersMax` characters when it is serialized as JSON. */
+/** The beginning of a text that takes at most `charactersMax` characters in JSON. */
 function cut(text: string, charactersMax: number): { readonly text: string; readonly isWhole: boolean } {
   let kept = text
   for (let length = sizeOf(kept); length > charactersMax; length = sizeOf(kept)) {
@@ -54,7 +54,7 @@ function sizeOf(text: string): number {
   return JSON.stringify(text).length - 2
 }
 
-/** Returns a text of a third party, cut to 200 characters. */
+/** A short text by somebody else, cut to 200 characters. */
 export function short(text: string | null | undefined): string | null {
   return text == null ? null : cut(text, 200).text
 }

@@ -34,7 +34,7 @@ export async function responseResult(response: Response, charactersMax: number):
   })
 }
 
-/** The cost of a payment, without any text of the seller. */
+/** What a payment cost, without anything that the seller wrote. */
 function paidOf(payment: PaymentRecord) {
   const { amountUsd, token, network, payTo, method, outcome, reservationId } = payment
   return { amountUsd, token, network, payTo, method, outcome, paymentId: reservationId }

@@ -6544,7 +6544,7 @@ export interface components {
         readonly WithdrawalId: string;
     };
     responses: {
-        /** @description Bad Request: one of the operation's `x-problems` with this status. */
+        /** @description `bad-request` */
         readonly 400: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6557,20 +6557,20 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Payment Required: one of the operation's `x-problems` with this status. */
-        readonly 402: {
+        /** @description `unauthorized` */
+        readonly 401: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                 readonly [name: string]: unknown;
             };
             content: {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Forbidden: one of the operation's `x-problems` with this status. */
+        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served` */
         readonly 403: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6583,7 +6583,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not Found: one of the operation's `x-problems` with this status. */
+        /** @description `organisation-not-found` */
         readonly 404: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6596,22 +6596,8 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Conflict: one of the operation's `x-problems` with this status. */
-        readonly 409: {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Payload Too Large: one of the operation's `x-problems` with this status. */
-        readonly 413: {
+        /** @description `request-timeout` */
+        readonly 408: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -6623,21 +6609,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Range Not Satisfiable: one of the operation's `x-problems` with this status. */
-        readonly 416: {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Content-Range": components["headers"]["Content-Range"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Unprocessable Entity: one of the operation's `x-problems` with this status. */
+        /** @description `validation-error` */
         readonly 422: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6650,7 +6622,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too Many Requests: one of the operation's `x-problems` with this status. */
+        /** @description `rate-limit-exceeded` */
         readonly 429: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6663,8 +6635,21 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Bad Gateway: one of the operation's `x-problems` with this status. */
-        readonly 502: {
+        /** @description `request-header-fields-too-large` */
+        readonly 431: {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `internal-error` */
+        readonly 500: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -6675,7 +6660,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Service Unavailable: one of the operation's `x-problems` with this status. */
+        /** @description `service-unavailable` */
         readonly 503: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6688,13 +6673,64 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Refused, as any operation may be: `bad-request`, `unauthorized`, `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `organisation-not-found`, `request-timeout`, `validation-error`, `rate-limit-exceeded`, `request-header-fields-too-large`. */
-        readonly "4XX": {
+        /** @description `bad-request`, `malformed-json` */
+        readonly "400.malformed-json": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
+        readonly "503.chain-unavailable.chain-not-configured.custody-unavailable": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `payload-too-large` */
+        readonly "413.payload-too-large": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `unsupported-media-type` */
+        readonly "415.unsupported-media-type": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress` */
+        readonly "409.idempotency-in-progress": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
@@ -6703,13 +6739,541 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Failed, as any operation may be: `internal-error`, `service-unavailable`. */
-        readonly "5XX": {
+        /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
+        readonly "429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
+        readonly "409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `payment-verification-failed` */
+        readonly "402.payment-verification-failed": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `custody-unavailable` */
+        readonly "503.custody-unavailable": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
+        readonly "409.idempotency-in-progress.settlement-failed.payment-voided": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
+        readonly "404.not-found.payment-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `validation-error`, `idempotency-key-reused` */
+        readonly "422.idempotency-key-reused": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `redemption-lost` */
+        readonly "409.idempotency-in-progress.redemption-lost": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
+        readonly "403.policy-denied": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
+        readonly "429.too-many-open-approvals": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
+        readonly "503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
+        readonly "404.not-found.payment-log-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
+        readonly "409.idempotency-in-progress.payment-identifier-conflict": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
+        readonly "404.not-found.wallet-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `rate-limit-exceeded`, `managed-wallet-limit-reached` */
+        readonly "429.managed-wallet-limit-reached": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
+        readonly "503.chain-unavailable.chain-not-configured": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
+        readonly "404.not-found.child-address-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `wallet-not-found` */
+        readonly "404.wallet-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `validation-error`, `chain-not-available` */
+        readonly "422.chain-not-available": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
+        readonly "422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
+        readonly "404.not-found.approval-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `approval-not-waiting` */
+        readonly "409.idempotency-in-progress.approval-not-waiting": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
+        readonly "404.not-found.bank-account-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `member-not-found` */
+        readonly "404.not-found.member-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `last-owner` */
+        readonly "409.last-owner": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed`, `key-not-narrower` */
+        readonly "403.environment-not-allowed.key-not-narrower": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `api-key-limit-reached` */
+        readonly "409.idempotency-in-progress.api-key-limit-reached": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
+        readonly "404.not-found.api-key-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found` */
+        readonly "404.not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
+        readonly "404.not-found.invitation-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
+        readonly "403.person-required": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
+        readonly "404.not-found.registry-route-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
+        readonly "404.not-found.vault-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `vault-sealed` */
+        readonly "409.vault-sealed": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `rate-limit-exceeded`, `storage-quota-exceeded` */
+        readonly "429.storage-quota-exceeded": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `vault-sealed` */
+        readonly "409.idempotency-in-progress.vault-sealed": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `service-unavailable`, `file-storage-unavailable` */
+        readonly "503.file-storage-unavailable": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
+        readonly "404.not-found.vault-not-found.file-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
+        readonly "404.not-found.webhook-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `idempotency-in-progress`, `webhook-disabled` */
+        readonly "409.idempotency-in-progress.webhook-disabled": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `organisation-not-found`, `not-found`, `event-not-found` */
+        readonly "404.not-found.event-not-found": {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -6745,6 +7309,10 @@ export interface components {
         readonly "RateLimit-Policy": string;
         /** @description RFC 8288; rel="next" while more remain. */
         readonly Link: string;
+        /** @description The request header fields that decide which response this is. */
+        readonly Vary: string;
+        /** @description Of CSV: the name of the file. */
+        readonly "Content-Disposition": string;
         /** @description Seconds to wait before a retry. */
         readonly "Retry-After": number;
         /** @description This is the response to an earlier request with the same Idempotency-Key. */
@@ -6787,10 +7355,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Challenge"] | readonly components["schemas"]["Challenge"][] | components["schemas"]["CompactChallenges"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `chain-not-supported`, `amount-invalid`, `amount-below-minimum` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "payments.verify": {
@@ -6822,13 +7411,32 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VerifiedPayment"];
                 };
             };
-            readonly 402: components["responses"]["402"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 402: components["responses"]["402.payment-verification-failed"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "payments.settle": {
@@ -6873,11 +7481,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Settling"];
                 };
             };
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.settlement-failed.payment-voided"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found`, `settlement-token-invalid` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.custody-unavailable"];
         };
     };
     readonly "payments.get": {
@@ -6903,9 +7531,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.statistics": {
@@ -6933,8 +7568,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentStatistics"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.delivered": {
@@ -6966,8 +7609,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivered"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.redeem": {
@@ -6999,10 +7653,32 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Redemption"];
                 };
             };
-            readonly 409: components["responses"]["409"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress`, `answer-lost` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.custody-unavailable"];
         };
     };
     readonly "payments.redeemed": {
@@ -7036,10 +7712,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.redemption-lost"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.undelivered": {
@@ -7073,10 +7758,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.redemption-lost"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.refund": {
@@ -7123,14 +7817,44 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Refund"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `payment-not-refundable`, `delivery-in-progress` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `refund-exceeds-payment`, `managed-wallet-needed` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "payments.refunds.list": {
@@ -7162,9 +7886,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Refund"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.logs.list": {
@@ -7194,14 +7925,25 @@ export interface operations {
                     readonly RateLimit: components["headers"]["RateLimit"];
                     readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
+                    readonly Vary: components["headers"]["Vary"];
+                    readonly "Content-Disposition": components["headers"]["Content-Disposition"];
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "application/json": readonly components["schemas"]["PaymentLog"][];
+                    readonly "text/csv": string;
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.logs.summary": {
@@ -7232,8 +7974,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RouteSummary"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "payments.logs.get": {
@@ -7259,9 +8009,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentLog"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-log-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.paymentLogs.list": {
@@ -7291,14 +8048,25 @@ export interface operations {
                     readonly RateLimit: components["headers"]["RateLimit"];
                     readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
+                    readonly Vary: components["headers"]["Vary"];
+                    readonly "Content-Disposition": components["headers"]["Content-Disposition"];
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "application/json": readonly components["schemas"]["PaymentLog"][];
+                    readonly "text/csv": string;
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.paymentLogs.summary": {
@@ -7329,8 +8097,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RouteSummary"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.paymentLogs.get": {
@@ -7356,9 +8132,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentLog"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.payment-log-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "facilitator.verify": {
@@ -7390,11 +8173,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VerifyAnswer"];
                 };
             };
-            readonly 409: components["responses"]["409"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.payment-identifier-conflict"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "facilitator.settle": {
@@ -7428,11 +8219,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["SettleAnswer"];
                 };
             };
-            readonly 409: components["responses"]["409"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.payment-identifier-conflict"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "facilitator.supported": {
@@ -7456,8 +8255,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Supported"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "facilitator.resources": {
@@ -7489,8 +8296,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["DiscoveredResources"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.list": {
@@ -7520,8 +8335,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ByoWallet"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.create": {
@@ -7553,12 +8376,68 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `wallet-already-registered` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `address-format-invalid`, `chain-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `byo-wallet-limit-reached` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            /** @description `service-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     readonly "wallets.byo.get": {
@@ -7584,9 +8463,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.delete": {
@@ -7610,9 +8496,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.update": {
@@ -7642,9 +8537,18 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.list": {
@@ -7674,8 +8578,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["MasterWallet"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.create": {
@@ -7707,11 +8619,43 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `chain-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.managed-wallet-limit-reached"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            /** @description `service-unavailable`, `chain-not-configured`, `custody-unavailable` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     readonly "wallets.master.get": {
@@ -7737,9 +8681,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.retire": {
@@ -7763,11 +8714,31 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            /** @description `wallet-not-empty` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.master.update": {
@@ -7797,10 +8768,30 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `sweep-not-supported`, `token-not-supported` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.restore": {
@@ -7830,10 +8821,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 429: components["responses"]["429"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429.managed-wallet-limit-reached"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.list": {
@@ -7865,9 +8865,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ChildAddress"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.create": {
@@ -7901,11 +8908,44 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"] | readonly components["schemas"]["ChildAddress"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 429: components["responses"]["429"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `child-addresses-exhausted`, `wallet-retired` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            /** @description `rate-limit-exceeded`, `child-address-limit-reached` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.get": {
@@ -7932,9 +8972,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.update": {
@@ -7965,9 +9012,18 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.balances": {
@@ -7993,10 +9049,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.children.balances": {
@@ -8023,10 +9085,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.byo.balances": {
@@ -8052,10 +9120,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.master.sweep": {
@@ -8089,13 +9163,56 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Sweep"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `wallet-retired` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `child-address-not-found`, `sweep-not-supported`, `token-not-supported` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `settlement-budget-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.sweeps.list": {
@@ -8127,9 +9244,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["SweepSummary"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.sweeps.get": {
@@ -8156,9 +9280,28 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Sweep"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `sweep-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.policy.get": {
@@ -8184,9 +9327,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPolicy"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.policy.set": {
@@ -8216,10 +9366,30 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPolicy"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-loosening-denied` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.legacy.create": {
@@ -8264,10 +9434,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `coin-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
         };
     };
     readonly "wallets.legacy.get": {
@@ -8291,9 +9482,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.legacy.balance": {
@@ -8319,11 +9517,28 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyBalance"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            /** @description `validation-error`, `coin-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "wallets.legacy.history": {
@@ -8353,16 +9568,25 @@ export interface operations {
                     readonly RateLimit: components["headers"]["RateLimit"];
                     readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
+                    readonly Vary: components["headers"]["Vary"];
+                    readonly "Content-Disposition": components["headers"]["Content-Disposition"];
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
+                    readonly "text/csv": string;
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.byo.transactions": {
@@ -8394,16 +9618,25 @@ export interface operations {
                     readonly RateLimit: components["headers"]["RateLimit"];
                     readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
+                    readonly Vary: components["headers"]["Vary"];
+                    readonly "Content-Disposition": components["headers"]["Content-Disposition"];
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
+                    readonly "text/csv": string;
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.master.transactions": {
@@ -8435,16 +9668,25 @@ export interface operations {
                     readonly RateLimit: components["headers"]["RateLimit"];
                     readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
+                    readonly Vary: components["headers"]["Vary"];
+                    readonly "Content-Disposition": components["headers"]["Content-Disposition"];
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
+                    readonly "text/csv": string;
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.children.transactions": {
@@ -8477,16 +9719,25 @@ export interface operations {
                     readonly RateLimit: components["headers"]["RateLimit"];
                     readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
+                    readonly Vary: components["headers"]["Vary"];
+                    readonly "Content-Disposition": components["headers"]["Content-Disposition"];
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "application/json": readonly components["schemas"]["WalletTransaction"][];
+                    readonly "text/csv": string;
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.deposits.rescan": {
@@ -8518,10 +9769,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RescanResult"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `transaction-not-found`, `deposit-not-found`, `chain-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "test.deposits.create": {
@@ -8553,11 +9825,55 @@ export interface operations {
                     readonly "application/json": components["schemas"]["TestDeposit"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 422: components["responses"]["422"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-deposits-off` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            /** @description `service-unavailable`, `faucet-empty`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     readonly "test.payments.create": {
@@ -8589,14 +9905,56 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 402: components["responses"]["402"];
-            readonly 403: components["responses"]["403"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 402: components["responses"]["402.payment-verification-failed"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-payments-off` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported`, `wallet-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            /** @description `service-unavailable`, `custody-unavailable`, `chain-unavailable`, `chain-not-configured`, `faucet-empty` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     readonly "test.clock.advance": {
@@ -8628,9 +9986,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ClockChange"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-clock-off` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "transfers.create": {
@@ -8675,12 +10055,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid"];
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "transfers.quote": {
@@ -8712,10 +10099,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["TransferQuote"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "transfers.list": {
@@ -8743,14 +10139,25 @@ export interface operations {
                     readonly RateLimit: components["headers"]["RateLimit"];
                     readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
+                    readonly Vary: components["headers"]["Vary"];
+                    readonly "Content-Disposition": components["headers"]["Content-Disposition"];
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "application/json": readonly components["schemas"]["Transfer"][];
+                    readonly "text/csv": string;
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "transfers.get": {
@@ -8776,9 +10183,28 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `transfer-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "wallets.pay": {
@@ -8836,15 +10262,80 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPayment"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 502: components["responses"]["502"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            /** @description `organisation-not-found`, `transfer-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `challenge-already-paid`, `approved-payment-not-open` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `no-payable-offer`, `payment-url-not-allowed`, `wallet-not-found`, `wallet-retired`, `insufficient-balance`, `recipient-flagged` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            /** @description `payment-url-unreachable` */
+            readonly 502: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `service-unavailable`, `screening-unavailable`, `chain-unavailable`, `chain-not-configured` */
+            readonly 503: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     readonly "wallets.legacy.withdraw": {
@@ -8876,13 +10367,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWithdrawal"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            readonly 404: components["responses"]["404.wallet-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `coin-not-available` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "approvals.list": {
@@ -8914,8 +10423,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Approval"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "approvals.get": {
@@ -8941,9 +10458,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.approval-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "approvals.approve": {
@@ -8973,11 +10497,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied`, `approval-needs-person`, `approval-own-request` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404.not-found.approval-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "approvals.refuse": {
@@ -9011,11 +10555,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-needs-person` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404.not-found.approval-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "approvals.cancel": {
@@ -9045,11 +10609,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-not-yours` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404.not-found.approval-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.bankAccounts.list": {
@@ -9079,8 +10663,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["BankAccount"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.bankAccounts.create": {
@@ -9112,9 +10704,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["BankAccount"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `unsupported-currency` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.bankAccounts.get": {
@@ -9140,9 +10754,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["BankAccount"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.bank-account-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.bankAccounts.delete": {
@@ -9166,9 +10787,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.bank-account-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.create": {
@@ -9213,12 +10843,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.policy-denied"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `payouts-not-enabled`, `below-minimum`, `withdrawal-refused` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.too-many-open-approvals"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
         };
     };
     readonly "withdrawals.list": {
@@ -9251,8 +10900,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Withdrawal"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "withdrawals.get": {
@@ -9278,9 +10935,28 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `withdrawal-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "chains.list": {
@@ -9310,8 +10986,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ChainRecord"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "chains.tokens": {
@@ -9343,10 +11027,28 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Token"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `chain-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422.chain-not-available"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.create": {
@@ -9378,9 +11080,32 @@ export interface operations {
                     readonly "application/json": components["schemas"]["CreatedOrganisation"];
                 };
             };
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `organisation-limit-reached` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.current": {
@@ -9404,8 +11129,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Organisation"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.update": {
@@ -9433,8 +11166,18 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Organisation"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.auditLog": {
@@ -9469,8 +11212,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["AuditLogRecord"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.members.list": {
@@ -9500,8 +11251,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Member"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.members.add": {
@@ -9533,9 +11292,32 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Member"];
                 };
             };
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `already-a-member` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.members.remove": {
@@ -9559,10 +11341,19 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.member-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.last-owner"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.members.update": {
@@ -9592,10 +11383,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Member"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.member-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.last-owner"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.list": {
@@ -9625,8 +11425,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ApiKey"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.create": {
@@ -9658,10 +11466,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["NewApiKey"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.environment-not-allowed.key-not-narrower"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.api-key-limit-reached"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.revoke": {
@@ -9699,9 +11516,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.api-key-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.listIn": {
@@ -9733,8 +11559,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ApiKey"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.createIn": {
@@ -9768,10 +11602,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["NewApiKeyInPath"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.environment-not-allowed.key-not-narrower"];
+            readonly 404: components["responses"]["404.not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.api-key-limit-reached"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "organisations.apiKeys.revokeIn": {
@@ -9810,9 +11653,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.api-key-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "requests.list": {
@@ -9848,8 +11700,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["LoggedRequest"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "requests.get": {
@@ -9875,9 +11735,28 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LoggedRequest"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `request-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.get": {
@@ -9901,8 +11780,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Account"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.usage": {
@@ -9926,8 +11813,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Usage"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.invitations.accept": {
@@ -9955,9 +11850,19 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.invitation-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.invitations.decline": {
@@ -9985,9 +11890,19 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.invitation-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.sessions.list": {
@@ -10012,9 +11927,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["SignInSession"][];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.person-required"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "account.sessions.end": {
@@ -10038,10 +11960,30 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403.person-required"];
+            /** @description `organisation-not-found`, `not-found`, `session-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "billing.usage": {
@@ -10065,8 +12007,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Usage"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "billing.plan": {
@@ -10090,8 +12040,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PlanRecord"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "billing.rebuildCache": {
@@ -10119,8 +12077,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Rebuilt"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "registry.snapshots.create": {
@@ -10152,9 +12121,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["SnapshotAccepted"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `payment-log-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "registry.routes.list": {
@@ -10188,8 +12179,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RegistryRoute"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "registry.routes.get": {
@@ -10215,9 +12214,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RegistryRoute"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.registry-route-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "registry.routes.update": {
@@ -10247,9 +12253,18 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RegistryRoute"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.registry-route-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "sessions.list": {
@@ -10279,8 +12294,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Session"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "sessions.create": {
@@ -10325,11 +12348,43 @@ export interface operations {
                     readonly "application/json": components["schemas"]["OpenedSession"];
                 };
             };
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.settlement-failed.payment-voided"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `vault-quota-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "sessions.get": {
@@ -10355,9 +12410,28 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `session-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "sessions.verify": {
@@ -10389,9 +12463,32 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            readonly 402: components["responses"]["402"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            /** @description `session-not-found` */
+            readonly 402: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.list": {
@@ -10422,8 +12519,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Vault"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.create": {
@@ -10455,10 +12560,43 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `vault-quota-exceeded`, `payment-limit-reached` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.quota": {
@@ -10482,8 +12620,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultQuota"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.get": {
@@ -10509,9 +12655,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultState"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.delete": {
@@ -10535,9 +12688,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.update": {
@@ -10567,10 +12729,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.documents.add": {
@@ -10604,12 +12775,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultDocument"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded`, `documents-per-vault-exceeded` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.storage-quota-exceeded"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.documents.get": {
@@ -10636,9 +12826,28 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultDocument"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `document-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.emit": {
@@ -10672,12 +12881,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultEvent"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.storage-quota-exceeded"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.extend": {
@@ -10711,11 +12939,44 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            /** @description `idempotency-in-progress`, `vault-persisted` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan`, `events-per-vault-exceeded` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.persist": {
@@ -10745,10 +13006,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 429: components["responses"]["429"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            /** @description `rate-limit-exceeded`, `persisted-vault-quota-exceeded` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.seal": {
@@ -10782,11 +13064,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.custody-unavailable"];
         };
     };
     readonly "vaults.proof": {
@@ -10814,11 +13104,41 @@ export interface operations {
                     readonly "application/json": components["schemas"]["InclusionProof"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `item-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            /** @description `vault-not-sealed` */
+            readonly 409: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.custody-unavailable"];
         };
     };
     readonly "vaults.files.add": {
@@ -10855,15 +13175,55 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultFile"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 413: components["responses"]["413"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            /** @description `bad-request`, `malformed-multipart` */
+            readonly 400: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
+            /** @description `payload-too-large`, `file-too-large` */
+            readonly 413: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `digest-mismatch`, `files-per-vault-exceeded`, `events-per-vault-exceeded` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429.storage-quota-exceeded"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.file-storage-unavailable"];
         };
     };
     readonly "vaults.files.get": {
@@ -10953,11 +13313,30 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly 416: components["responses"]["416"];
-            readonly 503: components["responses"]["503"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found.file-not-found"];
+            readonly 408: components["responses"]["408"];
+            /** @description `range-not-satisfiable` */
+            readonly 416: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Content-Range": components["headers"]["Content-Range"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503.file-storage-unavailable"];
         };
     };
     readonly "vaults.files.delete": {
@@ -10982,10 +13361,19 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found.file-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.vault-sealed"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.tokens.list": {
@@ -11017,9 +13405,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["VaultTokenRecord"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.tokens.create": {
@@ -11053,9 +13448,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultToken"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.tokens.revokeAll": {
@@ -11079,9 +13484,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.tokens.revoke": {
@@ -11106,9 +13520,30 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `vault-token-not-found` */
+            readonly 404: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "vaults.events": {
@@ -11148,10 +13583,28 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.vault-not-found"];
+            readonly 408: components["responses"]["408"];
+            /** @description `validation-error`, `event-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.list": {
@@ -11181,8 +13634,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Webhook"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.create": {
@@ -11214,10 +13675,43 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `webhook-url-not-allowed` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate-limit-exceeded`, `webhook-limit-reached` */
+            readonly 429: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Retry-After": components["headers"]["Retry-After"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.get": {
@@ -11243,9 +13737,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Webhook"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.delete": {
@@ -11269,9 +13770,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.update": {
@@ -11301,10 +13811,30 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Webhook"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `webhook-url-not-allowed` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.attempts.list": {
@@ -11339,9 +13869,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Attempt"][];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.replay": {
@@ -11375,11 +13912,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivery"] | components["schemas"]["Replay"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `delivery-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.test": {
@@ -11409,10 +13966,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivery"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "webhooks.rotateSecret": {
@@ -11442,9 +14008,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.list": {
@@ -11477,8 +14053,16 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Event"][];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.get": {
@@ -11504,9 +14088,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Event"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.event-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.types": {
@@ -11530,8 +14121,16 @@ export interface operations {
                     readonly "application/json": components["schemas"]["EventSamples"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.trigger": {
@@ -11563,9 +14162,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Event"];
                 };
             };
-            readonly 403: components["responses"]["403"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-environment-only` */
+            readonly 403: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.resend": {
@@ -11599,11 +14220,31 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Resend"];
                 };
             };
-            readonly 404: components["responses"]["404"];
-            readonly 409: components["responses"]["409"];
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400.malformed-json"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404.not-found.event-not-found"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            /** @description `validation-error`, `idempotency-key-reused`, `webhook-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.listener": {
@@ -11631,8 +14272,19 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ListenerSecret"];
                 };
             };
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            readonly 409: components["responses"]["409.idempotency-in-progress"];
+            readonly 413: components["responses"]["413.payload-too-large"];
+            readonly 415: components["responses"]["415.unsupported-media-type"];
+            readonly 422: components["responses"]["422.idempotency-key-reused"];
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
     readonly "events.stream": {
@@ -11670,9 +14322,28 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 422: components["responses"]["422"];
-            readonly "4XX": components["responses"]["4XX"];
-            readonly "5XX": components["responses"]["5XX"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 408: components["responses"]["408"];
+            /** @description `validation-error`, `event-not-found` */
+            readonly 422: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly RateLimit: components["headers"]["RateLimit"];
+                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            readonly 429: components["responses"]["429"];
+            readonly 431: components["responses"]["431"];
+            readonly 500: components["responses"]["500"];
+            readonly 503: components["responses"]["503"];
         };
     };
 }

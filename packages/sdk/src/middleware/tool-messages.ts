@@ -21,7 +21,7 @@ const keys = {
 
 type Meta = Readonly<Record<string, unknown>>
 
-/** The result of a tool that was not run or not paid for: the terms of a payment, or why one was refused. */
+/** What a tool answers instead of its own result: the terms of a payment, or why one was refused. */
 export interface ToolRefusal {
   [key: string]: unknown
   content: { type: 'text'; text: string }[]
@@ -55,7 +55,7 @@ export function answerOf(result: object, headers: OwnAnswer['headers'] = {}): Ow
   return { status: 200, headers, body: JSON.stringify(result) }
 }
 
-/** Returns a response of the middleware as a tool result: the tool's own result with its receipt, or a refusal. */
+/** The result that a kept response has, with its receipt; or the refusal that a response of the middleware is. */
 export function resultOf(answer: OwnAnswer): object {
   const { status, headers, body } = answer
   if (status >= 300 || typeof body !== 'string') return refusalOf(answer)

@@ -3,25 +3,19 @@ import type { AuditRecord } from '../organisations.ts'
 
 /** The result of a check of an audit log. */
 export interface AuditLogVerdict {
-  /** Whether the hash of every checked record is correct and every record contains the hash of the one before it. */
+  /** Whether every record that was read has its hash, and each two neighbours are linked. */
   readonly ok: boolean
-  /** The sequence of the newest record that fails; undefined if none does. */
+  /** The sequence of the newest record that fails; undefined where none does. */
   readonly brokenAt: number | undefined
   /** How many records were checked. */
   readonly records: number
-  /**
-   * The number of places where records are missing because the caller may not see them. 0 with a live key, which sees
-   * the whole log.
-   */
+  /** How many places have records between them that the caller did not see. None with a live key: it sees the whole log. */
   readonly gaps: number
   /** Whether the first record of the log was reached. */
   readonly fromFirst: boolean
-  /**
-   * The hash of the newest record. Store it elsewhere: a later check with `keptHash` then detects if the whole log was
-   * rewritten.
-   */
+  /** The hash of the newest record: who keeps it elsewhere notices a later change of the whole log. */
   readonly newestHash: string | undefined
-  /** Whether a record of the log has the hash `keptHash`. */
+  /** Whether the hash that was kept is the one of a record in the log. */
   readonly hasKept: boolean
 }
 
@@ -29,7 +23,7 @@ export interface AuditLogCheck {
   readonly organisationId: string
   /** The `newestHash` of an earlier check. */
   readonly keptHash?: string | undefined
-  /** Called after every 100 records with the number of records that were checked. */
+  /** Called now and then with the number of records that were checked. */
   readonly onProgress?: ((records: number) => void) | undefined
 }
 
@@ -37,9 +31,8 @@ const progressRecords = 100
 const hashPattern = /^[0-9a-f]{64}$/
 
 /**
- * Recomputes the hash of every record, newest first, and compares each link with the record before. Reads the list to
- * its end, or to the first record that fails. Removed newest records are not detected without `keptHash`, the
- * `newestHash` of an earlier check.
+ * Recomputes the hash of every record, newest first, and compares each link with the record before. Reads the list to its end, or to
+ * the first record that fails. A log from which the newest records were cut off has no fault: compare it with a hash that you kept.
  *
  * @example
  * import { createPurser } from '@purser/sdk'

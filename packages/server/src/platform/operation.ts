@@ -92,6 +92,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   /** Status of success; default 200, or 204 without an output. */
   readonly status?: number
   readonly list?: boolean
+  /** The list is also CSV, if the client prefers that (`platform/http/csv.ts`): the name of the file, without its ending. */
+  readonly csvName?: string
   readonly errors?: ErrorTable
   readonly idempotency?: IdempotencyMode
   /**

@@ -95,11 +95,9 @@ function ExportButton({ filters }: { filters: FiltersProps['filters'] }) {
     const controller = new AbortController()
     setStop(controller)
     try {
-      const rows = await downloadCsv(purser, filters, controller.signal)
-      toastDone(
-        `${rows.toLocaleString('en-US')} payments saved`,
-        rows === exportRowsMax ? 'Only the newest: narrow the time for the rest.' : undefined,
-      )
+      const isWhole = await downloadCsv(purser, filters, controller.signal)
+      const newest = `Only the newest ${exportRowsMax.toLocaleString('en-US')}: narrow the time for the rest.`
+      toastDone('Payments saved', isWhole ? undefined : newest)
     } catch (error) {
       if (!controller.signal.aborted) toastFailed(error)
     } finally {

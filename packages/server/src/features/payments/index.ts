@@ -1,10 +1,9 @@
 import { bindOperations } from '../../platform/operation.ts'
-import { createByOrganisation } from '../../platform/work/by-organisation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { sweepCallers } from './callers.ts'
 import { facilitatorOperations } from './facilitator/routes.ts'
 import { followTransactions } from './methods/mpp-tempo/follow.ts'
-import type { ChainMemory, Deps, UnsettledChecks } from './ports.ts'
+import type { ChainMemory, Deps } from './ports.ts'
 import { createRecorder, openPerPayerMax } from './record.ts'
 import { followRefunds } from './refunds/jobs.ts'
 import { paymentRelays } from './relay.ts'
@@ -35,19 +34,14 @@ interface PaymentSettings {
   readonly onSettlementWanted: () => void
 }
 
-/** Creates an empty memory of chain data. */
+/** Returns a memory that knows nothing yet. */
 export function createChainMemory(): ChainMemory {
   return { checkedDomains: new Set(), uptoNetworks: new Set(), sponsorFunds: new Map(), payerFunds: new Map() }
 }
 
-/** Creates the state of the checks of unsettled payments, for a process that has made none yet. */
-export function createUnsettledChecks(): UnsettledChecks {
-  return { starts: new Map(), search: createByOrganisation() }
-}
-
 /** Builds the feature. */
 export function createPayments(
-  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks'>,
+  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory'>,
   { verifiedMsMax, onSettlementWanted }: PaymentSettings,
 ) {
   const limits = { nanoUsdPerDayMax: needs.settleNanoUsdPerDayMax, openPerPayerMax, verifiedMsMax }
@@ -56,7 +50,6 @@ export function createPayments(
     recordPayment: createRecorder(needs, limits),
     settlements: createSettlements(needs, onSettlementWanted),
     chainMemory: createChainMemory(),
-    unsettledChecks: createUnsettledChecks(),
   }
   return {
     deps,

@@ -24,8 +24,7 @@ export function paymentRelays(deps: Deps): RelayPurpose {
         tx,
         carried.map(({ relay, hash }) => ({ paymentId: relay.subjectId, hash })),
       ),
-    // Clears only the hash of a transaction that a block showed without the money: a block that was reorganized away
-    // may come back with the money.
+    // Forgets only what a block showed without the money: a reorganized block may return with it.
     onLeft: (tx, relays) =>
       forgetHashes(
         tx,

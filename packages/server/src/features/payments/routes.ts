@@ -120,6 +120,7 @@ function logOperationsAt(id: string, path: string): Operation<Deps>[] {
       query: schema.LogQuery,
       output: schema.PaymentLog,
       list: true,
+      csvName: 'payment-logs',
       run: (ctx, { query }) => listPaymentLogs(ctx, query),
     }),
     operation({

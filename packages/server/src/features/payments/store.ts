@@ -205,10 +205,7 @@ export function listRouteTotals(
   )
 }
 
-/**
- * Selects the logs that match. Ids sort by time, so the index finds those of a period; at its two ends the exact time
- * decides.
- */
+/** Selects the logs that match. Ids sort by time, so that the index answers a period; the exact time decides at its ends. */
 function matching(tenant: Tenant, filters: LogFilters, after?: string): Seek {
   const { route, protocol, walletId, apiKeyId } = filters
   const seek = filtered(

@@ -66,6 +66,7 @@ export const transferOperations: readonly Operation<Deps>[] = [
     query: TransferListQuery,
     output: Transfer,
     list: true,
+    csvName: 'transfers',
     run: (ctx, { query }) => pageOfTransfers(ctx, query),
   }),
   operation({

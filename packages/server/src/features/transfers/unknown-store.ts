@@ -29,10 +29,7 @@ export async function markUndelivered(
   return changed === 1
 }
 
-/**
- * What is unknown about a transfer: whether its call moved the money (`nonce`), or where the money is that was sent to
- * a partner.
- */
+/** What nobody can say of a transfer: whether its call moved its money (`nonce`), or where the money is that left for a partner. */
 const Doubt = z.enum(['nonce', 'delivery', 'refund'])
 export type Doubt = z.output<typeof Doubt>
 
@@ -43,7 +40,7 @@ export interface UnknownTransfer {
   readonly transfer: TransferRow
   readonly unknownAt: Date
   readonly doubt: Doubt
-  /** The last status that the partner reported. */
+  /** The partner's last word. */
   readonly partnerStatus: string | null
   /** The account of its last transaction, and the nonce. */
   readonly sender: string

@@ -13,9 +13,11 @@ const waitingMax = 1_000
 /** Tenants whose database is kept for their next request. */
 const madeMax = 10_000
 
+const roots = new WeakMap<Db, Db>()
+
 /** Returns the pool behind a tenant's database, for statements that serve several tenants at once; any other database unchanged. */
 export function rootOf(db: Db): Db {
-  return db.root ?? db
+  return roots.get(db) ?? db
 }
 
 /**
@@ -36,10 +38,9 @@ export function createFairDb(connectionsMax: number): FairDb {
         release()
       }
     }
-    return {
+    const fair: Db = {
       ...limitedBy(db, limited),
       kind: 'db',
-      root: rootOf(db),
       async tx(work, options) {
         const release = await acquire(tenant)
         try {
@@ -51,6 +52,8 @@ export function createFairDb(connectionsMax: number): FairDb {
       },
       close: () => db.close(),
     }
+    roots.set(fair, rootOf(db))
+    return fair
   }
   return (db, tenant) => {
     const known = made.get(tenant)

@@ -11,6 +11,7 @@ import { type Operation, type Page, Reply } from '../operation.ts'
 import { describeSpan } from '../tracing/spans.ts'
 import { unstorableText, unstorableTexts } from '../wire.ts'
 import type { Identity } from './authenticate.ts'
+import { csvHeaders, csvOf, prefersCsv } from './csv.ts'
 import * as idempotency from './idempotency.ts'
 import { readJson } from './json.ts'
 import { ProblemRecord, problemContentType, problemRecord, validationProblem } from './problem.ts'
@@ -280,12 +281,12 @@ function successAnswer(operation: Operation<Deps>, request: RawRequest, result: 
   if (operation.list === true && operation.output !== undefined) {
     const page = value as Page<unknown>
     if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
-    const { output } = operation
-    return json(
-      status,
-      headers,
-      page.items.map((item) => output.parse(item)),
-    )
+    const { output, csvName } = operation
+    const items = page.items.map((item) => output.parse(item))
+    if (csvName === undefined) return json(status, headers, items)
+    headers.vary = 'Accept'
+    if (!prefersCsv(request.headers.accept)) return json(status, headers, items)
+    return { status, headers: { ...headers, ...csvHeaders(csvName) }, body: csvOf(output, items) }
   }
   const schema = operation.otherOutputs?.[status] ?? operation.output
   if (status === 204 || status === 304 || schema === undefined) return { status, headers, body: noBody }

@@ -31,6 +31,11 @@ export function dashboardHeaders(origin: string): Readonly<Record<string, string
   }
 }
 
+/** The `Vary` of an answer that gets the dashboard's headers too: with its own, the origin. */
+export function varyOf(before: unknown, { vary }: Readonly<Record<string, string>>): { readonly vary?: string } {
+  return typeof before === 'string' && vary !== undefined ? { vary: `${vary}, ${before}` } : {}
+}
+
 /** The longest that any browser caches the response to a preflight. */
 const preflightSeconds = 86_400
 

@@ -27,7 +27,7 @@ export function openApiDocument(
 ): Json {
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas = componentSchemas(schemasUsed(operations, eventPayloads))
-  const refusals = createRefusals()
+  const refusals = createRefusals(operations)
   for (const operation of operations) {
     paths[operation.path] = {
       ...paths[operation.path],
@@ -118,7 +118,6 @@ function describe(operation: Operation, schemas: ComponentSchemas, refusals: Ref
     operation.streamsInput === undefined
       ? operation.input && { 'application/json': { schema: schemas.of(operation.input, 'input') } }
       : { [operation.streamsInput.mediaType]: { schema: operation.streamsInput.schema } }
-  const refused = refusals.of(operation)
   return {
     operationId: operation.id,
     tags: [tagOf(operation)],
@@ -127,8 +126,7 @@ function describe(operation: Operation, schemas: ComponentSchemas, refusals: Ref
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content } }),
-    ...refused,
-    responses: { ...answersOf(operation, schemas), ...refused.responses },
+    responses: { ...answersOf(operation, schemas), ...refusals.of(operation) },
   }
 }
 
@@ -208,11 +206,11 @@ function success(operation: Operation, schemas: ComponentSchemas, output: z.ZodT
   const headers = successHeaders(operation)
   if (output === undefined) return { description: 'Done; no body.', headers }
   const schema = schemas.of(output, 'output')
-  return {
-    description: 'Success.',
-    headers,
-    content: { 'application/json': { schema: operation.list === true ? { type: 'array', items: schema } : schema } },
+  const content = {
+    'application/json': { schema: operation.list === true ? { type: 'array', items: schema } : schema },
+    ...(operation.csvName === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
   }
+  return { description: 'Success.', headers, content }
 }
 
 /** A response of bytes, not JSON. */
@@ -221,11 +219,12 @@ function streamed(operation: Operation, mediaType: string): Json {
   return { description: 'OK', headers: successHeaders(operation), content }
 }
 
-function successHeaders({ method, list, answerHeaders: own = {} }: Operation): Json {
+function successHeaders({ method, list, csvName, answerHeaders: own = {} }: Operation): Json {
   return {
     ...answerHeaders,
     ...(method === 'POST' ? headerRefs(['Idempotency-Replayed']) : {}),
     ...(list === true ? headerRefs(['Link']) : {}),
+    ...(csvName === undefined ? {} : headerRefs(['Vary', 'Content-Disposition'])),
     ...Object.fromEntries(
       Object.entries(own).map(([name, description]) => [name, { schema: { type: 'string' }, description }]),
     ),

@@ -9,8 +9,8 @@ import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { accessHook } from './access-log.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
-import { answered, type Reportable, reportAnswer } from './answered.ts'
-import { createBodyBudget, type ReserveBody, reserveBody } from './body-budget.ts'
+import { answered, reportAnswer } from './answered.ts'
+import { bodyBytesOf, createBodyBudget, type ReserveBody } from './body-budget.ts'
 import {
   asProblem,
   callOperation,
@@ -28,6 +28,7 @@ import {
   dashboardHeaders,
   dashboardPreflight,
   preflightAnswer,
+  varyOf,
 } from './cross-origin.ts'
 import { type HttpOptions, type HttpServer, limitsDefault, type ServerLimits } from './http-options.ts'
 import { type Count, identify } from './identify.ts'
@@ -49,10 +50,6 @@ const waitingConnectionsMax = 4_096
 
 export type { HttpOptions, HttpServer, ServerLimits } from './http-options.ts'
 export type { PageRequest, PublicPage } from './public-page.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest extends Reportable {}
-}
 
 /** The HTTP server. The only file that depends on the HTTP library (docs/decisions/0002). */
 export function createHttpServer(options: HttpOptions): HttpServer {
@@ -79,7 +76,6 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     clientErrorHandler: (error, socket) => refuseUnread(options.deps, error, socket as Socket),
   })
-  app.decorateRequest('reportAnswer', undefined)
   const traced = tracedRequests()
   app.addHook('onRequest', traced.begin)
   app.addHook('preHandler', traced.enter)
@@ -256,6 +252,20 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
   })
 }
 
+/** Reserves memory for the body until the response has ended. */
+function reserveBody(
+  reserve: ReserveBody,
+  body: {
+    readonly request: FastifyRequest
+    readonly reply: FastifyReply
+    readonly bytesMax: number
+    readonly owner: string
+  },
+): void {
+  const bytes = bodyBytesOf(body.request.headers, body.bytesMax)
+  if (bytes > 0) body.reply.raw.once('close', reserve(body.owner, bytes))
+}
+
 interface RouteContext {
   readonly options: HttpOptions
   readonly admit: Admit
@@ -315,7 +325,8 @@ function setHead(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer
   const { status, headers, cookies = [] } = answer
   answered(request, answer)
   for (const cookie of cookies) reply.header('set-cookie', cookie)
-  reply.code(status).headers({ ...headers, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
+  const vary = varyOf(reply.getHeader('vary'), headers)
+  reply.code(status).headers({ ...headers, ...vary, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
   if (headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
 }
 

@@ -10,6 +10,7 @@ import { endOrAwait } from '../finality.ts'
 import { markConfirmed, markSent, markUndone, type SeenTransfer, type TransferEnd } from '../outcome-store.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfers, type TransferId } from '../store.ts'
+import { resolveWaiting, wakeWaiting } from '../waiting.ts'
 import { gaslessPurpose, markEnded } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -29,7 +30,7 @@ export function gaslessTransfers(deps: Deps): RelayPurpose {
     onSent: (tx, carried) => markSent(tx, carried.map(seenIn)),
     async onIncluded(tx, carried) {
       await markConfirmed(tx, carried.map(seenIn), ctx.clock.now())
-      tx.afterCommit(() => ctx.outcomeWaiters.wake())
+      tx.afterCommit(() => wakeWaiting(ctx.db))
     },
     onReorganized: (tx, relays) => markUndone(tx, relays.map(transferOf), 'kept'),
     // The hash of a transaction that did not move the transfer is not shown.
@@ -105,7 +106,7 @@ interface Signed {
 async function endSigning(ctx: System, tx: Tx, ends: readonly Signed[]): Promise<void> {
   const transferIds = ends.map(({ transferId }) => transferId)
   const rows = await markEnded(tx, transferIds)
-  tx.afterCommit(() => ctx.outcomeWaiters.resolve(transferIds))
+  tx.afterCommit(() => resolveWaiting(ctx.db, transferIds))
   const wei = new Map(ends.map((end) => [end.transferId, end.wei]))
   const gas = rows.map((row) =>
     budgetChange(row, worthOf(ctx, row.network, wei.get(row.transferId) ?? 0n) - row.gasReservedNanoUsd),

@@ -36,10 +36,10 @@ interface PaceKeeper {
   now: Pace
 }
 
-/** The state of the second reading. It runs independently, so that a node that fails in it delays nothing else. */
+/** The second reading goes on by itself, so that a node that fails in it delays nothing else. */
 interface Checking extends PaceKeeper {
   failures: number
-  /** The number of next passes without a second reading, after failures. */
+  /** Passes without it that are left, after failures. */
   pause: number
 }
 

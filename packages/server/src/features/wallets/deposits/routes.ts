@@ -16,7 +16,12 @@ import { pageOfTransactions } from './transactions.ts'
 
 const chainNotAvailable = { 'chain-not-available': failChainName.table['chain-not-available'] }
 
-const listing = { query: TransactionQuery, output: WalletTransaction, list: true } as const
+const listing = {
+  query: TransactionQuery,
+  output: WalletTransaction,
+  list: true,
+  csvName: 'wallet-transactions',
+} as const
 
 export const depositOperations: readonly Operation<Deps>[] = [
   operation({

@@ -63,6 +63,7 @@ export const legacyWalletOperations: readonly Operation<Deps>[] = [
     query: TransactionQuery,
     output: WalletTransaction,
     list: true,
+    csvName: 'wallet-transactions',
     errors: { ...notFound, 'chain-not-available': failChainName.table['chain-not-available'] },
     run: (ctx, { query }) => historyOfLegacy(ctx, query),
   }),

@@ -32,13 +32,11 @@ interface Named {
   readonly walletId: string
 }
 
-/** Returns a tenant's wallet as a source of payments; undefined if the tenant does not have it. */
-export type FindSource = (db: Db, tenant: Tenant, walletId: string) => Promise<SourceWallet | undefined>
+const batched = batchByDb<Named, SourceWallet | undefined>({ itemsMax: 256, batchesMax: 2 }, listSources)
 
-/** Creates the finder of one process. Concurrent callers share a statement. */
-export function createFindSource(): FindSource {
-  const find = batchByDb<Named, SourceWallet | undefined>({ itemsMax: 256, batchesMax: 2 }, listSources)
-  return (db, tenant, walletId) => find(db, { tenant, walletId })
+/** Undefined if the tenant does not have it. Concurrent callers share a statement. */
+export function findSource(db: Db, tenant: Tenant, walletId: string): Promise<SourceWallet | undefined> {
+  return batched(db, { tenant, walletId })
 }
 
 async function listSources(db: Queryable, named: readonly Named[]): Promise<(SourceWallet | undefined)[]> {

@@ -19,7 +19,7 @@ export const groups: readonly (readonly [title: string, names: readonly string[]
     ['wallets', 'paying', 'agents', 'transfers', 'policies', 'withdrawals', 'partners', 'screening'],
   ],
   ['Deliver', ['vaults']],
-  ['Organisation', ['organisations-and-keys', 'signing-in', 'idempotency', 'errors']],
+  ['Organisation', ['organisations-and-keys', 'signing-in', 'lists', 'idempotency', 'errors']],
   [
     'Operate',
     ['operations', 'runbooks', 'SECURITY', 'performance', 'architecture', 'GLOSSARY', 'CONTRIBUTING', 'CHANGELOG'],

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** The header fields of a list as CSV (RFC 4180, RFC 7111), which a browser saves under this name. */
+export function csvHeaders(name: string): Readonly<Record<string, string>> {
+  return {
+    'content-type': 'text/csv; charset=utf-8; header=present',
+    'content-disposition': `attachment; filename="${name}.csv"`,
+  }
+}
+
+/**
+ * Whether the client prefers CSV to JSON (RFC 9110, section 12.5.1). A client that accepts neither gets JSON, and so does one that accepts
+ * everything. Of two equal weights the more exact name wins, then the first one. Parameters of a media type make no difference.
+ */
+export function prefersCsv(accept: string | undefined): boolean {
+  const ranges = (accept ?? '').split(',').map(rangeOf)
+  const csv = rankOf(ranges, ['text/csv', 'text/*', '*/*'])
+  const json = rankOf(ranges, ['application/json', 'application/*', '*/*'])
+  const differing = csv.findIndex((part, at) => part !== json[at])
+  return csv[0] > 0 && (csv[differing] ?? 0) > (json[differing] ?? 0)
+}
+
+interface MediaRange {
+  readonly type: string
+  readonly weight: number
+}
+
+function rangeOf(written: string): MediaRange {
+  const [type = '', ...parameters] = written.split(';').map((part) => part.trim().toLowerCase())
+  const weight = parameters.find((part) => part.startsWith('q='))?.slice('q='.length) ?? '1'
+  return { type, weight: /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight) ? Number(weight) : 0 }
+}
+
+/** The weight of the most exact range that includes the media type, how exact it is, and how early it is; greater is better. */
+function rankOf(
+  ranges: readonly MediaRange[],
+  names: readonly [string, string, string],
+): readonly [number, ...number[]] {
+  for (const [exactness, name] of names.entries()) {
+    const at = ranges.findIndex(({ type }) => type === name)
+    const range = ranges[at]
+    if (range !== undefined) return [range.weight, -exactness, -at]
+  }
+  return [0]
+}
+
+/** One row for each item, after a row with the names of the columns: the members of the schema. Rows end with CRLF. */
+export function csvOf(schema: z.ZodType, items: readonly unknown[]): string {
+  if (!(schema instanceof z.ZodObject)) throw new Error('only a list of objects has columns')
+  const columns = Object.keys(schema.shape)
+  const rows = items.map((item) => columns.map((column) => cellOf((item as Json)[column])))
+  return [columns, ...rows].map((row) => `${row.map(quoted).join(',')}\r\n`).join('')
+}
+
+/** Null is an empty cell; an object or array is JSON text, which no spreadsheet takes for a formula. */
+function cellOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'string') return withoutFormula(value)
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/**
+ * Others wrote some texts, and a spreadsheet runs a cell that begins like a formula (CWE-1236). Such a cell gets an apostrophe, which
+ * makes it a text, unless it is a number. Some spreadsheets read the full-width forms as well.
+ */
+function withoutFormula(text: string): string {
+  return /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^[+-]?\d+(\.\d+)?$/.test(text) ? `'${text}` : text
+}
+
+function quoted(cell: string): string {
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
