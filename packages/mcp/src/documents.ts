@@ -67,19 +67,29 @@ function bundled(file: string): Promise<string> {
 }
 
 interface ApiDocument {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { operationId: string; summary: string }>>>>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly components: { readonly 'x-problems': Readonly<Record<string, unknown>> }
 }
 
-/** With an id, that operation with its schemas. Without one, a line for each operation, because the whole document is large. */
+interface Described {
+  readonly operationId: string
+  readonly summary: string
+  readonly 'x-problems'?: readonly string[]
+}
+
+/** The errors of an operation, with their details. */
+function problemsOf({ 'x-problems': names = [] }: Described, { components }: ApiDocument): object {
+  return Object.fromEntries(names.map((name) => [name, components['x-problems'][name]]))
+}
+
+/** With an id, that operation with its schemas and errors. Without one, a line for each operation, because the whole document is large. */
 function aboutOperations(document: ApiDocument, operationId: string): unknown {
   const all = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
   )
   if (operationId !== '') {
-    return withoutReferences(
-      all.find((operation) => operation.operationId === operationId),
-      document,
-    )
+    const operation = all.find((one) => one.operationId === operationId)
+    return operation && withoutReferences({ ...operation, 'x-problems': problemsOf(operation, document) }, document)
   }
   return all.map(({ operationId, method, path, summary }) => ({ operationId, method, path, summary }))
 }

@@ -9,8 +9,8 @@ const secretWidth = 43
 const checksumWidth = 6
 
 /**
- * The text of an API key: `svc_<environment>_sk_`, 256 random bits in 43 base62 digits, and the CRC-32 of all that in 6 more.
- * The caller brings the 32 random bytes; fewer or more throw a `RangeError`.
+ * Composes an API key: `svc_<environment>_sk_`, the 32 random bytes as 43 base62 digits, and the CRC-32 of all text
+ * before it as 6 base62 digits. Throws a `RangeError` unless `random32` has 32 bytes.
  *
  * @example
  * composeApiKey('test', new Uint8Array(32)) // 'svc_test_sk_000000000000000000000000000000000000000000006Himu'
@@ -22,8 +22,8 @@ export function composeApiKey(environment: Environment, random32: Uint8Array): s
 }
 
 /**
- * The parts of an API key, or `undefined` if it is mistyped or not a key, so that a typo needs no look-up. The
- * checksum is not a secret: a well-formed key need not exist.
+ * Reads an API key. Returns `undefined` if the text is malformed or its checksum is wrong, so that a typo needs no
+ * database lookup. The checksum is not a secret: a well-formed key need not exist.
  *
  * @example
  * parseApiKey('svc_test_sk_mistyped') // undefined

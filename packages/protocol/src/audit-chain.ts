@@ -2,7 +2,10 @@ import { canonicalJson } from './canonical-json.ts'
 import { utf8 } from './utf8.ts'
 import type { JsonObject } from './x402/messages.ts'
 
-/** A record of an audit log as its hash covers it. The sequence counts from 1, and is text so that it is exact at any length. */
+/**
+ * A record of an audit log, as its hash covers it. `sequence` counts from 1 and is text, so that it is exact at any
+ * size.
+ */
 export interface AuditedRecord {
   readonly id: string
   readonly sequence: string
@@ -20,8 +23,9 @@ export interface AuditedRecord {
 export const auditGenesis = '0'.repeat(64)
 
 /**
- * The bytes of a record that are hashed after the 32 bytes of the hash before it: canonical JSON (RFC 8785) of the record with the
- * `organisationId` of its log. Throws a `TypeError` for what JSON cannot hold.
+ * Returns the bytes that the hash of a record covers in addition to the previous hash (32 bytes, which come first):
+ * canonical JSON (RFC 8785) of the record with the `organisationId` of its log. Throws a `TypeError` for values that
+ * JSON cannot represent.
  *
  * @example
  * const record = { id: 'aud_1', sequence: 1, environment: 'test', action: 'api-key.created', actor: null, requestId: null, target: null, details: {}, createdAt: '2026-11-26T12:00:00.000Z' }

@@ -1,8 +1,8 @@
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /**
- * An unsigned integer in base 62 (digits, upper case, lower case), with zeros in front up to `width`. Throws a `RangeError` when
- * it does not fit: a cut number would be another one.
+ * Encodes an unsigned integer in base 62 (digits, upper case, lower case), padded with zeros to `width` digits. Throws
+ * a `RangeError` if it does not fit: a truncated number would be a different one.
  *
  * @example
  * encodeBase62(3844n, 4) // '0100'
@@ -15,7 +15,7 @@ export function encodeBase62(value: bigint, width: number): string {
 }
 
 /**
- * The unsigned integer of a base62 text; `undefined` for an empty text or another alphabet.
+ * Decodes a base62 text. Returns `undefined` for an empty text and for other characters.
  *
  * @example
  * decodeBase62('0100') // 3844n

@@ -10,7 +10,7 @@ const nativeDecode: unknown = Reflect.get(Uint8Array, 'fromBase64')
 const nativeEncode: unknown = Reflect.get(Uint8Array.prototype, 'toBase64')
 
 /**
- * Standard base64 with padding (RFC 4648 section 4).
+ * Encodes bytes as standard base64 with padding (RFC 4648 section 4).
  *
  * @example
  * encodeBase64(utf8('hello')) // 'aGVsbG8='
@@ -20,8 +20,8 @@ export function encodeBase64(bytes: Uint8Array): string {
 }
 
 /**
- * Reads standard base64 strictly: its own alphabet, full padding, no white space, no bits left over. Returns `undefined` for any
- * text that `encodeBase64` does not produce, so that one message has one text.
+ * Decodes standard base64 strictly: full padding, no other characters, no white space, unused bits zero. Returns
+ * `undefined` for any text that `encodeBase64` does not produce, so that equal bytes have only one text.
  *
  * @example
  * decodeBase64('aGVsbG8') // undefined
@@ -49,7 +49,7 @@ export function decodeByAtob(text: string): Uint8Array | undefined {
 }
 
 /**
- * base64url without padding (RFC 4648 section 5, as RFC 7515 uses it).
+ * Encodes bytes as base64url without padding (RFC 4648 section 5, as in RFC 7515).
  *
  * @example
  * encodeBase64Url(new Uint8Array([251, 255])) // '-_8'
@@ -59,7 +59,7 @@ export function encodeBase64Url(bytes: Uint8Array): string {
 }
 
 /**
- * Reads base64url without padding, as strictly as `decodeBase64`.
+ * Decodes base64url without padding, as strictly as `decodeBase64`.
  *
  * @example
  * decodeBase64Url('-_8')?.length // 2
@@ -71,7 +71,7 @@ export function decodeBase64Url(text: string): Uint8Array | undefined {
 }
 
 /**
- * A JSON value as base64 of its UTF-8 text, as x402 headers carry it.
+ * Encodes a JSON value as base64 of its UTF-8 text, the format of x402 headers.
  *
  * @example
  * encodeJsonBase64({ x402Version: 2 }) // 'eyJ4NDAyVmVyc2lvbiI6Mn0='
@@ -81,7 +81,8 @@ export function encodeJsonBase64(value: unknown): string {
 }
 
 /**
- * The JSON value in a base64 text; `undefined` when it is not strict base64 of UTF-8 of JSON. JSON `null` is answered as null.
+ * Decodes base64 of UTF-8 JSON. Returns `undefined` if the base64, the UTF-8 or the JSON is malformed. JSON `null`
+ * returns null.
  *
  * @example
  * decodeJsonBase64('eyJ4NDAyVmVyc2lvbiI6Mn0=') // { x402Version: 2 }
@@ -97,7 +98,7 @@ export function decodeJsonBase64(text: string): unknown {
   }
 }
 
-/** The engine skips white space, which shows in the length. */
+/** The engine ignores white space. Comparing the lengths detects it. */
 function decodeByEngine(decode: NativeDecode, text: string): Uint8Array | undefined {
   try {
     const bytes = decode(text, { lastChunkHandling: 'strict' })
@@ -115,7 +116,7 @@ function isNativeEncode(value: unknown): value is NativeEncode {
   return typeof value === 'function'
 }
 
-/** Leftover bits that a decoder would ignore, so that two texts could decode to the same bytes. */
+/** Whether unused bits are set. A lenient decoder ignores them, so that two texts could decode to the same bytes. */
 function hasLooseBits(text: string): boolean {
   if (!text.endsWith('=')) return false
   const last = text.endsWith('==') ? text.at(-3) : text.at(-2)

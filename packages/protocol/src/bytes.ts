@@ -15,7 +15,7 @@ function buildDigitValues(): Uint8Array {
 }
 
 /**
- * True for `0x` and an even number of hex digits of either case; `0x` alone is the empty string of bytes.
+ * Whether a text is `0x` and an even number of hex digits in either case. `0x` alone is valid: no bytes.
  *
  * @example
  * isHex('0x0aff') // true
@@ -26,7 +26,7 @@ export function isHex(text: string): text is Hex {
 }
 
 /**
- * Bytes as lower-case hex with `0x`.
+ * Encodes bytes as lower-case hex with `0x`.
  *
  * @example
  * bytesToHex(new Uint8Array([10, 255])) // '0x0aff'
@@ -38,8 +38,8 @@ export function bytesToHex(bytes: Uint8Array): Hex {
 }
 
 /**
- * The bytes of a hex text. Throws a `RangeError` unless the text is `0x` and whole bytes, so that truncated text is
- * never accepted. Check untrusted text with `isHex`, or a parser that uses it, first.
+ * Decodes hex with `0x`. Throws a `RangeError` for anything but whole bytes, so that truncated text is never accepted.
+ * For untrusted text, use `isHex` or a parser that uses it first.
  *
  * @example
  * hexToBytes('0x0aff').length // 2
@@ -52,7 +52,7 @@ export function hexToBytes(hex: string): Uint8Array {
 }
 
 /**
- * Writes the bytes of a hex text into `target` from `offset` on; the faults are those of `hexToBytes`.
+ * Writes the bytes of a hex text into `target`, starting at `offset`. Throws as `hexToBytes` does.
  *
  * @example
  * const bytes = new Uint8Array(3)
@@ -96,7 +96,7 @@ export function writeUint256(target: Uint8Array, offset: number, value: bigint):
 }
 
 /**
- * An unsigned integer as 32 big-endian bytes.
+ * Encodes an unsigned integer as 32 big-endian bytes. Throws as `writeUint256` does.
  *
  * @example
  * bytesToHex(uint256ToBytes(1n)).length // 66
@@ -108,7 +108,7 @@ export function uint256ToBytes(value: bigint): Uint8Array {
 }
 
 /**
- * The unsigned integer in 32 big-endian bytes at `offset`. Throws a `RangeError` where they are not there.
+ * Reads the unsigned integer in 32 big-endian bytes at `offset`. Throws a `RangeError` if there are fewer bytes.
  *
  * @example
  * readUint256(uint256ToBytes(42n), 0) // 42n

@@ -1,13 +1,13 @@
 import { type Address, parseAddress } from './address.ts'
 
-/** A chain of the EVM family as CAIP-2 names it. */
+/** The CAIP-2 id of an EVM chain. */
 export type EvmCaip2 = `eip155:${number}`
 
 const caip2Pattern = /^([-a-z0-9]{3,8}):([-_a-zA-Z0-9]{1,32})$/
 const chainIdPattern = /^[1-9][0-9]{0,15}$/
 
 /**
- * The two parts of a chain id, such as `eip155:8453`; `undefined` for what CAIP-2 does not allow.
+ * Splits a CAIP-2 id, such as `eip155:8453`. Returns `undefined` if it is malformed.
  *
  * @example
  * parseCaip2('eip155:8453') // { namespace: 'eip155', reference: '8453' }
@@ -18,7 +18,8 @@ export function parseCaip2(text: string): { namespace: string; reference: string
 }
 
 /**
- * The chain id of an EVM chain, or `undefined`; a leading zero, which would name one chain twice, is refused.
+ * Returns the chain id in the CAIP-2 id of an EVM chain. Returns `undefined` for other texts and for leading zeros, so
+ * that a chain has only one id.
  *
  * @example
  * chainIdOfCaip2('eip155:8453') // 8453
@@ -32,7 +33,7 @@ export function chainIdOfCaip2(text: string): number | undefined {
 }
 
 /**
- * The CAIP-2 name of an EVM chain.
+ * Returns the CAIP-2 id of an EVM chain.
  *
  * @example
  * caip2OfChainId(8453) // 'eip155:8453'
@@ -42,7 +43,7 @@ export function caip2OfChainId(chainId: number): EvmCaip2 {
 }
 
 /**
- * An account on an EVM chain as CAIP-10 writes it, such as `eip155:8453:0x…`.
+ * Formats an account on an EVM chain as CAIP-10, such as `eip155:8453:0x…`.
  *
  * @example
  * formatCaip10(8453, '0x036CbD53842c5426634e7929541eC2318f3dCF7e') // 'eip155:8453:0x036CbD53842c5426634e7929541eC2318f3dCF7e'
@@ -52,7 +53,8 @@ export function formatCaip10(chainId: number, address: Address): string {
 }
 
 /**
- * The chain and the checksummed account of a CAIP-10 text of the EVM family; a wrong checksum is refused.
+ * Parses a CAIP-10 account of an EVM chain. The address is returned with EIP-55 checksum. Returns `undefined` for any
+ * other text, including an address with a wrong checksum.
  *
  * @example
  * parseCaip10('eip155:8453:0x036CbD53842c5426634e7929541eC2318f3dCF7e') // { chainId: 8453, address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }

@@ -1,9 +1,10 @@
 const depthMax = 64
 
 /**
- * The one text of a JSON value (RFC 8785, JCS): members sorted by UTF-16 code units, numbers and strings as ECMAScript writes
- * them, nothing between the tokens. Throws a `TypeError` for what JSON cannot hold (undefined, bigint, NaN, infinity, functions,
- * objects with a class, unpaired surrogates) and for nesting deeper than 64, rather than sign a text that says something else.
+ * Serializes a JSON value to its canonical text (RFC 8785, JCS): members sorted by UTF-16 code units, numbers and
+ * strings as ECMAScript writes them, no white space. Throws a `TypeError` for values that JSON cannot represent
+ * (undefined, bigint, NaN, infinity, functions, objects with a class, unpaired surrogates) and for nesting deeper than
+ * 64: a signature must not cover anything but the value itself.
  *
  * @example
  * canonicalJson({ b: 1, a: [true, 'x'] }) // '{"a":[true,"x"],"b":1}'

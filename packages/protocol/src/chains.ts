@@ -27,7 +27,7 @@ const byTokenAddress = new Map<string, TokenInfo>(
 )
 
 /**
- * Whether a text is one of the nine names of the public API.
+ * Whether a text is a chain name of the public API.
  *
  * @example
  * isChain('base') // true
@@ -38,8 +38,9 @@ export function isChain(text: string): text is Chain {
 }
 
 /**
- * The network that a chain name means. In the test environment every name means a test network, so that a test key can never
- * touch real money; a live key that names a test chain gets `undefined`, since play money must not pay for real things.
+ * Returns the network of a chain name. In the test environment every name means a test network, so that a test key can
+ * never move real money. In the live environment a test chain returns `undefined`, because test money must not pay for
+ * real things.
  *
  * @example
  * resolveNetwork('base', 'test')?.name // 'base-sepolia'
@@ -52,7 +53,7 @@ export function resolveNetwork(chain: Chain, environment: Environment): Network 
 }
 
 /**
- * The network of a CAIP-2 id such as `eip155:8453`, if it is one of ours.
+ * Returns the network with this CAIP-2 id, such as `eip155:8453`, or `undefined` if it is not supported.
  *
  * @example
  * networkByCaip2('eip155:84532')?.name // 'base-sepolia'
@@ -62,7 +63,8 @@ export function networkByCaip2(caip2: string): Network | undefined {
 }
 
 /**
- * The network that x402 version 1 calls by this name, if it is one of ours. Optimism and Arbitrum have no such name.
+ * Returns the network with this name in x402 version 1, or `undefined` if there is none. Optimism and Arbitrum have no
+ * such name.
  *
  * @example
  * networkByX402V1Name('base-sepolia')?.caip2 // 'eip155:84532'
@@ -72,7 +74,7 @@ export function networkByX402V1Name(name: string): Network | undefined {
 }
 
 /**
- * The network with this name of ours.
+ * Returns the network with this `name`, or `undefined` if there is none.
  *
  * @example
  * networkByName('base').chainId // 8453
@@ -82,7 +84,7 @@ export function networkByName(name: string): Network | undefined {
 }
 
 /**
- * The token that a network knows by this symbol; case matters.
+ * Returns the network's token with this symbol (case-sensitive), or `undefined` if there is none.
  *
  * @example
  * tokenBySymbol(networkByName('base'), 'USDC')?.decimals // 6
@@ -92,7 +94,7 @@ export function tokenBySymbol(network: Network, symbol: string): TokenInfo | und
 }
 
 /**
- * The token at this address of the network, whatever the address's letter case.
+ * Returns the network's token at this address, in any letter case, or `undefined` if there is none.
  *
  * @example
  * tokenByAddress(networkByName('base'), '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913')?.symbol // 'USDC'

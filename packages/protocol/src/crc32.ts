@@ -5,7 +5,8 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
 })
 
 /**
- * CRC-32 as zip, PNG and gzip use it (RFC 1952 section 8), an unsigned integer. It finds typing errors, not forgeries.
+ * Returns the CRC-32 of zip, PNG and gzip (RFC 1952 section 8) as an unsigned integer. It detects typing errors, not
+ * forgeries.
  *
  * @example
  * crc32(utf8('123456789')).toString(16) // 'cbf43926'

@@ -1,16 +1,16 @@
 /** Why a text is not a duration. */
 export type DurationFault = 'not-a-duration' | 'too-long'
 
-/** The longest duration that is read: 3650 days, in seconds. Plans have lower limits of their own. */
+/** The longest duration, in seconds: 3650 days. Plans have lower limits of their own. */
 export const durationSecondsMax = 3_650 * 86_400
 
 const unitSeconds = { m: 60, h: 3_600, d: 86_400 } as const
 const durationPattern = /^([1-9][0-9]{0,9})([mhd])$/
 
 /**
- * Reads a time to live as the API writes it, `<n>m`, `<n>h` or `<n>d` (`24h`, `7d`), into whole seconds. One unit, no sign, no
- * leading zero, no white space, no fraction, never zero: a text that is nearly right must not become another time. A day is
- * 86,400 seconds. Source: decisions.md section 5.
+ * Parses a duration of the API into seconds: `<n>m`, `<n>h` or `<n>d` (`24h`, `7d`), where n is a positive integer
+ * without leading zeros. Anything else (a sign, a fraction, white space, two units) is `not-a-duration` and never
+ * interpreted as another time. A day is 86,400 seconds. Source: decisions.md section 5.
  *
  * @example
  * parseDuration('24h') // 86400

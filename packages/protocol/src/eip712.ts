@@ -3,7 +3,7 @@ import { type Hex, writeHex, writeUint256 } from './bytes.ts'
 import { type Keccak, keccak256 } from './hash.ts'
 import { utf8 } from './utf8.ts'
 
-/** What ties a signature to one token on one chain (EIP-712, definition of domainSeparator). */
+/** The EIP-712 domain of a token. It limits a signature to this token on this chain. */
 export type Eip712Domain = {
   readonly name: string
   readonly version: string
@@ -11,7 +11,7 @@ export type Eip712Domain = {
   readonly verifyingContract: Address
 }
 
-/** The message of EIP-3009; amounts in the token's smallest unit, times in Unix seconds, the nonce 32 bytes. */
+/** The message of EIP-3009. `value` is in the token's smallest unit, times are Unix seconds, `nonce` has 32 bytes. */
 export type TransferAuthorization = {
   readonly from: Address
   readonly to: Address
@@ -31,7 +31,7 @@ const domainTypeHash = keccak256(
 const transferTypeHash = keccak256(utf8(transferWithAuthorizationType))
 
 /**
- * The 32 bytes that name a token's signing domain. Constant per token: compute it once and pass it on. A wrong name,
+ * Returns a token's EIP-712 domain separator, 32 bytes. It is constant per token, so compute it once. A wrong name,
  * version or chain gives another separator, with which every valid signature recovers to a wrong address. Source:
  * EIP-712, "Definition of domainSeparator".
  *
@@ -49,9 +49,9 @@ export function domainSeparator(domain: Eip712Domain, keccak: Keccak = keccak256
 }
 
 /**
- * The 32-byte digest that the payer of a `transferWithAuthorization` signs. Throws a `RangeError` when a field is not of its
- * type, so that no two messages can share a digest by truncation.
- * Source: EIP-712 "encode" and EIP-3009 "Typed data".
+ * Returns the 32-byte digest that the payer of a `transferWithAuthorization` signs. Throws a `RangeError` if a field is
+ * out of the range of its type, so that no two messages can share a digest by truncation. Source: EIP-712 "encode" and
+ * EIP-3009 "Typed data".
  */
 export function transferWithAuthorizationDigest(
   separator: Uint8Array,
@@ -72,7 +72,9 @@ export function transferWithAuthorizationDigest(
   return typedDataDigest(separator, keccak(words), keccak)
 }
 
-/** Keccak of `0x1901`, the domain's separator and the hash of the message (EIP-712 "encode"). */
+/**
+ * Returns the EIP-712 digest: Keccak of `0x1901`, the domain separator and the hash of the message (EIP-712 "encode").
+ */
 export function typedDataDigest(separator: Uint8Array, structHash: Uint8Array, keccak: Keccak = keccak256): Uint8Array {
   if (separator.length !== 32 || structHash.length !== 32) throw new RangeError('not 32 bytes of hash')
   const message = new Uint8Array(66)

@@ -13,10 +13,11 @@ export const noEvents: EventsHead = { count: 0, hash: '0'.repeat(64) }
 const hashPattern = /^[0-9a-f]{64}$/
 
 /**
- * The link of one event: SHA-256, in lower-case hex, of the canonical JSON (RFC 8785) of `{ event, previous }`. `event` is the
- * whole object that the stream sends as data, and `previous` the link before it, at first that of `noEvents`: no event can be
- * changed, dropped, doubled or moved without changing every link after it. Throws a `RangeError` for a `previous` that is not
- * 64 hex digits, and a `TypeError` for an event that JSON cannot hold.
+ * Returns the hash of an event in its stream: SHA-256, in lower-case hex, of the canonical JSON (RFC 8785) of `{ event,
+ * previous }`. `event` is the whole object that the stream sends as data. `previous` is the hash of the event before
+ * it, or `noEvents.hash` for the first event. Changing, removing, duplicating or moving an event changes every hash
+ * after it. Throws a `RangeError` for a `previous` that is not 64 hex digits, and a `TypeError` for an event that JSON
+ * cannot represent.
  *
  * @example
  * eventHash(noEvents.hash, { type: 'vault.created' }) // 'f6745448e9b9695be42eac5df7bd1c5bef2e7d7fda651b00228b4dd56b980e8b'
@@ -27,7 +28,7 @@ export function eventHash(previous: string, event: JsonObject): string {
 }
 
 /**
- * The head after these events in this order, from the head before them; the faults are those of `eventHash`.
+ * Returns the head after these events, in this order, starting from `before`. Throws as `eventHash` does.
  *
  * @example
  * eventsHeadOf([{ type: 'vault.created' }]).count // 1

@@ -96,7 +96,7 @@ export const eventCatalogue = {
       failedAt: time('When the settlement failed.'),
     },
   },
-  /** A refund of a payment is on chain for good. */
+  /** A refund of a payment is final on chain. */
   'payment.refunded': {
     description: 'A refund of a payment is on chain for good. `transfer.failed` reports a refund that was not paid.',
     fields: {
@@ -136,7 +136,7 @@ export const eventCatalogue = {
     description: 'A vault has expired and is deleted.',
     fields: { vaultId: id('vlt', 'The vault.'), expiredAt: time('When the vault expired.') },
   },
-  /** The expiry of a vault was moved. */
+  /** The expiry of a vault was extended. */
   'vault.extended': {
     description: 'The expiry of a vault was moved.',
     fields: { vaultId: id('vlt', 'The vault.'), expiresAt: time('When the vault expires now.', 86_400) },

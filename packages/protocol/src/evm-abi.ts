@@ -10,7 +10,7 @@ export class AbiMalformed extends Error {
   readonly code = 'abi-malformed'
 }
 
-/** The payer's signature as the token takes it: an ECDSA signature, or bytes for the payer's contract. */
+/** The payer's signature in the form that the token accepts: an ECDSA signature, or bytes for the payer's contract. */
 export type TransferSignature =
   | { readonly kind: 'ecdsa'; readonly v: 27 | 28; readonly r: Hex; readonly s: Hex }
   | { readonly kind: 'bytes'; readonly signature: Hex }
@@ -51,7 +51,8 @@ const wordDigits = 64
 const revertReasonBytesMax = 1_024
 
 /**
- * The first four bytes of a function's Keccak, as call data begins with them (Solidity ABI, "Function selector").
+ * Returns the first four bytes of the Keccak of a function's signature, with which its call data begins (Solidity ABI,
+ * "Function selector").
  *
  * @example
  * selectorOf('transfer(address,uint256)') // '0xa9059cbb'
@@ -160,7 +161,7 @@ export function decodeAggregate3(data: Hex, count: number): readonly Call3Result
 }
 
 /**
- * One `uint256`. Throws `AbiMalformed` unless the data is one word.
+ * Decodes one `uint256`. Throws `AbiMalformed` unless the data is one word.
  *
  * @example
  * decodeUint256('0x000000000000000000000000000000000000000000000000000000000000002a') // 42n
@@ -170,7 +171,7 @@ export function decodeUint256(data: Hex): bigint {
 }
 
 /**
- * One `bool`. Throws `AbiMalformed` unless the data is one word that is 0 or 1.
+ * Decodes one `bool`. Throws `AbiMalformed` unless the data is one word that is 0 or 1.
  *
  * @example
  * decodeBool('0x0000000000000000000000000000000000000000000000000000000000000001') // true
@@ -180,7 +181,7 @@ export function decodeBool(data: Hex): boolean {
 }
 
 /**
- * One `bytes32`. Throws `AbiMalformed` unless the data is one word.
+ * Decodes one `bytes32`. Throws `AbiMalformed` unless the data is one word.
  *
  * @example
  * decodeBytes32('0x' + 'ab'.repeat(32)) // '0xabababababababababababababababababababababababababababababababab'
@@ -190,7 +191,7 @@ export function decodeBytes32(data: Hex): Hex {
 }
 
 /**
- * One `string`. Throws `AbiMalformed` when it is cut short, misplaced or not UTF-8.
+ * Decodes one `string`. Throws `AbiMalformed` if it is truncated, misplaced or not UTF-8.
  *
  * @example
  * decodeString('0x' + uintWord(32n) + uintWord(1n) + '61'.padEnd(64, '0')) // 'a'
@@ -204,8 +205,9 @@ export function decodeString(data: Hex): string {
 }
 
 /**
- * Why a call reverted: the text of `Error(string)`, `Panic(0x11)` for a failed check of the compiler's, `undefined`
- * for anything else. At most 1,024 bytes, since the text is the contract's to choose.
+ * Returns why a call reverted, from its revert data: the text of `Error(string)`, or `Panic(0x11)` with the compiler's
+ * code. Returns `undefined` for anything else, and for an `Error` of more than about 1,024 bytes, because the contract
+ * chooses the text.
  *
  * @example
  * decodeRevertReason('0x') // undefined
@@ -223,7 +225,7 @@ export function decodeRevertReason(data: Hex): string | undefined {
 }
 
 /**
- * An address as one word of call data, without `0x`. Throws a `RangeError` for what is not one, like its neighbours below.
+ * Encodes an address as one word of call data, without `0x`. Throws a `RangeError` for a malformed address.
  *
  * @example
  * addressWord('0x036CbD53842c5426634e7929541eC2318f3dCF7e') // '000000000000000000000000036cbd53842c5426634e7929541ec2318f3dcf7e'
@@ -234,7 +236,7 @@ export function addressWord(address: Address): string {
 }
 
 /**
- * A `uint256` as one word of call data.
+ * Encodes a `uint256` as one word of call data, without `0x`. Throws a `RangeError` outside 0 to 2^256 - 1.
  *
  * @example
  * uintWord(255n).slice(-4) // '00ff'
@@ -245,13 +247,15 @@ export function uintWord(value: bigint): string {
   return digits.padStart(wordDigits, '0')
 }
 
-/** A `bytes32` as one word of call data. */
+/** Encodes a `bytes32` as one word of call data, without `0x`. Throws a `RangeError` for anything but 32 bytes. */
 export function bytes32Word(value: Hex): string {
   if (value.length !== 66 || !isHex(value)) throw new RangeError('not 32 bytes')
   return value.slice(2).toLowerCase()
 }
 
-/** Dynamic bytes as the tail of call data: their length, then themselves in whole words. */
+/**
+ * Encodes dynamic bytes as the tail of call data, without `0x`: their length, then the bytes, padded to whole words.
+ */
 export function bytesTail(value: Hex): string {
   if (!isHex(value)) throw new RangeError('not bytes')
   const digits = value.slice(2).toLowerCase()
@@ -276,7 +280,7 @@ function wordAt(words: string, index: number): string {
   return word
 }
 
-/** A length or an offset: anything above 2^32 cannot be one, so it never becomes an inexact number. */
+/** Reads a length or an offset. Rejects values above 2^32, so that the number is exact. */
 function smallUint(words: string, index: number): number {
   const word = wordAt(words, index)
   if (!word.startsWith(zeros.slice(0, 56))) throw new AbiMalformed('length or offset out of range')

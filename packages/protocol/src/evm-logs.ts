@@ -3,7 +3,7 @@ import { bytesToHex, type Hex, isHex } from './bytes.ts'
 import { keccak256 } from './hash.ts'
 import { utf8 } from './utf8.ts'
 
-/** First topics of the logs that a settlement leaves (EIP-3009, ERC-20 and TIP-20). */
+/** The first topics of the logs of a settlement (EIP-3009, ERC-20 and TIP-20). */
 export const topics = {
   authorizationUsed: bytesToHex(keccak256(utf8('AuthorizationUsed(address,bytes32)'))),
   transfer: bytesToHex(keccak256(utf8('Transfer(address,address,uint256)'))),
@@ -12,7 +12,7 @@ export const topics = {
 
 const wordPattern = /^0x[0-9a-fA-F]{64}$/
 
-/** A log as a node gives it. */
+/** A log in a node's response. */
 export type RawLog = { readonly topics: readonly string[]; readonly data: string }
 
 /** The ERC-20 transfer in a log, with addresses in lower case. `undefined` for any other log. */

@@ -5,18 +5,21 @@ import type { Keccak } from './hash.ts'
 import { utf8 } from './utf8.ts'
 
 /**
- * secp256k1 as derivation needs it, supplied by the caller: native on a server, JavaScript in a browser. Tweaks are
- * 32 bytes. The sums answer `undefined` when the tweak is not below the curve's order or the sum is nothing. No
- * function keeps or changes what it is given.
+ * The functions of secp256k1 that derivation needs, supplied by the caller: native on a server, JavaScript in a
+ * browser. Tweaks have 32 bytes. The two additions return `undefined` if the tweak is not below the order of the curve,
+ * or if the sum is not a valid key. No function keeps or changes its arguments.
  */
 export type HdCurve = {
-  /** The 65 bytes of the uncompressed public key. Throws for 32 bytes that are no key. */
+  /** Returns the uncompressed public key, 65 bytes. Throws for 32 bytes that are not a valid private key. */
   readonly publicKeyOf: (privateKey: Uint8Array) => Uint8Array
-  /** `point(tweak) + publicKey` in 65 bytes, of a key in 33 or 65. */
+  /** Returns `point(tweak) + publicKey` as 65 bytes. The public key has 33 or 65 bytes. */
   readonly addToPublicKey: (publicKey: Uint8Array, tweak: Uint8Array) => Uint8Array | undefined
-  /** `tweak + privateKey` modulo the order, in 32 bytes of its own. */
+  /** Returns `tweak + privateKey` modulo the order, as a new array of 32 bytes. */
   readonly addToPrivateKey: (privateKey: Uint8Array, tweak: Uint8Array) => Uint8Array | undefined
-  /** A faster HMAC-SHA512 than the one in JavaScript: key, then message; answers 64 bytes of its own. */
+  /**
+   * HMAC-SHA512 of a key and a message, if the caller has a faster one than JavaScript's. Returns a new array of 64
+   * bytes.
+   */
   readonly hmacSha512?: ((key: Uint8Array, message: Uint8Array) => Uint8Array) | undefined
   readonly keccak?: Keccak | undefined
 }
@@ -27,16 +30,15 @@ export type HdPublicNode = { readonly publicKey: Uint8Array; readonly chainCode:
 /** An extended private key, 32 bytes each. It gives access to all of its children. Wipe it with `wipeHdNode`. */
 export type HdPrivateNode = { readonly privateKey: Uint8Array; readonly chainCode: Uint8Array }
 
-/** Indices from here on are hardened: only the private parent derives them. */
+/** Indices from this one on are hardened: only a private parent can derive them. */
 export const hdHardened = 0x8000_0000
 
 const pathPartsMax = 255
 const masterKey = utf8('Bitcoin seed')
 
 /**
- * Reads a path such as `m/44'/60'/0'/0/5`; `'`, `h` and `H` mark a hardened part. Answers the indices from the top,
- * `undefined` for anything else: an index that is out of range must not become another one.
- * Source: BIP-32, "The key tree".
+ * Parses a path such as `m/44'/60'/0'/0/5`. `'`, `h` and `H` mark a hardened index. Returns the indices from the root
+ * on, or `undefined` for any other text, including an index that is out of range. Source: BIP-32, "The key tree".
  *
  * @example
  * parseHdPath("m/44'/60'") // [ 2147483692, 2147483708 ]
@@ -57,8 +59,9 @@ function indexOf(part: string): number | undefined {
 }
 
 /**
- * The path of an account's external chain, whose children are its addresses: `m/44'/60'/account'/0`. Throws a `RangeError` for an
- * account that is no index. Source: BIP-44; coin type 60 is Ether's (SLIP-44), which every EVM network shares.
+ * Returns the path of an account's external chain, whose children are its addresses: `m/44'/60'/account'/0`. Throws a
+ * `RangeError` unless the account is an integer from 0 to 2^31 - 1. Source: BIP-44; coin type 60 is Ether's (SLIP-44),
+ * which every EVM network shares.
  *
  * @example
  * evmAccountPath(0) // [ 2147483692, 2147483708, 2147483648, 0 ]
@@ -68,8 +71,8 @@ export function evmAccountPath(account: number): readonly number[] {
 }
 
 /**
- * The root node of a seed of 16 to 64 bytes. Throws a `RangeError` for another length, and for the one seed in 2^127
- * that yields no key. Source: BIP-32, "Master key generation".
+ * Returns the root node of a seed of 16 to 64 bytes. Throws a `RangeError` for another length, and for the one seed in
+ * 2^127 that yields no key. Source: BIP-32, "Master key generation".
  */
 export function hdMaster(seed: Uint8Array, curve: HdCurve): HdPrivateNode {
   if (seed.length < 16 || seed.length > 64) throw new RangeError('a seed is 16 to 64 bytes')
@@ -84,14 +87,14 @@ export function hdMaster(seed: Uint8Array, curve: HdCurve): HdPrivateNode {
   }
 }
 
-/** The extended public key of an extended private one. */
+/** Returns the extended public key of an extended private key. */
 export function hdPublicOf(node: HdPrivateNode, curve: HdCurve): HdPublicNode {
   return { publicKey: compress(curve.publicKeyOf(node.privateKey)), chainCode: copy(node.chainCode, 0, 32) }
 }
 
 /**
- * CKDpriv of BIP-32: the private child at an index, hardened from `hdHardened` on. Throws a `RangeError` for what is no index, and
- * for the one index in 2^127 that has no child.
+ * Derives the private child at an index, hardened from `hdHardened` on (CKDpriv of BIP-32). Throws a `RangeError` for
+ * an invalid index, and for the one index in 2^127 that has no child.
  */
 export function hdPrivateChild(node: HdPrivateNode, index: number, curve: HdCurve): HdPrivateNode {
   const message = unmoved(37)
@@ -107,22 +110,22 @@ export function hdPrivateChild(node: HdPrivateNode, index: number, curve: HdCurv
 }
 
 /**
- * CKDpub of BIP-32: the public child at an index that is not hardened. Throws a `RangeError` for a hardened index, which only the
- * private parent derives, and for the one index in 2^127 that has no child.
+ * Derives the public child at an index that is not hardened (CKDpub of BIP-32). Throws a `RangeError` for a hardened
+ * index, which only a private parent can derive, and for the one index in 2^127 that has no child.
  */
 export function hdPublicChild(node: HdPublicNode, index: number, curve: HdCurve): HdPublicNode {
   const { uncompressed, chainCode } = publicChild(node, index, curve)
   return { publicKey: compress(uncompressed), chainCode }
 }
 
-/** The address at an index of an extended public key, with EIP-55 checksum. Throws as `hdPublicChild` does. */
+/** Derives the address at an index of an extended public key, with EIP-55 checksum. Throws as `hdPublicChild` does. */
 export function hdChildAddress(node: HdPublicNode, index: number, curve: HdCurve): Address {
   const account = addressOfPublicKey(publicChild(node, index, curve).uncompressed, curve.keccak)
   if (account === undefined) throw new RangeError('the curve answered no public key')
   return checksumAddress(account, curve.keccak)
 }
 
-/** The private node at the end of a path; those between are wiped, the one that was given is not. Throws as `hdPrivateChild` does. */
+/** Derives the private node at a path. Wipes the nodes in between, but not `node`. Throws as `hdPrivateChild` does. */
 export function hdPrivatePath(node: HdPrivateNode, path: readonly number[], curve: HdCurve): HdPrivateNode {
   let here: HdPrivateNode = { privateKey: copy(node.privateKey, 0, 32), chainCode: copy(node.chainCode, 0, 32) }
   for (const index of path) {
@@ -152,7 +155,7 @@ function publicChild(node: HdPublicNode, index: number, curve: HdCurve) {
   return { uncompressed, chainCode: copy(made, 32, 64) }
 }
 
-/** I of BIP-32: the tweak in its first half, the child's chain code in its second. */
+/** Returns the 64 bytes `I` of BIP-32, split into the tweak and the child's chain code. */
 function expand(chainCode: Uint8Array, message: Uint8Array, index: number, curve: HdCurve): Uint8Array {
   new DataView(message.buffer).setUint32(33, checked(index, 2 * hdHardened))
   return (curve.hmacSha512 ?? hmacSha512)(chainCode, message)
@@ -162,14 +165,14 @@ function hmacSha512(key: Uint8Array, message: Uint8Array): Uint8Array {
   return hmac(sha512, key, message)
 }
 
-/** SEC 1, section 2.3.3: the parity of y, then x. */
+/** Returns the compressed point: the parity of y, then x (SEC 1, section 2.3.3). */
 function compress(uncompressed: Uint8Array): Uint8Array {
   const compressed = copy(uncompressed, 0, 33)
   compressed[0] = 2 + ((uncompressed[64] ?? 0) & 1)
   return compressed
 }
 
-/** Not `slice`, which on Node's Buffer answers the same memory, wiped with the original. */
+/** Not `slice`: on a Node Buffer it returns the same memory, which is wiped with the original. */
 function copy(bytes: Uint8Array, from: number, to: number): Uint8Array {
   const copied = unmoved(to - from)
   copied.set(bytes.subarray(from, to))

@@ -7,10 +7,10 @@ const datePattern = /^(\d{4})(?:-?(\d{2})-?(\d{2})|-?(\d{3})|-?W(\d{2})-?(\d))$/
 const timePattern = /^(\d{2})(?::?(\d{2})(?::?(\d{2}))?)?(?:[.,](\d{1,30}))?(?:(Z)|([+\- ])(\d{2})(?::?(\d{2}))?)?$/i
 
 /**
- * Reads an instant from any ISO 8601 form that names a day: calendar, ordinal and week dates, basic and extended, with a time or
- * without one, which then is 00:00, and with a zone or without one, which then is UTC. Answers milliseconds since 1970, rounded
- * down, or undefined for any other text, for a day that the calendar does not have, and outside the years 0 to 9999. A space in
- * place of the `T` is RFC 3339's; one in place of the `+` is what a query string makes of it. Source: ISO 8601-1:2019, 5.2 to 5.4.
+ * Parses an ISO 8601 instant into milliseconds since 1970, rounded down. Accepts calendar, ordinal and week dates in
+ * basic and extended form. Without a time it is 00:00; without a zone it is UTC. A space may replace the `T` (RFC 3339)
+ * or the `+` of a zone (query strings decode `+` as a space). Returns undefined for any other text, for a day that does
+ * not exist, and for years outside 0 to 9999. Source: ISO 8601-1:2019, 5.2 to 5.4.
  *
  * @example
  * parseInstant('2026-11-22') // 1795305600000
@@ -59,7 +59,10 @@ function timeOf(text: string): number | undefined {
   return hour * 3_600_000 + minute * 60_000 + second * 1_000 + fractionMs + (sign === '-' ? zoneMs : -zoneMs)
 }
 
-/** Days from 1970-01-01 to a day of the proleptic Gregorian calendar, whose years are counted from March here. */
+/**
+ * Days from 1970-01-01 to a day of the proleptic Gregorian calendar. The formula begins a year in March, so that a leap
+ * day is its last day.
+ */
 function daysOf(year: number, month: number, day: number): number {
   const marchYear = month <= 2 ? year - 1 : year
   const era = Math.floor(marchYear / 400)

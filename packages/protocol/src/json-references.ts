@@ -1,6 +1,7 @@
 /**
- * A copy of `value` with each `{ "$ref": "#/…" }` replaced by what it names in `root`; members beside the reference win. For JSON Schemas
- * and OpenAPI documents without recursion; references for which `isMeant` is false stay. Throws if a reference names nothing in `root`.
+ * Returns a copy of `value` with each `{ "$ref": "#/…" }` replaced by the value at that place in `root`. Members beside
+ * the reference override those of the value. For JSON Schemas and OpenAPI documents without recursion. References for
+ * which `isMeant` is false stay. Throws if a reference points to nothing.
  *
  * @example
  * const document = { $defs: { Id: { type: 'string' } }, id: { $ref: '#/$defs/Id' } }

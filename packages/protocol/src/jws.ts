@@ -3,10 +3,13 @@ import { canonicalJson } from './canonical-json.ts'
 import { decodeUtf8, utf8 } from './utf8.ts'
 import type { JsonObject } from './x402/messages.ts'
 
-/** Signed with Ed25519; `kid` identifies the key that verifies it, for example `did:web:pay.example.com#seal-1`. */
+/**
+ * The header of a JWS that is signed with Ed25519. `kid` names the key that verifies it, for example
+ * `did:web:pay.example.com#seal-1`.
+ */
 export type JwsHeader = { readonly alg: 'EdDSA'; readonly kid: string }
 
-/** A JWS taken apart. Nothing in it is proven before `signature` is checked over `signingInput`. */
+/** The parts of a JWS. They are unverified until `signature` has been checked over `signingInput`. */
 export type Jws = {
   readonly header: JwsHeader
   readonly payload: JsonObject
@@ -17,8 +20,8 @@ export type Jws = {
 const lengthMax = 65_536
 
 /**
- * Returns the signing input of a JWS: header and payload, each base64url. The payload is canonical JSON (RFC 8785): one fact has one text.
- * Source: RFC 7515 section 5.1.
+ * Returns the signing input of a JWS: header and payload, each base64url. The payload is canonical JSON (RFC 8785), so
+ * that equal payloads have equal text. Source: RFC 7515 section 5.1.
  *
  * @example
  * jwsSigningInput({ alg: 'EdDSA', kid: 'k1' }, { a: 1 }) // 'eyJhbGciOiJFZERTQSIsImtpZCI6ImsxIn0.eyJhIjoxfQ'
@@ -28,7 +31,7 @@ export function jwsSigningInput(header: JwsHeader, payload: JsonObject): string 
 }
 
 /**
- * The compact serialisation (RFC 7515 section 7.1).
+ * Composes a compact JWS (RFC 7515 section 7.1).
  *
  * @example
  * composeJws('a.b', new Uint8Array([1, 2])) // 'a.b.AQI'
@@ -38,7 +41,8 @@ export function composeJws(signingInput: string, signature: Uint8Array): string 
 }
 
 /**
- * Reads a compact JWS that says EdDSA and a key; `undefined` for anything else, `alg: none` first of all.
+ * Parses a compact JWS whose header has `alg: EdDSA` and a `kid`. Returns `undefined` for anything else, such as `alg:
+ * none`. Does not verify the signature.
  *
  * @example
  * parseJws('not a JWS') // undefined

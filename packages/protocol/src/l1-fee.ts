@@ -1,6 +1,9 @@
-/** The number of transaction bytes that one share of a data fee covers. */
+/** The number of unsigned transaction bytes for which `l1FeeOf` takes the fee. */
 export const l1ShareBytes = 256
-/** An unsigned EIP-1559 transaction without its call data and access list has no more, with every number as long as it can be. */
+/**
+ * The maximum size in bytes of an unsigned EIP-1559 transaction without call data and access list, when all its
+ * integers have their maximum length.
+ */
 const aroundBytesMax = 128
 
 /**

@@ -20,8 +20,8 @@ export type MerkleInclusion = {
 }
 
 /**
- * The hash of one leaf: SHA-256 of a zero byte and the entry. The byte keeps a leaf from being passed off as an inner node.
- * Source: RFC 6962 section 2.1.
+ * Returns the hash of a leaf: SHA-256 of a zero byte and the entry. Because of the zero byte, a leaf cannot be
+ * presented as an inner node. Source: RFC 6962 section 2.1.
  *
  * @example
  * bytesToHex(merkleLeafHash(new Uint8Array())) // '0x6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d'
@@ -31,9 +31,9 @@ export function merkleLeafHash(entry: Uint8Array): Uint8Array {
 }
 
 /**
- * The root over the leaves in this order; of no leaves, the SHA-256 of nothing. Takes hashes of `merkleLeafHash`, never the
- * entries. Throws a `RangeError` for a hash that is not 32 bytes and for more than `merkleLeavesMax`.
- * Source: RFC 6962 section 2.1, Merkle Tree Hash.
+ * Returns the root of a tree from the hashes of its leaves (`merkleLeafHash`), in this order. The root of no leaves is
+ * the SHA-256 of no bytes. Throws a `RangeError` for a hash that is not 32 bytes and for more than `merkleLeavesMax`
+ * leaves. Source: RFC 6962 section 2.1, Merkle Tree Hash.
  *
  * @example
  * bytesToHex(merkleRoot([merkleLeafHash(utf8('a')), merkleLeafHash(utf8('b'))])) // '0xb137985ff484fb600db93107c77b0365c80d78f5b429ded0fd97361d077999eb'
@@ -44,8 +44,8 @@ export function merkleRoot(leafHashes: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * The audit path of one leaf, the lowest hash first. Throws a `RangeError` where there is no leaf at `index`, and as `merkleRoot`.
- * Source: RFC 6962 section 2.1.1.
+ * Returns the audit path of the leaf at `index` (from 0), lowest hash first. Throws a `RangeError` if there is no such
+ * leaf, and as `merkleRoot` does. Source: RFC 6962 section 2.1.1.
  *
  * @example
  * merklePath([merkleLeafHash(utf8('a')), merkleLeafHash(utf8('b'))], 1).length // 1
@@ -85,7 +85,7 @@ export function merkleParents(nodes: Uint8Array): Uint8Array {
 
 /**
  * The positions of a leaf's audit path among all nodes of the tree, from 0, lowest hash first. The leaves come first,
- * then each level of `merkleParents`. Throws a `RangeError` where there is no leaf at `index`.
+ * then each level of `merkleParents`. Throws a `RangeError` if there is no leaf at `index`.
  */
 export function merklePathPlaces(treeSize: number, index: number): number[] {
   if (!isCount(treeSize) || !isCount(index) || index >= treeSize) throw new RangeError('no leaf at that index')

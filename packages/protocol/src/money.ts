@@ -8,9 +8,9 @@ const rawLengthMax = 78
 const decimalPattern = /^(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/
 
 /**
- * Reads a decimal text as an amount in the token's smallest unit, exactly. Nothing is ever rounded: more digits after
- * the point than the token has decimals is `too-many-digits`, also when they are zeros. No exponent, sign, leading
- * zero, separator or white space; at most 2^256 - 1. Zero is an amount; the caller decides whether it may be paid.
+ * Parses a decimal amount into the token's smallest unit, exactly. Nothing is rounded: more digits after the point than
+ * the token has decimals are `too-many-digits`, even if they are zeros. No exponent, sign, leading zero, separator or
+ * white space; at most 2^256 - 1. Zero is valid; the caller decides whether it may be paid.
  *
  * @example
  * parseAmount('0.01', 6) // 10000n
@@ -29,8 +29,9 @@ export function parseAmount(text: string, decimals: number): bigint | AmountFaul
 }
 
 /**
- * The one decimal text of an amount in the smallest unit: no zeros at its end, no point without digits behind it (`0.01`, `1`).
- * A negative difference keeps its sign. `parseAmount` reads it back to the same number.
+ * Formats an amount in the smallest unit as its only decimal text, without zeros at the end and without a point that no
+ * digit follows (`0.01`, `1`). A negative amount keeps its sign. `parseAmount` returns the same number for the text of
+ * an amount that is not negative.
  *
  * @example
  * formatAmount(10_000n, 6) // '0.01'
@@ -45,7 +46,7 @@ export function formatAmount(raw: bigint, decimals: number): string {
 }
 
 /**
- * Reads an amount that is already in the smallest unit: decimal digits, no leading zero, at most 2^256 - 1.
+ * Parses an amount that is already in the smallest unit: decimal digits, no leading zero, at most 2^256 - 1.
  *
  * @example
  * parseRaw('10000') // 10000n

@@ -16,24 +16,27 @@ export const chains = [
 /** The chain names of the public API. */
 export type Chain = (typeof chains)[number]
 
-/** The names of the networks that exist; three of them are reached only from the test environment, by a mainnet name. */
+/**
+ * The names of all networks. The last three are no chain names of the public API: the test environment reaches them by
+ * the name of their mainnet.
+ */
 export type NetworkName = Chain | 'optimism-sepolia' | 'arbitrum-sepolia' | 'polygon-amoy'
 
 /**
- * When a deposit counts: once its block is at or below the one that the node calls by this tag (the block parameter of JSON-RPC), or,
- * where depth is enough, once that many blocks are on the chain, its own included.
+ * When a deposit counts: as soon as its block is not above the node's block with this tag (block parameter of
+ * JSON-RPC), or as soon as `depth` blocks, its own included, are on the chain.
  */
 export type DepositFinality = { readonly tag: 'safe' | 'finalized' } | { readonly depth: number }
 
-/** One network, as data. */
+/** A network and its constants. */
 export type Network = {
   readonly name: NetworkName
   readonly chainId: number
   readonly caip2: `eip155:${number}`
-  /** The name that x402 version 1 has for it; null where version 1 cannot speak of it. */
+  /** Its name in x402 version 1; null if it has none there. */
   readonly x402V1Name: string | null
   readonly isTestnet: boolean
-  /** The coin that pays gas; null where gas is paid in stablecoins and `eth_getBalance` means nothing. */
+  /** The coin that pays for gas; null if gas is paid in stablecoins and `eth_getBalance` means nothing. */
   readonly nativeCoin: { readonly symbol: string; readonly decimals: number } | null
   readonly blockTimeMs: number
   /** Blocks until a transaction counts as settled, its own included: 1 means as soon as it is in a block. */
@@ -41,8 +44,8 @@ export type Network = {
   readonly depositFinality: DepositFinality
   readonly settlesEip3009: boolean
   /**
-   * The contract that says what a transaction pays beside its gas for its bytes on Ethereum (OP Stack specifications, predeploy
-   * `GasPriceOracle`); null where a transaction pays for gas alone.
+   * The contract that returns what a transaction pays in addition to gas, for its bytes on Ethereum (OP Stack
+   * specifications, predeploy `GasPriceOracle`); null if a transaction pays for gas alone.
    */
   readonly l1FeeOracle: Address | null
   /** The public block explorer: it shows a transaction at `/tx/<hash>` and an account at `/address/<address>`. */
@@ -69,7 +72,9 @@ export type TokenInfo = {
   readonly decimals: number
   /** Whether `transferWithAuthorization` exists, so that a payer needs no gas. */
   readonly eip3009: boolean
-  /** The domain under which the token checks signatures; null where it checks none that we use. It differs per chain. */
+  /**
+   * The EIP-712 domain of signatures for the token; null if the service uses no such signatures. It differs per chain.
+   */
   readonly eip712: { readonly name: string; readonly version: string } | null
 }
 
@@ -82,7 +87,7 @@ function usdc(address: Address, domainName: 'USD Coin' | 'USDC'): TokenInfo {
   return { symbol: 'USDC', name: 'USD Coin', address, decimals: 6, eip3009: true, eip712 }
 }
 
-/** Tether without EIP-3009: it can be owned, counted and sent, but not paid with by a signature. */
+/** Tether, without EIP-3009: it can be received and sent, but a payer's signature alone cannot move it. */
 function usdt(address: Address): TokenInfo {
   return { symbol: 'USDT', name: 'Tether USD', address, decimals: 6, eip3009: false, eip712: null }
 }
@@ -98,12 +103,13 @@ const gasPriceOracle: Address = '0x420000000000000000000000000000000000000F'
 const pathUsd = tip20('pathUSD', 'pathUSD', '0x20C0000000000000000000000000000000000000')
 
 /**
- * Every network that the service can reach. Confirmation depths are for payments of small amounts: single-sequencer rollups have
- * reorganised only when a sequencer failed over, which a few seconds of blocks outlive; Ethereum's head has reorganised by a block or two
- * since the merge; Tempo is final at once; testnets hold nothing of value, so their depth is the shortest.
- * Deposits wait longer, since nothing bounds their amount: for the block that the network calls `safe` (Ethereum's justified block, about six
- * minutes; a rollup's batch on Ethereum), or `finalized` where that comes within seconds (Polygon's milestones, Tempo's consensus).
- * Sources: @x402/evm 2.27.0 (v1 names, USDC addresses and domains), Circle's and Tether's published addresses, Tempo's documentation.
+ * All supported networks. `confirmationDepth` is for payments of small amounts. Rollups with one sequencer have
+ * reorganized only when a sequencer failed over, which concerns a few seconds of blocks. Ethereum has reorganized by
+ * one or two blocks since the merge. Tempo's blocks are final at once. Test networks have the shortest depth, because
+ * their money has no value. Deposits can be of any amount, so they wait longer: for the network's `safe` block (on
+ * Ethereum the justified block, after about six minutes; on a rollup, a batch that is on Ethereum), or for the
+ * `finalized` block if it takes only seconds (Polygon's milestones, Tempo's consensus). Sources: @x402/evm 2.27.0 (v1
+ * names, USDC addresses and domains), Circle's and Tether's published addresses, Tempo's documentation.
  */
 export const networks: readonly Network[] = [
   {

@@ -13,7 +13,7 @@ export interface RedemptionClaim {
 }
 
 /**
- * The text that an account signs (EIP-191) to redeem its payment.
+ * Returns the text that an account signs (EIP-191) to redeem its payment.
  *
  * @example
  * redemptionMessage({ payment: 'eip3009:…', method: 'GET', resource: 'https://a.example/b', signedAt: '…' }).split('\n')[2] // 'Request: GET https://a.example/b'
@@ -22,7 +22,7 @@ export function redemptionMessage({ payment, method, resource, signedAt }: Redem
   return `Serve what I paid for.\nPayment: ${payment}\nRequest: ${method} ${resource}\nTime: ${signedAt}`
 }
 
-/** The hash of that text as accounts sign it. Source: EIP-191, version `0x45`. */
+/** Returns the hash that the account signs for this text. Source: EIP-191, version `0x45`. */
 export function redemptionHash(keccak: Keccak, claim: RedemptionClaim): Uint8Array {
   const message = utf8(redemptionMessage(claim))
   const prefix = utf8(`\u0019Ethereum Signed Message:\n${message.length}`)

@@ -4,10 +4,12 @@ import { parseTypeId } from './typeid.ts'
 const variable = '{id}'
 
 /**
- * The pattern of a paid route, so that `/users/123`, `/users/456/` and Express's `/users/:id` are one: `{id}` for each segment that is a
- * parameter of a router (`:name`, `[name]`, `{name}`, `*`) or looks like an identifier (a number, a UUID, hexadecimal of 16 digits or more, a
- * TypeID, 22 or more characters of base64url that are not words). The query is left out, doubled and closing slashes go, letters keep their
- * case. Giving it its own answer changes nothing. Takes any text and never throws; the caller bounds its length.
+ * Returns the pattern of a paid route: `/users/123`, `/users/456/` and Express's `/users/:id` all have the pattern
+ * `/users/{id}`. Each segment is replaced by `{id}` if it is a parameter of a router (`:name`, `[name]`, `{name}`, `*`)
+ * or looks like an identifier (a number, a UUID, hexadecimal of 16 digits or more, a TypeID, 22 or more characters of
+ * base64url that are not words). The query, repeated slashes and a slash at the end are removed; letters keep their
+ * case. The pattern of a pattern is the pattern itself. Accepts any text and never throws; the caller limits its
+ * length.
  *
  * @example
  * routePatternOf('/users/123/') // '/users/{id}'
@@ -20,7 +22,7 @@ export function routePatternOf(path: string): string {
   return `/${kept.map((segment) => (isParameter(segment) || isIdentifier(segment) ? variable : segment)).join('/')}`
 }
 
-/** Express 4 writes an optional parameter as `:name?`: followed by a slash, its question mark begins no query. */
+/** Express 4 writes an optional parameter as `:name?`, so a question mark before a slash does not begin a query. */
 function withoutQuery(path: string): string {
   return path.replace(/(:\w{1,64})\?(?=\/)/g, '$1').replace(/[?#].*$/s, '')
 }
@@ -38,7 +40,10 @@ function isIdentifier(segment: string): boolean {
   return /^[A-Za-z0-9_-]{22,}$/.test(segment) && !isWords(segment)
 }
 
-/** Long names of routes are base64url by their letters: `current-weather-conditions`, `getHistoricalForecast`. */
+/**
+ * Whether a segment consists of words. A long name of a route has only characters of base64url:
+ * `current-weather-conditions`, `getHistoricalForecast`.
+ */
 function isWords(segment: string): boolean {
   return (
     /^(?:[a-z]+\d*|\d+)(?:[-_](?:[a-z]+\d*|\d+))*$/.test(segment) || /^[A-Za-z][a-z]*(?:[A-Z][a-z]+)*$/.test(segment)

@@ -5,8 +5,8 @@ import { type Cursor, enter, list, member, note, optionalObject, type Trouble, t
 import type { JsonObject } from './x402/messages.ts'
 
 /**
- * One thing in a sealed vault. `size` is in bytes and `sha256` in lower-case hex, both of the content: a file's own bytes, and
- * for a document what `documentContent` makes of its data. A document has no `mimeType`.
+ * An item of a sealed vault. `size` is in bytes and `sha256` in lower-case hex. Both are of the content: the bytes of a
+ * file, or `documentContent` of a document's data. A document has no `mimeType`.
  */
 export type SealedItem = {
   readonly kind: 'document' | 'file'
@@ -18,9 +18,9 @@ export type SealedItem = {
 }
 
 /**
- * The contents of a vault when it was sealed. Items are in the order of their ids (by UTF-16 code units), each once; `eventsHead` is
- * that of every event before the seal's own; `payment` is the receipt of what paid for it, or null; `sealedAt` is UTC to the
- * millisecond. There are no other members.
+ * The contents of a vault when it was sealed. `items` are sorted by id (UTF-16 code units) and unique. `eventsHead`
+ * covers all events before that of the seal itself. `payment` is the receipt of the payment for the vault, or null.
+ * `sealedAt` is UTC with milliseconds. There are no other members.
  */
 export type SealManifest = {
   readonly version: 1
@@ -56,7 +56,10 @@ export type SealProof = {
   readonly keys?: readonly SealKey[] | undefined
 }
 
-/** The proof that one item was in a sealed vault, without the others: its place, and the audit path in hex, the lowest first. */
+/**
+ * The proof that one item was in a sealed vault, without the others: its index, and the audit path in hex, lowest hash
+ * first.
+ */
 export type ItemProof = {
   readonly item: SealedItem
   readonly index: number
@@ -65,7 +68,7 @@ export type ItemProof = {
   readonly statement: string
 }
 
-/** The bounds of a manifest. A writer of vaults keeps these bounds or tighter ones, so that every vault can be sealed. */
+/** The limits of a manifest. The limits of a vault are the same or lower, so that every vault can be sealed. */
 export const sealLimits = {
   itemsMax: 100_000,
   nameLengthMax: 4_096,
@@ -74,7 +77,9 @@ export const sealLimits = {
   statementLengthMax: 8_192,
 } as const
 
-/** The position of a fault (JSON Pointer, empty for the whole value), and a sentence without text of the sender. */
+/**
+ * The position of a fault (JSON Pointer, empty for the whole value), and a sentence that contains no text of the input.
+ */
 export type SealTrouble = { readonly path: string; readonly message: string }
 export type SealRead<T> = { readonly value: T } | { readonly fault: SealTrouble }
 
@@ -86,7 +91,8 @@ const hashPattern = /^[0-9a-f]{64}$/
 const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
 /**
- * Reads a manifest strictly: every member, no other, items in order and each once, everything within `sealLimits`.
+ * Reads a manifest strictly: it must have exactly the known members, sorted and unique items, and nothing above
+ * `sealLimits`.
  *
  * @example
  * readManifest({ version: 2 }) // { fault: { path: '/vaultId', message: 'must be there' } }
@@ -101,7 +107,7 @@ export function readStatement(value: unknown): SealRead<SealStatement> {
 }
 
 /**
- * Reads a whole proof strictly; its JWS is a text that is not looked into here.
+ * Reads a whole proof strictly; the JWS itself is not parsed.
  *
  * @example
  * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }

@@ -5,7 +5,9 @@ import { hashBytesOf, itemLeafHash, manifestHash, merkleRootOf } from './seal.ts
 import type { SealKey, SealStatement } from './seal-parse.ts'
 import { readItemProof, readSealProof, readStatement } from './seal-parse.ts'
 
-/** Checks one Ed25519 signature (RFC 8032): the key's 32 bytes, the message, 64 bytes. What it throws reaches the caller. */
+/**
+ * Verifies an Ed25519 signature of 64 bytes (RFC 8032). The public key has 32 bytes. The caller gets what it throws.
+ */
 export type VerifyEd25519 = (
   publicKey: Uint8Array,
   message: Uint8Array,
@@ -13,8 +15,8 @@ export type VerifyEd25519 = (
 ) => boolean | Promise<boolean>
 
 /**
- * Why a proof does not hold. `merkle-root-differs`: an item was changed, added, dropped or moved; `manifest-hash-differs`: the
- * items are those that were sealed, and something else in the manifest is not; `not-included`: the item is not the one that was
+ * Why a proof is invalid. `merkle-root-differs`: an item was changed, added, dropped or moved; `manifest-hash-differs`:
+ * the items are unchanged, but another part of the manifest is not; `not-included`: the item is not the one that was
  * sealed at that place; `content-differs`: the item was sealed, and the given content is not its content.
  */
 export type SealFault =
@@ -30,7 +32,7 @@ export type SealFault =
   | 'not-included'
   | 'content-differs'
 
-/** `at` says where a malformed proof is so (JSON Pointer), and is empty for every other fault. */
+/** The result of a check. `at` is a JSON Pointer to the part that is malformed, and empty for every other fault. */
 export type SealVerdict =
   | { readonly ok: true; readonly kid: string; readonly statement: SealStatement }
   | { readonly ok: false; readonly fault: SealFault; readonly at: string }
@@ -59,9 +61,9 @@ export async function verifySeal(
 }
 
 /**
- * Whether one item was in the vault that the statement seals, without knowing the others. With `contentSha256` (lower-case hex,
- * of the content as the caller got it) also whether that content is the item's; without it nothing is said of any content.
- * `keys` as for `verifySeal`.
+ * Checks whether an item was in the vault that the statement seals, without knowing the others. With `contentSha256`
+ * (lower-case hex, of the content as the caller got it) also checks whether that content is the item's; without it no
+ * content is checked. `keys` as for `verifySeal`.
  */
 export async function verifyItem(
   proof: unknown,

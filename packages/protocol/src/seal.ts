@@ -11,7 +11,8 @@ import type { JsonObject } from './x402/messages.ts'
 export type SealFacts = Omit<SealManifest, 'version'>
 
 /**
- * The bytes of a document, over which its size and hash are taken: its data as canonical JSON. Throws as `canonicalJson`.
+ * Returns the content of a document, of which the manifest has the size and hash: its data as canonical JSON. Throws as
+ * `canonicalJson`.
  *
  * @example
  * new TextDecoder().decode(documentContent({ b: 1, a: true })) // '{"a":true,"b":1}'
@@ -21,8 +22,8 @@ export function documentContent(data: JsonObject): Uint8Array {
 }
 
 /**
- * The manifest of these facts: the items put in order, and only the members of an item taken from whatever objects they are.
- * Throws a `RangeError` for facts that no verifier would accept, so that nothing is signed which nobody can check.
+ * Builds a manifest: sorts the items and keeps only their known members. Throws a `RangeError` for facts that no
+ * verifier would accept, so that nothing is signed which nobody can verify.
  *
  * @example
  * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
@@ -42,7 +43,7 @@ export function buildManifest(facts: SealFacts): SealManifest {
 }
 
 /**
- * The items of a manifest: in the order of their ids, each with the members of an item alone.
+ * Returns the items of a manifest: sorted by id, with only their known members.
  *
  * @example
  * const items = [{ id: 'doc_2', kind: 'file', name: 'b', size: 1, sha256: '' }, { id: 'doc_1', kind: 'file', name: 'a', size: 1, sha256: '' }]
@@ -53,7 +54,7 @@ export function sealedItemsOf(items: readonly SealedItem[]): SealedItem[] {
 }
 
 /**
- * SHA-256, in lower-case hex, of the manifest as canonical JSON (RFC 8785).
+ * Returns the SHA-256, in lower-case hex, of the manifest as canonical JSON (RFC 8785).
  *
  * @example
  * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
@@ -66,7 +67,8 @@ export function manifestHash(manifest: SealManifest): string {
 }
 
 /**
- * The root over the items in their order, in lower-case hex. A leaf is an item as canonical JSON. Source: RFC 6962 section 2.1.
+ * Returns the Merkle root of the items in their order, in lower-case hex. A leaf is an item as canonical JSON. Source:
+ * RFC 6962 section 2.1.
  *
  * @example
  * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
@@ -103,7 +105,7 @@ export function statementOf(
 }
 
 /**
- * The proof of one item alone; `undefined` where the vault holds no item of that id.
+ * Returns the proof of one item; `undefined` if the vault has no item with this id.
  *
  * @example
  * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
@@ -121,7 +123,7 @@ export function itemProof({ manifest, statement }: SealProof, itemId: string): I
 }
 
 /**
- * The hash of an item's leaf, as the tree holds it.
+ * Returns the hash of an item's leaf in the Merkle tree.
  *
  * @example
  * const item = { kind: 'document', id: 'doc_1', name: 'report.json', size: 2, sha256: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a' }
@@ -131,7 +133,7 @@ export function itemLeafHash(item: SealedItem): Uint8Array {
   return merkleLeafHash(utf8(canonicalJson(item)))
 }
 
-/** The bytes of a hash as manifests and statements write it. Throws a `RangeError` for what is not hex. */
+/** Decodes a hash of a manifest or statement. Throws a `RangeError` if it is not hex. */
 export function hashBytesOf(hex: string): Uint8Array {
   return hexToBytes(`0x${hex}`)
 }

@@ -4,8 +4,8 @@ import type { Keccak } from './hash.ts'
 
 /**
  * Public key recovery on secp256k1, supplied by the caller: native on a server, JavaScript in a browser. Takes a
- * 32-byte hash, `r` and `s` in 64 bytes and the parity of R's y; answers the 65 bytes of the uncompressed key, or
- * `undefined` when there is none.
+ * 32-byte hash, `r` and `s` in 64 bytes and the parity of R's y. Returns the uncompressed key, 65 bytes, or `undefined`
+ * if there is none.
  */
 export type Recover = (hash: Uint8Array, signature64: Uint8Array, recovery: 0 | 1) => Uint8Array | undefined
 
@@ -31,13 +31,13 @@ export type Eip6492Signature = {
   readonly inner: Hex
 }
 
-/** Why a text is no signature at all. */
+/** Why a text is not a signature of any kind. */
 export type SignatureFault = 'not-hex' | 'too-long' | 'bad-eip6492'
 
-/** Why 65 bytes are no signature of an ordinary account; a contract might still take them. */
+/** Why 65 bytes are not the signature of an ordinary account. A contract account may still accept them. */
 export type EcdsaFault = 'bad-v' | 'high-s' | 'out-of-range'
 
-/** The longest signature that is read, in bytes; passkey wallets with their wrapper need about 2,000. */
+/** The maximum size of a signature, in bytes. Passkey wallets need about 2,000, with the EIP-6492 wrapper. */
 export const signatureBytesMax = 8_192
 
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -68,8 +68,8 @@ export function parseSignature(
 }
 
 /**
- * Reads 65 bytes `r ‖ s ‖ v` by the rules of an ordinary account: v is 27, 28, 0 or 1; r and s are 1 to n - 1; s is
- * at most n / 2, or anyone could turn one signature into a second valid one.
+ * Parses 65 bytes `r ‖ s ‖ v` by the rules of an ordinary account: v is 27, 28, 0 or 1; r and s are 1 to n - 1; s is at
+ * most n / 2, because otherwise anyone could derive a second valid signature from the first.
  */
 export function parseEcdsa(bytes: Uint8Array): EcdsaSignature | EcdsaFault {
   if (bytes.length !== 65) return 'out-of-range'
@@ -89,7 +89,10 @@ export function parseEcdsa(bytes: Uint8Array): EcdsaSignature | EcdsaFault {
   }
 }
 
-/** The account, in lower case, whose key made an ECDSA signature of this hash; `undefined` when no key could have. */
+/**
+ * Returns the account, in lower case, whose key made an ECDSA signature of this hash; `undefined` if no key could have
+ * made it.
+ */
 export function recoverAddress(
   recover: Recover,
   keccak: Keccak,
@@ -106,7 +109,7 @@ function parityOf(v: number | undefined): 0 | 1 | undefined {
   return undefined
 }
 
-/** `abi.encode(address factory, bytes factoryCalldata, bytes signature)` and the magic word behind it. */
+/** `abi.encode(address factory, bytes factoryCalldata, bytes signature)` followed by the magic word. */
 function parseWrapper(text: Hex): Eip6492Signature | ContractSignature | SignatureFault {
   const words = text.slice(2, -wordDigits)
   const factory = `0x${words.slice(24, wordDigits)}`

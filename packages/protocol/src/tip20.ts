@@ -2,7 +2,7 @@ import { type Address, isAddress } from './address.ts'
 import { type Hex, isHex } from './bytes.ts'
 import { addressWord, bytes32Word, selectorOf, uintWord } from './evm-abi.ts'
 
-/** A transfer that call data asks for; `memo` where it is a `transferWithMemo`. */
+/** A TIP-20 transfer. `memo` is set if the call is `transferWithMemo`. */
 export type Tip20Transfer = { readonly to: Address; readonly amount: bigint; readonly memo?: Hex | undefined }
 
 const transferSelector = selectorOf('transfer(address,uint256)')
@@ -10,7 +10,10 @@ const transferWithMemoSelector = selectorOf('transferWithMemo(address,uint256,by
 const getNonceSelector = selectorOf('getNonce(address,uint256)')
 const selectorLength = 10
 
-/** The contract that keeps an account's nonces besides its first (Tempo Transaction specification, "Nonces"); every Tempo chain has it. */
+/**
+ * Tempo's contract for nonces under keys other than zero (Tempo Transaction specification, "Nonces"). Every Tempo chain
+ * has it.
+ */
 export const tempoNonceManager: Address = '0x4e4F4E4345000000000000000000000000000000'
 const wordDigits = 64
 
@@ -30,8 +33,9 @@ export function encodeGetNonce(account: Address, nonceKey: bigint): Hex {
 }
 
 /**
- * The transfer that call data of a TIP-20 token makes, in lower case: `transfer` or `transferWithMemo` and not a byte
- * more or less, because trailing bytes could have a meaning for other readers. Any other call is `undefined`.
+ * Decodes call data of a TIP-20 `transfer` or `transferWithMemo`. Its hex is returned in lower case. Returns
+ * `undefined` for any other call, and if bytes are missing or left over, because another reader could interpret extra
+ * bytes differently.
  *
  * @example
  * decodeTip20Transfer('0x') // undefined

@@ -4,9 +4,9 @@ const suffixPattern = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
 const suffixLength = 26
 
 /**
- * A TypeID: the prefix, `_`, and 16 bytes (a UUID) in 26 letters of Crockford's base32 in lower case, so that ids sort as their
- * bytes do. An empty prefix has no `_`. Throws a `RangeError` for a prefix or a length that the specification does not allow.
- * Source: TypeID specification 0.3.0.
+ * Encodes a TypeID: the prefix, `_`, and 16 bytes (a UUID) in 26 letters of Crockford's base32 in lower case, so that
+ * ids sort as their bytes do. An empty prefix has no `_`. Throws a `RangeError` for a prefix or a length that the
+ * specification does not allow. Source: TypeID specification 0.3.0.
  *
  * @example
  * encodeTypeId('pay', new Uint8Array(16)) // 'pay_00000000000000000000000000'
@@ -18,7 +18,8 @@ export function encodeTypeId(prefix: string, bytes: Uint8Array): string {
 }
 
 /**
- * A TypeID of a new UUIDv7: time and randomness are the caller's, the faults those of `uuidV7` and `encodeTypeId`.
+ * Returns a TypeID of a new UUIDv7, from a time in Unix milliseconds and 10 random bytes. Throws as `uuidV7` and
+ * `encodeTypeId` do.
  *
  * @example
  * newTypeId('pay', 0, new Uint8Array(10)) // 'pay_0000000000e008000000000000'
@@ -28,7 +29,7 @@ export function newTypeId(prefix: string, unixMs: number, random10: Uint8Array):
 }
 
 /**
- * The prefix and the 16 bytes of a TypeID; `undefined` for any text that `encodeTypeId` would not write.
+ * Parses a TypeID into its prefix and 16 bytes. Returns `undefined` for any text that `encodeTypeId` does not produce.
  *
  * @example
  * parseTypeId('pay_00000000000000000000000000')?.prefix // 'pay'
@@ -44,8 +45,8 @@ export function parseTypeId(text: string): { prefix: string; bytes: Uint8Array }
 }
 
 /**
- * The 16 bytes of a UUIDv7: 48 bits of Unix milliseconds, then the caller's randomness (74 bits of its 10 bytes are used).
- * Source: RFC 9562 section 5.7.
+ * Returns the 16 bytes of a UUIDv7: 48 bits of Unix milliseconds, then 74 bits of the 10 random bytes. Source: RFC 9562
+ * section 5.7.
  *
  * @example
  * bytesToHex(uuidV7(1_795_305_600_000, new Uint8Array(10))) // '0x01a2008d740070008000000000000000'

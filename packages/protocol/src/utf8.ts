@@ -2,7 +2,7 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The UTF-8 bytes of a text; an unpaired surrogate becomes U+FFFD.
+ * Encodes a text as UTF-8. An unpaired surrogate becomes U+FFFD.
  *
  * @example
  * bytesToHex(utf8('é')) // '0xc3a9'
@@ -12,7 +12,7 @@ export function utf8(text: string): Uint8Array {
 }
 
 /**
- * The text that the bytes are in UTF-8; `undefined` where they are not UTF-8, instead of replacement characters.
+ * Decodes UTF-8. Returns `undefined` for malformed bytes, instead of replacement characters.
  *
  * @example
  * decodeUtf8(new Uint8Array([0xc3, 0xa9])) // 'é'

@@ -5,8 +5,8 @@ const bytesMin = 24
 const bytesMax = 64
 
 /**
- * A webhook secret as its owner sees it: `whsec_` and the base64 of 24 to 64 random bytes, which are the caller's. Throws a
- * `RangeError` for fewer or more. Source: Standard Webhooks 1.0.0, section "Signature scheme".
+ * Composes a webhook secret: `whsec_` and the base64 of 24 to 64 random bytes. Throws a `RangeError` for fewer or more.
+ * Source: Standard Webhooks 1.0.0, section "Signature scheme".
  *
  * @example
  * composeWebhookSecret(new Uint8Array(24)) // 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
@@ -17,8 +17,9 @@ export function composeWebhookSecret(random: Uint8Array): string {
 }
 
 /**
- * The bytes of a webhook secret, which key the Standard Webhooks signature; `undefined` for any text that `composeWebhookSecret`
- * would not write. The document's own signature is keyed with the text, prefix and all.
+ * Returns the bytes of a webhook secret, the key of a Standard Webhooks signature. Returns `undefined` for any text
+ * that `composeWebhookSecret` does not produce. The key of `X-Service-Signature` is the whole text instead, including
+ * the prefix.
  *
  * @example
  * parseWebhookSecret('whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')?.length // 24

@@ -5,15 +5,15 @@ import { bytesToHex, concatBytes } from './bytes.ts'
 import { utf8 } from './utf8.ts'
 import { parseWebhookSecret } from './webhook-secret.ts'
 
-/** HMAC-SHA256 (RFC 2104) as a function, so that a server can pass a faster one. Key, then message; answers 32 bytes. */
+/** HMAC-SHA256 (RFC 2104) as a function, so that a server can pass a faster one. Returns 32 bytes. */
 export type HmacSha256 = (key: Uint8Array, message: Uint8Array) => Uint8Array
 
-/** Signs with a private Ed25519 key (RFC 8032) that the caller holds; answers 64 bytes. */
+/** Signs with a private Ed25519 key (RFC 8032) of the caller. Returns 64 bytes. */
 export type SignEd25519 = (message: Uint8Array) => Uint8Array
 
 /**
- * One attempt to deliver. `id` names the event and stays the same for every attempt; `timestamp` is this attempt's own, in whole
- * Unix seconds; `body` is what goes over the wire, byte for byte.
+ * One attempt to deliver an event. `id` is the event's and is the same for every attempt. `timestamp` is the time of
+ * this attempt in whole Unix seconds. `body` has the exact bytes that are sent.
  */
 export type WebhookMessage = { readonly id: string; readonly timestamp: number; readonly body: Uint8Array }
 
@@ -26,7 +26,7 @@ export type WebhookSigners = {
   readonly hmac?: HmacSha256 | undefined
 }
 
-/** The headers that prove an attempt: the document's own, and those of Standard Webhooks. */
+/** The signature headers of an attempt: those of the service, and those of Standard Webhooks. */
 export type WebhookHeaders = {
   readonly 'x-service-signature': string
   readonly 'x-service-timestamp': string
@@ -42,9 +42,10 @@ const timestampPattern = /^(?:0|[1-9]\d{0,11})$/
 export const hmacSha256: HmacSha256 = (key, message) => hmac(sha256, key, message)
 
 /**
- * The headers of one attempt. Throws a `RangeError` where nobody could verify them: no secret or a malformed one, an id with
- * anything but letters, digits, `_` and `-` (a `.` in it would make one signature valid for two messages), a timestamp that is not
- * whole seconds. Source: decisions.md section 9; Standard Webhooks 1.0.0, sections "Webhook Headers" and "Signature scheme".
+ * Returns the signature headers of an attempt. Throws a `RangeError` for input that no receiver could verify: no secret
+ * or a malformed one, an id with anything but letters, digits, `_` and `-` (a `.` in it would make one signature valid
+ * for two messages), a timestamp that is not whole seconds. Source: decisions.md section 9; Standard Webhooks 1.0.0,
+ * sections "Webhook Headers" and "Signature scheme".
  *
  * @example
  * const message = { id: 'evt_1', timestamp: 1795305600, body: new TextEncoder().encode('{}') }

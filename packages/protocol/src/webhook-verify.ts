@@ -12,13 +12,19 @@ import {
   standardSigningText,
 } from './webhook-signature.ts'
 
-/** What arrived under the document's own headers: their values as they stood, and the body before anything parsed it. */
+/**
+ * A received webhook: the values of `X-Service-Timestamp` and `X-Service-Signature`, and the raw body before any
+ * parsing.
+ */
 export type ServiceWebhook = { readonly timestamp: string; readonly signature: string; readonly body: Uint8Array }
 
-/** What arrived under the Standard Webhooks headers. */
+/** A received webhook with the values of the Standard Webhooks headers. */
 export type StandardWebhook = ServiceWebhook & { readonly id: string }
 
-/** When it is judged: `nowSeconds` in Unix seconds, `toleranceSeconds` the distance either way that is still taken (300). */
+/**
+ * The time of the verification, in Unix seconds, and the largest difference from the timestamp that is accepted, in
+ * either direction (default 300).
+ */
 export type WebhookMoment = { readonly nowSeconds: number; readonly toleranceSeconds?: number | undefined }
 
 /** Why a webhook is not accepted as sent by the service. */
@@ -30,18 +36,18 @@ export type WebhookFault =
   | 'signature-malformed'
   | 'signature-mismatch'
 
-/** The longest signature header that is looked at, in characters; a rotation with an Ed25519 signature needs about 190. */
+/** The maximum length of a signature header, in characters. A rotation with an Ed25519 signature needs about 190. */
 const webhookSignatureLengthMax = 4_096
 
-/** The most signatures in one header that are looked at; more is a fault, or anybody could cause any amount of work. */
+/** The maximum number of signatures in one header. More are refused, because verifying them costs time. */
 const webhookSignaturesMax = 16
 
 const toleranceSecondsDefault = 300
 
 /**
- * Verifies a webhook by its `X-Service-Signature`. Returns the fault, or `undefined` if one of the signatures was
- * made with one of the secrets (as text). Signatures of other kinds are ignored. Throws a `RangeError` for a
- * malformed secret, for none and for a time that is not a number. Source: decisions.md section 9.
+ * Verifies a webhook by its `X-Service-Signature`. Returns the fault, or `undefined` if one of the signatures was made
+ * with one of the secrets (as text). Signatures of other kinds are ignored. Throws a `RangeError` for a malformed
+ * secret, for an empty list and for a time that is not a number. Source: decisions.md section 9.
  *
  * @example
  * const received = { timestamp: '1795305600', signature: 'v1=00', body: new TextEncoder().encode('{}') }
@@ -84,9 +90,9 @@ export function verifyStandardWebhook(
 }
 
 /**
- * Verifies the `v1a` signatures with the service's public Ed25519 keys (32 bytes each), for receivers without a
- * secret. Returns the fault, or `undefined` if a signature is valid. Throws a `RangeError` for a moment that is no
- * number, for no key and for one of another length; what `verify` throws reaches the caller.
+ * Verifies the `v1a` signatures with the service's public Ed25519 keys (32 bytes each), for receivers without a secret.
+ * Returns the fault, or `undefined` if a signature is valid. Throws a `RangeError` for a time that is not a number, for
+ * an empty list of keys and for a key of another length. The caller gets what `verify` throws.
  */
 export async function verifyWebhookByKey(
   received: StandardWebhook,

@@ -18,13 +18,13 @@ export function accountOf(send: Send) {
     get: (options?: CallOptions): Promise<Account> => call(send, 'GET', '/account', { ...options }),
     usage: (options?: CallOptions): Promise<Usage> => call(send, 'GET', '/account/usage', { ...options }),
     invitations: {
-      /** The id of an invitation is that of its organisation. */
+      /** `id` is the id of the organisation: an invitation has none of its own. */
       accept: (id: string, options?: CallOptions): Promise<void> =>
         call(send, 'POST', '/account/invitations/{id}/accept', { ...options, params: { id } }),
       decline: (id: string, options?: CallOptions): Promise<void> =>
         call(send, 'POST', '/account/invitations/{id}/decline', { ...options, params: { id } }),
     },
-    /** Of a person who is signed in; an API key has none. */
+    /** The sign-in sessions of the calling person. An API key has none. */
     sessions: {
       list: (options?: CallOptions): Promise<readonly SignInSession[]> =>
         call(send, 'GET', '/account/sessions', { ...options }),

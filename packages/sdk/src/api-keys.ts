@@ -9,12 +9,12 @@ export type Environment = ApiKeyRecord['environment']
 export type ApiKeyRequest = Body<operations['organisations.apiKeys.create']>
 /** A new key with its secret, which no later response shows. */
 export type NewApiKey = Answer<operations['organisations.apiKeys.create']>
-/** What revoking a key answers if keys that it made were valid. */
+/** The result of revoking a key that has created other keys, if some of them were still valid. */
 export type RevokedKey = NonNullable<Answer<operations['organisations.apiKeys.revoke']>>
-/** `cascade: 'true'`: the keys that it made end too. */
+/** With `cascade: 'true'`, the keys that it has created are revoked too. */
 export type RevokeQuery = Query<operations['organisations.apiKeys.revoke']>
 export type ApiKeyRequestIn = Body<operations['organisations.apiKeys.createIn']>
-/** As `NewApiKey`, from the operation that names the organisation in its path. */
+/** Like `NewApiKey`, from the operation that names the organisation in its path. */
 export type NewApiKeyIn = Answer<operations['organisations.apiKeys.createIn']>
 
 /** The operations on API keys; those that end in `In` name the organisation in the path, which must be the key's own. */

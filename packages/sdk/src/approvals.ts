@@ -4,11 +4,11 @@ import type { Answer, Body, Query } from './operations.ts'
 import type { Listing } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
-/** A movement that a spend policy lets through only when a person approves it. */
+/** A movement of money for which a spend policy requires the approval of a person. */
 export type Approval = Answer<operations['approvals.get']>
 /** Filters of the list of approvals. */
 export type ApprovalQuery = Query<operations['approvals.list']>
-/** Why a person refuses a movement. */
+/** The reason why a person refuses a movement. */
 export type ApprovalRefusal = Body<operations['approvals.refuse']>
 
 /** The operations on approvals. Only a person who is signed in approves or refuses; the requester cancels. */

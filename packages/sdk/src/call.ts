@@ -39,7 +39,7 @@ interface UntypedRequest extends Omit<SendOptions, 'query'> {
   readonly query?: object | undefined
 }
 
-/** As `call`, for an operation whose types are declared beside its method. The response is not validated. */
+/** Like `call`, for an operation whose types are declared beside its method. The response is not validated. */
 export async function callUntyped<T>(
   send: Send,
   method: Method,
@@ -50,7 +50,7 @@ export async function callUntyped<T>(
   return body as T
 }
 
-/** As `list`, for an operation whose types are declared beside its method. */
+/** Like `list`, for an operation whose types are declared beside its method. */
 export function listUntyped<T>(send: Send, path: string, { params, query, ...options }: UntypedRequest): Listing<T> {
   return listing(send, fill(path, params), query, options)
 }

@@ -1,45 +1,45 @@
-/** Throws a `TypeError` that names the option, its value and the remedy, unless the option is good. */
+/** Throws a `TypeError` that names the option, its value and the remedy, unless `isGood` is true. */
 export function must(isGood: boolean, name: string, value: unknown, remedy: string): asserts isGood {
   if (!isGood) throw new TypeError(`${name} is ${shown(value)}. ${remedy}`)
 }
 
-/** The options of a function that a caller without types may have called without any. */
+/** Throws a `TypeError` unless a function was called with an object of options. Callers without types may omit it. */
 export function mustOptions(value: unknown, name: string): void {
   const remedy = 'Give an object with the options.'
   must(typeof value === 'object' && value !== null && !Array.isArray(value), name, value, remedy)
 }
 
-/** An option that is a whole number, or left out. */
+/** Throws a `TypeError` unless an option is a whole number of at least `least`, or undefined. */
 export function mustCount(name: string, value: unknown, least: number): void {
   const isCount = value === undefined || (typeof value === 'number' && Number.isInteger(value) && value >= least)
   must(isCount, name, value, `Give a whole number, at least ${least}.`)
 }
 
-/** Options that are true or false, or left out. */
+/** Throws a `TypeError` unless all options are booleans or undefined. */
 export function mustBooleans(values: { readonly [name: string]: unknown }): void {
   for (const [name, value] of Object.entries(values))
     must(value === undefined || typeof value === 'boolean', name, value, 'Give true or false.')
 }
 
-/** Options that are functions, or left out. */
+/** Throws a `TypeError` unless all options are functions or undefined. */
 export function mustFunctions(values: { readonly [name: string]: unknown }): void {
   for (const [name, value] of Object.entries(values))
     must(value === undefined || typeof value === 'function', name, value, 'Give a function.')
 }
 
-/** Options that are text, or left out. */
+/** Throws a `TypeError` unless all options are strings or undefined. */
 export function mustTexts(values: { readonly [name: string]: unknown }): void {
   for (const [name, value] of Object.entries(values))
     must(value === undefined || typeof value === 'string', name, value, 'Give text.')
 }
 
-/** An option that is a list of texts, or left out. */
+/** Throws a `TypeError` unless an option is a list of strings, or undefined. */
 export function mustList(name: string, value: unknown, remedy: string): void {
   const isList = Array.isArray(value) && value.every((one) => typeof one === 'string')
   must(value === undefined || isList, name, value, remedy)
 }
 
-/** An http or https URL. */
+/** Throws a `TypeError` unless an option is an http or https URL. */
 export function mustWebAddress(name: string, value: unknown, example: string): void {
   const isGood = typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
   must(isGood, name, value, `Give an http or https URL, such as ${example}.`)
@@ -47,7 +47,10 @@ export function mustWebAddress(name: string, value: unknown, example: string): v
 
 const keyPattern = /^(?:svc_(?:test|live)_sk_|vat_)[\x21-\x7e]+$/
 
-/** The key of the API, or the token of a vault. A message shows its first four characters only. */
+/**
+ * Throws a `TypeError` unless an option has the form of an API key or a vault token. The message shows only its first
+ * four characters.
+ */
 export function mustKey(name: string, value: unknown): void {
   const isGood = typeof value === 'string' && keyPattern.test(value)
   const visible = typeof value === 'string' && value.length > 4 ? `${value.slice(0, 4)}…` : value

@@ -19,13 +19,13 @@ import { chainsOf, walletsOf } from './wallets.ts'
 import { eventsOf, webhooksOf } from './webhook-endpoints.ts'
 import { withdrawalsOf } from './withdrawals.ts'
 
-/** A client of a program, which has an API key. */
+/** Options of a client with an API key. */
 export interface PurserOptions extends ConnectionOptions {
   /** `svc_test_sk_…` or `svc_live_sk_…`. A secret: keep it out of browsers and logs. */
   readonly apiKey: string
 }
 
-/** A client of a person who is signed in, in the browser whose cookie says so. */
+/** Options of a client in a browser, for the person whose sign-in cookie the browser has. */
 export interface SessionOptions extends ConnectionOptions {
   readonly session: BrowserSession
 }
@@ -118,7 +118,7 @@ function settingsOf(options: PurserOptions | SessionOptions): TransportSettings 
   }
 }
 
-/** Throws a `TypeError` for an option of the connection with which no request could be sent. */
+/** Throws a `TypeError` for an invalid option of the connection. */
 export function checkConnection(options: PurserOptions | SessionOptions): void {
   mustOptions(options, 'The first argument')
   const { baseUrl, fetch, timeoutMs, maxRetries, retry } = options

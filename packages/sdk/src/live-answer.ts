@@ -16,7 +16,7 @@ export function delayMsAfter(failures: number): number {
   return Math.min(delayMsFirst * 2 ** failures, delayMsMax) * (1 - Math.random() / 4)
 }
 
-/** Whether an error is transient: a broken connection, or a response that is worth retrying. */
+/** Whether an error may go away by itself: a broken connection, or a response that is worth a retry. */
 export function isPassing(error: unknown): boolean {
   return error instanceof BrokenStream || (error instanceof PurserError && mayRetry(error))
 }

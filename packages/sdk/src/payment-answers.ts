@@ -7,7 +7,7 @@ import type { Answer } from './transport.ts'
 
 type ChallengeJson = Extract<AnswerOf<operations['payments.challenge']>, { readonly mpp: string | null }>
 
-/** The JSON body of an x402 version 1 challenge: the members that are relied on. */
+/** The JSON body of an x402 version 1 challenge: the members that the SDK uses. */
 export type X402V1Body = NonNullable<ChallengeJson['x402V1']> & {
   readonly x402Version: number
   readonly accepts: readonly unknown[]
@@ -56,8 +56,8 @@ function readX402V1(body: unknown): X402V1Body | null {
 }
 
 /**
- * Reads a compact batch of challenges. Shared values are strings that all challenges share. Undefined if the body is
- * not a batch of `count` challenges.
+ * Reads a compact batch of `count` challenges. Members that are the same in all of them share one string, to save
+ * memory. Undefined if the body is not such a batch.
  */
 export function readChallenges(body: unknown, count: number): Challenge[] | undefined {
   if (!isRecord(body)) return undefined

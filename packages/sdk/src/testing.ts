@@ -19,7 +19,10 @@ export function testingOf(send: Send) {
         call(send, 'POST', '/test/payments', { ...options, body }),
     },
     clock: {
-      /** Brings the ends of vaults, sessions and approvals, policy periods and webhook retries nearer, in the test environment. */
+      /**
+       * Advances the time of the test environment: vaults, sessions and approvals expire earlier, policy periods end
+       * earlier and webhooks are retried earlier.
+       */
       advance: (body: NewClockChange, options?: CallOptions): Promise<ClockChange> =>
         call(send, 'POST', '/test/clock', { ...options, body }),
     },

@@ -37,7 +37,7 @@ export interface SendOptions extends RequestOptions {
 }
 
 export interface TransportSettings {
-  /** The headers that say who calls. */
+  /** The headers that identify the caller. */
   readonly identity: Readonly<Record<string, string>>
   /** Whether the browser sends its cookies, for a caller that is a signed-in person. */
   readonly credentials?: RequestCredentials | undefined
@@ -110,7 +110,7 @@ function requestOf(settings: TransportSettings, method: Method, options: SendOpt
   const key = options.idempotencyKey ?? (options.keyless === true ? undefined : freshKey())
   if (method === 'POST' && key !== undefined) headers['idempotency-key'] = key
   if (options.upload !== undefined) return uploading(base, headers, options.upload)
-  // The service takes a write with a cookie as JSON only, also one without a body.
+  // With a cookie, the service accepts a write only as JSON, even if it has no body.
   if (options.body !== undefined || (settings.credentials !== undefined && method !== 'GET'))
     headers['content-type'] = 'application/json'
   return options.body === undefined ? base : { ...base, body: JSON.stringify(options.body) }

@@ -18,10 +18,10 @@ export type ByoWalletChange = Body<operations['wallets.byo.update']>
 export type ByoWallet = Answer<operations['wallets.byo.get']>
 export type RescanRequest = Body<operations['wallets.deposits.rescan']>
 type PayBody = Body<operations['wallets.pay']>
-/** A 402 to pay. */
+/** A payment of a 402 that the caller has received. */
 export type NewWalletPayment = Omit<PayBody, UrlMember | 'challenge'> & Required<Pick<PayBody, 'challenge'>>
 type UrlMember = 'url' | 'method' | 'headers' | 'body' | 'bodyEncoding'
-/** A URL that the service fetches, and pays if it answers 402. */
+/** A payment of a URL: the service fetches it, and pays if the response is a 402. */
 export type NewUrlPayment = Omit<PayBody, 'url' | 'challenge'> & { readonly url: string }
 export type WalletPayment = Exclude<Answer<operations['wallets.pay']>, { readonly id: null }>
 /** A payment with the seller's response, or with `id: null` the response of a URL that cost nothing. */

@@ -79,7 +79,10 @@ export const openApi = openApiDocument(
     title: 'Purser',
     version: '1.0.0',
     description:
-      'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain.',
+      'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain. ' +
+      'An error is a problem record (RFC 9457) whose `type` ends with a code. `x-problems` of an operation names its errors, beside ' +
+      'those of the responses `4XX` and `5XX`; `x-problems` of the components has the status, title and detail of each. A name is a ' +
+      'code, followed by a dot and a status where one code has several meanings.',
   },
   eventPayloads,
   tagDescriptions,

@@ -25,15 +25,15 @@ export function whyNotDeclared(
   const { status, headers, text } = answer
   if (!/^req_[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(headers.get('x-request-id') ?? ''))
     return `${status} without X-Request-Id`
-  const answers = ['paths', operation.path, operation.method.toLowerCase(), 'responses', String(status)]
-  const place = referredFrom(answers)
+  const described = memberOf(openApi, 'paths', operation.path, operation.method.toLowerCase())
+  const key = [String(status), `${String(status).charAt(0)}XX`].find((name) => memberOf(described, 'responses', name))
+  const place = referredFrom(['paths', operation.path, operation.method.toLowerCase(), 'responses', key ?? ''])
   const response = memberOf(openApi, ...place)
   if (response === undefined) return `${status} is not declared: ${text.slice(0, 300)}`
   const undeclared = [...headers.keys()].find((name) => !isHeaderDeclared(response, name))
   if (undeclared !== undefined) return `${status} with the header ${undeclared}, which is not declared`
   const code = /\/problems\/([\w-]+)"/.exec(text)?.[1]
-  const examples = memberOf(response, 'content', problemType, 'examples')
-  if (examples !== undefined && memberOf(examples, code ?? '') === undefined)
+  if (memberOf(response, 'content', problemType) !== undefined && !codesOf(described, status).includes(code ?? ''))
     return `${status} is not declared to be ${code}: ${text.slice(0, 300)}`
   const content = memberOf(response, 'content')
   if (content === undefined) return text === '' ? undefined : `${status} must have no body`
@@ -65,6 +65,17 @@ const templates = Object.entries(openApi.paths)
   })
 
 const problemType = 'application/problem+json'
+
+/** The codes of the problems that the operation declares with this status. */
+function codesOf(operation: unknown, status: number): string[] {
+  const { '4XX': refused, '5XX': failed } = openApi.components.responses
+  const own: unknown = memberOf(operation, 'x-problems')
+  const names = [...(Array.isArray(own) ? own : []), ...refused['x-problems'], ...failed['x-problems']]
+  return names.flatMap((name: string) => {
+    const declared = memberOf(openApi.components['x-problems'], name, 'status')
+    return declared === status ? [name.split('.')[0] ?? name] : []
+  })
+}
 
 /** Header fields of HTTP and of Fetch itself, which no operation declares. */
 const ofHttp =

@@ -107,3 +107,46 @@ test('dependencies are complete when a feature is built: no file assigns a callb
   )
   expect(patched.map(({ name }) => name)).toEqual([])
 })
+
+/** Files whose modules keep state, which all services of one process then share, and the reason why that is harmless. */
+const sharedState: ReadonlyMap<string, string> = new Map([
+  ['main.ts', 'the program itself: it runs once in a process'],
+  ['files/hash-worker.ts', 'the program of a thread: each thread has its own'],
+  ['platform/random.ts', 'random bytes that nobody has used yet'],
+  ['platform/memory.ts', 'the garbage collector, of which a process has one'],
+  ['platform/db/db.ts', 'names computed from constant texts'],
+  ['platform/db/migrate.ts', 'the migrations in the files of this build'],
+  ['features/payments/credential.ts', 'hashes of constants'],
+  ['features/payments/methods/x402-permit2/scheme.ts', 'hashes of constants'],
+])
+
+/** Variables, collections that are filled later, and what a factory makes, at the top level of a module. */
+function stateOf(text: string): string[] {
+  const assigned = [...text.matchAll(/^(?:export )?let (\w+)/gm)]
+  const constants = [...text.matchAll(/^(?:export )?const (\w+)[^\n]*? =\s+((?:new|\[|batch|create).*)/gm)].filter(
+    ([, name, value = '']) => {
+      if (/^new Weak(Map|Set)\b|^(batch(ByDb)?|create[A-Z]\w*)\b[^;]*\(/.test(value)) return true
+      const isCollection = /^new (Map|Set)\b|^\[/.test(value)
+      return isCollection && new RegExp(`\\b${name}\\.(set|add|push|delete|clear)\\(`).test(text)
+    },
+  )
+  return [...assigned, ...constants].flatMap(([, name]) => name ?? [])
+}
+
+test.each([
+  'let calls = 0',
+  'export let calls = 0',
+  'const seen = new WeakMap<object, string>()',
+  'const seen = new Map<string, string>()\nseen.set(key, value)',
+  'const seen: Map<string, () => void> = new Map()\nseen.set(key, value)',
+  'const seen: string[] = []\nseen.push(key)',
+  'const seen =\n  new Set()\nseen.add(key)',
+  'export const find = batchByDb<Key, Row>({ itemsMax: 1 }, list)',
+])('%s is state of a module', (text) => {
+  expect(stateOf(text)).toHaveLength(1)
+})
+
+test('two services in one process share nothing: no module keeps state, except for the listed ones', () => {
+  const keeping = files.filter(({ text }) => stateOf(text).length > 0).map(({ name }) => name)
+  expect(keeping.toSorted()).toEqual([...sharedState.keys()].toSorted())
+})

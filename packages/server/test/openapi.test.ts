@@ -42,8 +42,31 @@ test('every reference names something, and every named schema is used', () => {
   expect(Object.keys(document.components.schemas).filter((name) => !used.has(name))).toEqual([])
 })
 
-test('the document is less than 500 KB', () => {
-  expect(JSON.stringify(document).length).toBeLessThan(500_000)
+test('every error that an operation or a shared response names is a component, and every one of these is named', () => {
+  const lists = [...JSON.stringify(document).matchAll(/"x-problems":\[([^\]]*)\]/g)].map(([, list = '']) => list)
+  const named = new Set(lists.flatMap((list) => list.replaceAll('"', '').split(',')))
+  expect([...named].sort()).toEqual(Object.keys(document.components['x-problems']).sort())
+})
+
+test('every operation may give the responses `4XX` and `5XX`, and those with the statuses of its own errors', () => {
+  const problems: Readonly<Record<string, { readonly status: number }>> = document.components['x-problems']
+  const described = Object.values(document.paths).flatMap((methods) => Object.values<Described>(methods))
+  for (const { operationId, responses, 'x-problems': names = [] } of described) {
+    expect(Object.keys(responses), operationId).toEqual(expect.arrayContaining(['4XX', '5XX']))
+    const ofOperation = names.filter((name) => !('ofPlatform' in Object(problems[name])))
+    const statuses = ofOperation.map((name) => String(problems[name]?.status))
+    expect(Object.keys(responses).filter((status) => Number(status) >= 400)).toEqual([...new Set(statuses)].sort())
+  }
+})
+
+interface Described {
+  readonly operationId: string
+  readonly responses: object
+  readonly 'x-problems'?: readonly string[]
+}
+
+test('the document is less than 400 KB', () => {
+  expect(JSON.stringify(document).length).toBeLessThan(400_000)
 })
 
 function isNamed(schema: unknown): boolean {

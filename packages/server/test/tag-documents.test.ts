@@ -36,12 +36,24 @@ test('the document of a tag has what it refers to and nothing else', () => {
       Object.keys(members).map((one) => `${kind}/${one}`),
     )
     expect(
-      names.filter((name) => !text.includes(`"#/components/${name}"`)),
+      names.filter((name) => !text.includes(`"#/components/${name}"`) && !namesProblem(text, name)),
       tag,
     ).toEqual([])
+    for (const name of problemsNamed(text)) expect(Object.keys(others['x-problems'] ?? {}), tag).toContain(name)
     expect(Object.keys(securitySchemes ?? {}), tag).toEqual(['apiKey'])
   }
 })
+
+/** The problems that a document names. */
+function problemsNamed(text: string): string[] {
+  return [...text.matchAll(/"x-problems":\[([^\]]*)\]/g)].flatMap(([, list = '']) =>
+    list.replaceAll('"', '').split(','),
+  )
+}
+
+function namesProblem(text: string, name: string): boolean {
+  return problemsNamed(text).some((problem) => name === `x-problems/${problem}`)
+}
 
 test('only the document of webhooks has the events, and each document is less than 130 KB', () => {
   const tags = [...documents.keys()]

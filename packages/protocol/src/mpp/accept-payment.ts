@@ -6,10 +6,10 @@ const qPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 type Preference = { readonly method: string; readonly intent: string; readonly q: number }
 
 /**
- * The offers that a payer wants, best first, by its `Accept-Payment` (`tempo/charge, evm/*;q=0.5`). The most specific entry
- * decides for an offer, so that `tempo/charge;q=0` beats `tempo/*`; equals keep the server's order. Where no offer is wanted or
- * the header cannot be read, all are answered as given: a payer with an unusable header still sees what it could pay.
- * Source: draft-httpauth-payment-00, "Accept-Payment"; mppx 0.11 `AcceptPayment`.
+ * Selects and orders the offers by the payer's `Accept-Payment` (`tempo/charge, evm/*;q=0.5`), best first. The most
+ * specific entry decides for an offer, so `tempo/charge;q=0` overrides `tempo/*`. Equally good offers keep the server's
+ * order. If no offer matches or the header is malformed, returns all offers in their order, so that the payer sees what
+ * it could pay. Source: draft-httpauth-payment-00, "Accept-Payment"; mppx 0.11 `AcceptPayment`.
  *
  * @example
  * orderOffers([{ method: 'tempo', intent: 'charge' }, { method: 'evm', intent: 'charge' }], 'evm/*')[0] // { method: 'evm', intent: 'charge' }
@@ -49,7 +49,7 @@ function parseEntry(entry: string): Preference | undefined {
   return q === undefined ? undefined : { method, intent, q }
 }
 
-/** The `q` among the parameters, 1 without one; `undefined` when a parameter is malformed. */
+/** Returns the `q` of the parameters, 1 if there is none; `undefined` if a parameter is malformed. */
 function parseWeight(parameters: readonly string[]): number | undefined {
   let q = 1
   for (const parameter of parameters) {
@@ -64,7 +64,10 @@ function parseWeight(parameters: readonly string[]): number | undefined {
   return q
 }
 
-/** The q of the most specific entries that fit, the highest where several are equally so; 0 where none fits. */
+/**
+ * Returns the `q` of the most specific matching entries: the highest if several are equally specific, 0 if none
+ * matches.
+ */
 function weightOf(offer: { readonly method: string; readonly intent: string }, preferences: readonly Preference[]) {
   const best = { specificity: -1, q: 0 }
   for (const { method, intent, q } of preferences) {

@@ -7,9 +7,10 @@ const anonymousDigits = '0'.repeat(20)
 const tagDigits = fingerprint('mpp', 4)
 
 /**
- * The memo of a Tempo payment, 32 bytes, which ties a transfer to the challenge that it pays: four bytes of tag, one
- * of version (1), ten of the realm's Keccak, ten of the client's or zeros, seven of the challenge id's. It prevents
- * others from claiming the public transfer. Source: mppx 0.11 `tempo/Attribution`.
+ * Returns the memo of a Tempo payment, 32 bytes. It binds the public transfer to one challenge, so that nobody can use
+ * the transfer to pay another. The parts are a tag (4 bytes), the version 1 (1 byte), and the first bytes of the Keccak
+ * of the realm (10 bytes), of the client (10 bytes, zeros without one) and of the challenge id (7 bytes). Source: mppx
+ * 0.11 `tempo/Attribution`.
  *
  * @example
  * attributionMemo({ realm: 'api.example.com', challengeId: 'c1' }) // '0xef1ed712011ece072f76bd8b82350e000000000000000000007c1b16802b3047'
@@ -24,7 +25,7 @@ export function attributionMemo(of: {
 }
 
 /**
- * Whether a memo was made for this challenge of this realm, by whatever client. Letter case does not matter.
+ * Whether a memo is bound to this challenge id and realm. The client may be any. Letter case does not matter.
  *
  * @example
  * isMemoBound(attributionMemo({ realm: 'api.example.com', challengeId: 'c1' }), { realm: 'api.example.com', challengeId: 'c1' }) // true

@@ -2,9 +2,9 @@ import type { Trouble } from '../x402/fields.ts'
 import { type MppChallenge, readChallenge } from './challenge.ts'
 import { endOfElement, endOfQuoted } from './header-list.ts'
 
-/** The longest value of `WWW-Authenticate` that is read, in characters. */
+/** The maximum length of a value of `WWW-Authenticate`, in characters. A longer one is ignored. */
 const valueLengthMax = 65_536
-/** The most challenges that are read from all values together. */
+/** The maximum number of challenges in all values together. Further ones are ignored. */
 const challengesMax = 64
 
 const namePattern = /[A-Za-z0-9_-]*/y
@@ -15,10 +15,10 @@ type Reader = { readonly text: string; at: number }
 type Draft = { readonly fields: Map<string, string>; broken: boolean }
 
 /**
- * The Payment challenges in the values of `WWW-Authenticate`, in order: one per value or several joined by commas, with other
- * schemes beside them. Unknown parameters are ignored; a challenge that is malformed, lacks something or says something twice is
- * left out and the others stay. Never throws; the time it takes grows with the length, of which at most 64 KB per value is read.
- * Source: RFC 9110 section 11.6.1, draft-httpauth-payment-00; what a parameter may hold is what mppx 0.11 takes.
+ * Parses the Payment challenges in the values of `WWW-Authenticate`, in order. A value may contain several challenges,
+ * joined by commas, and other schemes. Ignores unknown parameters. Omits a challenge that is malformed, incomplete or
+ * names a parameter twice. Never throws. Ignores values above 64 KB and challenges after the 64th. Source: RFC 9110
+ * section 11.6.1, draft-httpauth-payment-00; parameter values are accepted as by mppx 0.11.
  *
  * @example
  * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }

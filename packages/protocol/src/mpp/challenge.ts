@@ -2,10 +2,10 @@ import { type Cursor, note, optionalText, text } from '../x402/fields.ts'
 import { decodeMppJson, mppJsonLengthMax } from './encoding.ts'
 
 /**
- * One offer of the Payment scheme. `request` and `opaque` are the base64url texts as they travel, so that a binding is computed
- * over what was sent. `expires` is RFC 3339, `digest` a Content-Digest (RFC 9530) of the request's body, `header` the field
- * that the credential belongs in where that is not `Authorization`. `description` is for people and bound to nothing.
- * Source: draft-httpauth-payment-00, "Challenge"; `header` from mpp-specs pull request 328.
+ * A challenge of the Payment scheme. `request` and `opaque` are the base64url texts as they were sent, because the id
+ * is an HMAC over these texts. `expires` is RFC 3339, `digest` a Content-Digest (RFC 9530) of the request body.
+ * `header` is the header field for the credential, if it is not `Authorization`. `description` is for people; the id
+ * does not cover it. Source: draft-httpauth-payment-00, "Challenge"; `header` from mpp-specs pull request 328.
  */
 export type MppChallenge = {
   readonly id: string
@@ -31,11 +31,11 @@ const beyondLatin1 = /[\u0100-\uffff]/g
 export const mppTimePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/
 
 /**
- * The text that a challenge's id is an HMAC of: realm, method, intent, request, expires, digest and opaque, joined by `|`, the
- * absent ones empty. A `header` other than `Authorization` is an eighth slot before `opaque`, which the draft does not have but
- * mppx 0.11 does. Danger: a `|` inside a slot could move text from one slot to the next; `parseMppCredential` refuses it, and
- * the issuer of challenges must not put one into the realm.
- * Source: draft-httpauth-payment-00, "Challenge ID binding"; mppx 0.11 `Challenge.idBindingInput`.
+ * Returns the text of which a challenge's id is the HMAC: realm, method, intent, request, expires, digest and opaque,
+ * joined by `|`, the absent ones empty. A `header` other than `Authorization` is an eighth slot before `opaque`, which
+ * the draft does not have but mppx 0.11 does. Danger: a `|` inside a slot could move text from one slot to the next;
+ * `parseMppCredential` refuses it, and the issuer of challenges must not put one into the realm. Source:
+ * draft-httpauth-payment-00, "Challenge ID binding"; mppx 0.11 `Challenge.idBindingInput`.
  *
  * @example
  * challengeBinding({ realm: 'api.example.com', method: 'evm', intent: 'charge', request: 'e30' }) // 'api.example.com|evm|charge|e30|||'
@@ -48,8 +48,9 @@ export function challengeBinding(challenge: Omit<MppChallenge, 'id'>): string {
 }
 
 /**
- * One value of `WWW-Authenticate`. Characters above Latin-1 become `\uXXXX`, which is mppx's own extension and keeps the value a
- * legal header. Throws a `RangeError` for a control character: it could end the header and begin another.
+ * Formats a challenge as a value of `WWW-Authenticate`. Characters above Latin-1 become `\uXXXX`, which is mppx's own
+ * extension and keeps the value a legal header. Throws a `RangeError` for a control character: it could end the header
+ * and begin another.
  *
  * @example
  * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
@@ -69,7 +70,7 @@ export function formatChallenge(challenge: MppChallenge): string {
 }
 
 /**
- * Several challenges as one value of `WWW-Authenticate` (RFC 9110 section 11.6.1).
+ * Formats several challenges as one value of `WWW-Authenticate` (RFC 9110 section 11.6.1).
  *
  * @example
  * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
@@ -81,8 +82,8 @@ export function formatChallenges(challenges: readonly MppChallenge[]): string {
 }
 
 /**
- * The challenge that a message's members hold, each looked at; what is wrong is noted in the cursor's trouble. An empty optional
- * member is the same as none, and `header` naming `Authorization` is the same as none, as in mppx.
+ * Reads a challenge from the members of a message. The first fault is noted in the cursor's `trouble`. As in mppx, an
+ * empty optional member counts as absent, and so does a `header` of `Authorization`.
  */
 export function readChallenge(cursor: Cursor): MppChallenge {
   const challenge = {

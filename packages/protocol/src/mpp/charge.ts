@@ -2,12 +2,13 @@ import type { Address } from '../address.ts'
 import { address, type Cursor, isObject, note, optionalText, rawAmount, type Trouble } from '../x402/fields.ts'
 import type { JsonObject } from '../x402/messages.ts'
 
-/** How a Tempo payment may be shown: the payer sends the transaction itself (push) or lets the server send it (pull). */
+/** Who broadcasts the transaction of a Tempo payment: the payer (`push`) or the server (`pull`). */
 export type TempoChargeMode = 'pull' | 'push'
 
 /**
- * What `tempo/charge` asks for. `amount` is in the token's smallest unit, `currency` a TIP-20 token. With `feePayer` the server
- * pays the fee and takes only signed transactions. Source: draft-tempo-charge-00; mppx 0.11 `tempo/Methods`.
+ * The request of a `tempo/charge` challenge. `amount` is in the token's smallest unit, `currency` a TIP-20 token. With
+ * `feePayer` the server pays the fee and accepts only signed transactions. Source: draft-tempo-charge-00; mppx 0.11
+ * `tempo/Methods`.
  */
 export type TempoChargeRequest = {
   readonly amount: string
@@ -21,8 +22,9 @@ export type TempoChargeRequest = {
 }
 
 /**
- * What `evm/charge` asks for; paid by an EIP-3009 authorization alone, since that is what official clients sign. `amount` is in
- * the token's smallest unit. Source: draft-evm-charge-00; mppx 0.11 `evm/Methods`, which has `permit2Address` optional.
+ * The request of an `evm/charge` challenge. It is paid by an EIP-3009 authorization, the only credential that official
+ * clients sign. `amount` is in the token's smallest unit. Source: draft-evm-charge-00; mppx 0.11 `evm/Methods`, which
+ * has `permit2Address` optional.
  */
 export type EvmChargeRequest = {
   readonly amount: string
@@ -34,7 +36,10 @@ export type EvmChargeRequest = {
   readonly externalId?: string | undefined
 }
 
-/** An `evm/charge` as a server may put it: it can take other credentials beside, or instead of, `authorization`. */
+/**
+ * The `evm/charge` request of any server. It may accept other types of credentials in addition to `authorization`, or
+ * instead of it.
+ */
 export type EvmChargeOffer = EvmChargeRequest & { readonly credentialTypes: readonly string[] }
 
 const textLengthMax = 4_096
@@ -42,7 +47,8 @@ const listMax = 16
 const decimalsMax = 255
 
 /**
- * The wire form of a `tempo/charge` request, for `encodeMppJson`. Encode it once per route: it holds nothing of one challenge.
+ * The wire form of a `tempo/charge` request, for `encodeMppJson`. It is the same for all challenges of a route, so
+ * encode it once.
  *
  * @example
  * const charge = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', chainId: 42431 }
@@ -60,7 +66,7 @@ export function tempoChargeRequest(request: TempoChargeRequest): JsonObject {
 }
 
 /**
- * The wire form of an `evm/charge` request, for `encodeMppJson`; it asks for an `authorization` and nothing else.
+ * The wire form of an `evm/charge` request, for `encodeMppJson`; it accepts the credential type `authorization` only.
  *
  * @example
  * const charge = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', chainId: 84532, decimals: 6 }
@@ -78,8 +84,8 @@ export function evmChargeRequest(request: EvmChargeRequest): JsonObject {
 }
 
 /**
- * Reads a `tempo/charge` request. One that names splits or a memo of its own answers `undefined`: who pays it without them pays
- * wrongly. So does one without a chain, which mppx leaves to the payer's configuration.
+ * Reads a `tempo/charge` request. Returns `undefined` if it has splits or a memo of its own, because a payment without
+ * them would be wrong. Also returns `undefined` without a chain id, which mppx takes from the payer's configuration.
  *
  * @example
  * parseTempoChargeRequest({}) // undefined
@@ -95,8 +101,8 @@ export function parseTempoChargeRequest(object: JsonObject): TempoChargeRequest 
 }
 
 /**
- * Reads an `evm/charge` request; `credentialTypes` is empty where the server names none, and then mppx does not pay. One with
- * splits answers `undefined`, and so does one without `decimals`, by which the amount could not be shown to anybody.
+ * Reads an `evm/charge` request. `credentialTypes` is empty if the server names none; mppx does not pay then. Returns
+ * `undefined` if the request has splits, and without `decimals`, which are needed to show the amount.
  *
  * @example
  * parseEvmChargeRequest({}) // undefined

@@ -46,14 +46,14 @@ export type TempoPayload =
   | { readonly type: 'hash'; readonly hash: Hex }
   | { readonly type: 'proof'; readonly signature: Hex }
 
-/** The longest credential that is decoded, in characters. The draft asks for 4 KB at least. */
+/** The maximum length of a credential, in characters. The draft requires servers to accept 4 KB. */
 export const mppCredentialLengthMax = 32_768
 
 const paymentScheme = /^payment\s+/i
 const noBytes: Hex = '0x'
 
 /**
- * The value of the header that carries a credential, with its scheme (draft-httpauth-payment-00, "Credentials").
+ * Formats a credential as the value of its header, including the scheme (draft-httpauth-payment-00, "Credentials").
  *
  * @example
  * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
@@ -68,10 +68,10 @@ export function formatMppCredential(credential: MppCredential): string {
 }
 
 /**
- * Reads a credential from a header's raw value, with or without the scheme and with other schemes beside it. Two credentials in
- * one value are `bad-request`: to choose one would let a payer show two payments and let another party see a third. An `opaque`
- * written as an object, as old versions of mppx did, becomes its text. The challenge's members may hold no `|`, so that two
- * challenges never have one `challengeBinding`. Whether the id is genuine is not looked at.
+ * Parses a credential from a header's raw value, with or without the scheme. Other schemes in the value are ignored.
+ * Two credentials in one value are `bad-request`, because two readers could choose different ones. An `opaque` that is
+ * an object, as in old versions of mppx, is converted to its text. The challenge's members must not contain `|`, so
+ * that two challenges never have the same `challengeBinding`. Does not verify the challenge's id.
  *
  * @example
  * parseMppCredential('Bearer abc').ok // false
@@ -93,7 +93,8 @@ export function parseMppCredential(headerValue: string): MppParsed<MppCredential
 }
 
 /**
- * How many credentials of the Payment scheme a header's value carries; other schemes and a text without a scheme count nothing.
+ * Counts the credentials of the Payment scheme in a header's value. Other schemes and a text without a scheme are not
+ * counted.
  *
  * @example
  * countMppCredentials('Payment e30') // 1
@@ -104,8 +105,8 @@ export function countMppCredentials(headerValue: string): number {
 }
 
 /**
- * Reads the payload of `evm/charge`. Stricter than mppx 0.11 where its laxness means nothing: integers have no leading zeros and
- * fit 256 bits, a signature is whole bytes. Source: draft-evm-charge-00, "Authorization payload".
+ * Reads the payload of `evm/charge`. Stricter than mppx 0.11: integers have no leading zeros and fit in 256 bits, and a
+ * signature consists of whole bytes. Source: draft-evm-charge-00, "Authorization payload".
  *
  * @example
  * parseEvmPayload({ type: 'hash' }).ok // false
@@ -145,7 +146,7 @@ export function parseTempoPayload(payload: JsonObject): MppParsed<TempoPayload> 
   return answer(trouble, { type, signature: hexBytes(cursor, 'signature', bytesMax) }, 'invalid-payload')
 }
 
-/** The credentials of a value, without their scheme; a value that has no scheme at all is one itself. */
+/** Returns the credentials in a value, without their scheme. A value without any scheme is itself a credential. */
 function tokensOf(headerValue: string): string[] {
   const elements = elementsOf(headerValue)
   const payments = elements.filter((element) => paymentScheme.test(element))
@@ -162,7 +163,10 @@ function readEchoed(cursor: Cursor): MppChallenge {
   return challenge
 }
 
-/** The text of an `opaque` that came as an object of texts; a number where it cannot be one, which no reader takes. */
+/**
+ * Returns the base64url text of an `opaque` that was sent as an object of texts. For any other object returns a number,
+ * which `readChallenge` refuses.
+ */
 function opaqueOfObject(value: JsonObject): string | number {
   const texts = Object.entries(value).flat()
   const tame = texts.every((part) => typeof part === 'string' && part.isWellFormed())

@@ -6,8 +6,9 @@ import { elementsOf } from './header-list.ts'
 const digestLengthMax = 1_024
 
 /**
- * The `digest` of a request's body, in the form of the Content-Digest header: `sha-256=:` base64 `:` (RFC 9530 section 2, the
- * byte sequence of RFC 8941). mppx 0.11 writes its own without the colons and takes either in a challenge.
+ * Returns the `digest` of a request body in the format of the Content-Digest header: `sha-256=:`, base64, `:` (RFC 9530
+ * section 2, the byte sequence of RFC 8941). mppx 0.11 sends it without the colons and accepts both formats in a
+ * challenge.
  *
  * @example
  * contentDigest(utf8('{}')) // 'sha-256=:RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o=:'
@@ -17,8 +18,8 @@ export function contentDigest(body: Uint8Array): string {
 }
 
 /**
- * Whether two digests are of the same body, which only SHA-256 is taken to show: other algorithms beside it are passed over,
- * and alone they equal nothing, not even themselves. Reads RFC 9530's form and mppx's.
+ * Whether two digests have the same SHA-256. Other algorithms are ignored: without a SHA-256, two digests are never the
+ * same. Reads the formats of RFC 9530 and of mppx.
  *
  * @example
  * sameDigest(contentDigest(utf8('a')), contentDigest(utf8('b'))) // false

@@ -4,13 +4,15 @@ import { decodeUtf8, utf8 } from '../utf8.ts'
 import { isObject } from '../x402/fields.ts'
 import type { JsonObject } from '../x402/messages.ts'
 
-/** The longest text of a `request`, an `opaque` or a receipt that is decoded, in characters; mppx 0.11 has the same limit. */
+/**
+ * The maximum length of the text of a `request`, an `opaque` or a receipt, in characters. mppx 0.11 has the same limit.
+ */
 export const mppJsonLengthMax = 16_384
 
 /**
- * A `request` or an `opaque`: base64url without padding of canonical JSON. It must be canonical, because mppx writes the JSON
- * anew before it echoes a challenge, and only one text survives that. Throws a `TypeError` for what JSON cannot hold.
- * Source: draft-httpauth-payment-00, "Challenge parameters"; RFC 8785.
+ * Encodes a `request` or an `opaque`: base64url without padding, of canonical JSON. mppx serializes the JSON again
+ * before it echoes a challenge, and only canonical JSON then keeps its text. Throws a `TypeError` for values that JSON
+ * cannot represent. Source: draft-httpauth-payment-00, "Challenge parameters"; RFC 8785.
  *
  * @example
  * encodeMppJson({ amount: '10000' }) // 'eyJhbW91bnQiOiIxMDAwMCJ9'
@@ -20,7 +22,8 @@ export function encodeMppJson(value: JsonObject): string {
 }
 
 /**
- * The JSON object in a base64url text of at most 16 KiB; `undefined` for anything else. Padding is allowed, as mppx allows it.
+ * Decodes a JSON object from a base64url text of at most 16 KiB. Returns `undefined` for anything else. Padding is
+ * allowed, as in mppx.
  *
  * @example
  * decodeMppJson('eyJhbW91bnQiOiIxMDAwMCJ9') // { amount: '10000' }
@@ -29,7 +32,7 @@ export function decodeMppJson(text: string): JsonObject | undefined {
   return text.length > mppJsonLengthMax ? undefined : decodeJsonObject(text)
 }
 
-/** `decodeMppJson` without its limit, for a caller that has looked at the length. */
+/** `decodeMppJson` without its limit, for a caller that has already checked the length. */
 export function decodeJsonObject(text: string): JsonObject | undefined {
   const bytes = decodeBase64Url(text.replace(/={1,2}$/, ''))
   const json = bytes === undefined ? undefined : decodeUtf8(bytes)

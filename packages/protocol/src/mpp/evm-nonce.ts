@@ -3,9 +3,9 @@ import { keccak256 } from '../hash.ts'
 import { utf8 } from '../utf8.ts'
 
 /**
- * The EIP-3009 nonce that an `evm/charge` authorization must carry: the Keccak of the challenge's id followed by its realm. It
- * ties the authorization to the challenge, and the token itself then takes it once.
- * Source: draft-evm-charge-00, "Nonce"; mppx 0.11 `evm/Types.challengeHash`.
+ * Returns the EIP-3009 nonce that an `evm/charge` authorization must have: the Keccak of the challenge's id followed by
+ * its realm. It binds the authorization to the challenge, and the token accepts each nonce once. Source:
+ * draft-evm-charge-00, "Nonce"; mppx 0.11 `evm/Types.challengeHash`.
  *
  * @example
  * chargeNonce('c1', 'api.example.com') // '0x95eaf9a7dfed5920d0ff403afeba68c4aded493dd7440c596dca20f1173148a1'

@@ -1,6 +1,6 @@
 /**
- * Where the list element that begins at `from` ends: at the next comma that no quoted-string holds, or at the end of the text
- * (RFC 9110 section 5.6.1). A string that is never closed holds everything behind it.
+ * Returns the end of the list element that begins at `from`: the next comma outside a quoted-string, or the end of the
+ * text (RFC 9110 section 5.6.1). A quoted-string without a closing quote extends to the end of the text.
  */
 export function endOfElement(text: string, from: number): number {
   let at = from
@@ -10,14 +10,19 @@ export function endOfElement(text: string, from: number): number {
   return Math.min(at, text.length)
 }
 
-/** Where the quoted-string whose first character is at `from` has its closing quote; the text's length when it has none. */
+/**
+ * Returns the index of the closing quote of the quoted-string that begins at `from`, or the text's length if there is
+ * none.
+ */
 export function endOfQuoted(text: string, from: number): number {
   let at = from
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
   return Math.min(at, text.length)
 }
 
-/** The elements of a comma-separated header value, without the white space around them; empty ones are left out. */
+/**
+ * Splits a comma-separated header value into its elements, without surrounding white space and without empty elements.
+ */
 export function elementsOf(text: string): string[] {
   const elements: string[] = []
   for (let at = 0; at < text.length; ) {

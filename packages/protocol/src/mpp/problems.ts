@@ -1,10 +1,9 @@
-/** Where the problem types of the Payment scheme live (draft-httpauth-payment-00, "Problem Types"). */
+/** The base URL of the problem types of the Payment scheme (draft-httpauth-payment-00, "Problem Types"). */
 export const mppProblemBase = 'https://paymentauth.org/problems/'
 
 /**
- * The problem types of the core specification and those that mppx 0.11 adds to them, each with the status and the title that
- * mppx answers (its `Errors`). Where the draft has another status or title, the code wins. The types of `session`, which is a
- * payment channel, are not here.
+ * The problem types of the core specification and those that mppx 0.11 adds, with the status and title of mppx (its
+ * `Errors`), which may differ from those of the draft. Without the types of `session`, which is a payment channel.
  */
 export const mppProblems = {
   'payment-required': { status: 402, title: 'Payment Required' },
@@ -20,17 +19,20 @@ export const mppProblems = {
   'internal-payment-error': { status: 500, title: 'Internal Payment Error' },
 } as const
 
-/** The last part of a problem type's address. */
+/** The last part of a problem type's URL. */
 export type MppProblem = keyof typeof mppProblems
 
-/** Why a message is not one: the problem, where (JSON Pointer), and a sentence without any of the sender's text. */
+/**
+ * Why a message is malformed: the problem, the position (JSON Pointer), and a sentence that contains no text of the
+ * message.
+ */
 export type MppFault = { readonly reason: MppProblem; readonly path: string; readonly message: string }
 
 /** The result of an MPP parser, which never throws. */
 export type MppParsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: MppFault }
 
 /**
- * The address that is a problem's `type` in an `application/problem+json` body.
+ * Returns the URL of a problem type, the `type` in an `application/problem+json` body.
  *
  * @example
  * mppProblemType('payment-required') // 'https://paymentauth.org/problems/payment-required'

@@ -18,8 +18,8 @@ const nameHash = keccak256(utf8('MPP'))
 const versionHash = keccak256(utf8('3'))
 
 /**
- * The typed data of a zero-amount proof, as viem's `signTypedData` takes it. The draft still has version 1 with the challenge's
- * id alone; mppx 0.11 signs version 3, which names account and realm, and that is what this is.
+ * Returns the typed data of a zero-amount proof, in the form of viem's `signTypedData`. It has version 3 of mppx 0.11,
+ * which contains the account and the realm. The draft still has version 1, which contains the challenge's id only.
  * Source: mppx 0.11 `tempo/Proof`; draft-tempo-charge-00, "Proof".
  *
  * @example
@@ -41,7 +41,8 @@ export function proofTypedData({ chainId, account, challengeId, realm }: ProofSu
 }
 
 /**
- * The 32 bytes that the payer of a zero-amount proof signs (EIP-712). Throws a `RangeError` when the account is no address.
+ * Returns the 32-byte digest that the payer of a zero-amount proof signs (EIP-712). Throws a `RangeError` if the
+ * account is not an address.
  *
  * @example
  * proofDigest({ chainId: 42431, account: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', challengeId: 'c1', realm: 'api.example.com' }).length // 32

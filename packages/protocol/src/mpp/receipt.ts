@@ -5,9 +5,9 @@ import { mppTimePattern } from './challenge.ts'
 import { decodeMppJson } from './encoding.ts'
 
 /**
- * What `Payment-Receipt` says of a payment that succeeded; there is no receipt for any other. `reference` is the method's own
- * name for it (a transaction hash), `timestamp` RFC 3339. `challengeId` and `chainId` are the evm draft's and left out by mppx.
- * Source: draft-httpauth-payment-00, "Payment-Receipt"; draft-evm-charge-00, "Receipt".
+ * The content of `Payment-Receipt`, which only a successful payment has. `reference` identifies the payment in its
+ * method, such as a transaction hash; `timestamp` is RFC 3339. `challengeId` and `chainId` are members of the evm draft
+ * that mppx omits. Source: draft-httpauth-payment-00, "Payment-Receipt"; draft-evm-charge-00, "Receipt".
  */
 export type MppReceipt = {
   readonly status: 'success'
@@ -20,7 +20,8 @@ export type MppReceipt = {
 }
 
 /**
- * The value of `Payment-Receipt`. It goes to the payer, so only a receipt's members are written, whatever else the object holds.
+ * Formats the value of `Payment-Receipt`. It is sent to the payer, so it contains the members of a receipt only,
+ * whatever else the object has.
  *
  * @example
  * const receipt = { status: 'success', method: 'evm', timestamp: '2026-11-26T12:00:00Z', reference: '0x01' }
@@ -33,7 +34,7 @@ export function formatReceipt(receipt: MppReceipt): string {
 }
 
 /**
- * Reads a `Payment-Receipt` of at most 16 KiB; `undefined` when it is not one. Members that are not a receipt's are dropped.
+ * Parses a `Payment-Receipt` of at most 16 KiB. Returns `undefined` if it is malformed. Unknown members are dropped.
  *
  * @example
  * parseReceipt('not a receipt') // undefined

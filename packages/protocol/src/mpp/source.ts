@@ -3,7 +3,8 @@ import { type Address, isAddress } from '../address.ts'
 const sourcePattern = /^did:pkh:eip155:(0|[1-9]\d{0,15}):(0x[0-9a-fA-F]{40})$/
 
 /**
- * The account that a credential's `source` names: `did:pkh:eip155:<chain>:<address>` (did:pkh method, CAIP-10).
+ * Formats the `source` of a credential, the payer's account: `did:pkh:eip155:<chain>:<address>` (did:pkh method,
+ * CAIP-10).
  *
  * @example
  * formatPayerSource({ chainId: 8453, address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }) // 'did:pkh:eip155:8453:0x036CbD53842c5426634e7929541eC2318f3dCF7e'
@@ -13,7 +14,7 @@ export function formatPayerSource(payer: { readonly chainId: number; readonly ad
 }
 
 /**
- * Reads a `source`; `undefined` for any other DID. It is the sender's claim: who pays is shown by the signature.
+ * Parses a `source`. Returns `undefined` for any other DID. It is an unverified claim: the signature proves who pays.
  *
  * @example
  * parsePayerSource('did:pkh:eip155:8453:0x036CbD53842c5426634e7929541eC2318f3dCF7e') // { chainId: 8453, address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }

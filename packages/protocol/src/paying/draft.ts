@@ -4,7 +4,7 @@ import { formatMppCredential } from '../mpp/credential.ts'
 import type { WireAuthorization } from '../x402/messages.ts'
 import type { AuthorizationDraft, CredentialDraft, DraftTerms, OfferRefusalReason, Price } from './offer.ts'
 
-/** The longest validity of an authorization in seconds, whatever a seller requests. */
+/** The maximum validity of an authorization, in seconds, whatever a seller requests. */
 export const authorizationSecondsMax = 3_600
 
 /** The header field that pays. */
@@ -28,8 +28,8 @@ export function whyNotAuthorizable({ token }: Price): OfferRefusalReason | undef
 }
 
 /**
- * An authorization of exactly this price to exactly this receiver, valid from now until `validBeforeSeconds`. The
- * EIP-712 domain comes from the token registry, never from the seller.
+ * Returns an authorization of exactly this price to exactly this receiver, valid from now until `validBeforeSeconds`.
+ * The EIP-712 domain comes from the token registry, never from the seller.
  */
 export function authorizationDraft(
   { network, token, rawAmount, payTo }: Price,

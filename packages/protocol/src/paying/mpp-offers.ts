@@ -17,7 +17,7 @@ import {
   refusedOffer,
 } from './offer.ts'
 
-/** The longest `WWW-Authenticate` that is read, in characters. The specification requires clients to accept 4 KB. */
+/** The maximum length of `WWW-Authenticate`, in characters. The specification requires clients to accept 4 KB. */
 export const mppAuthenticateLengthMax = 65_536
 
 const expirySecondsDefault = 300
@@ -67,7 +67,7 @@ function whyNotHeader(challenge: MppChallenge, isTaken: (header: string) => bool
 }
 
 /**
- * The header field that carries the credential of a challenge.
+ * Returns the name of the header field that carries the credential of a challenge.
  *
  * @example
  * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }
@@ -153,7 +153,7 @@ function expiryOf({ expires }: MppChallenge): number | undefined {
 }
 
 /**
- * Until when a signature for a challenge is valid, in seconds since 1970: at most an hour.
+ * Returns the time until which a signature for a challenge is valid, in seconds since 1970: at most an hour from now.
  *
  * @example
  * const request = { amount: '10000', currency: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', recipient: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }

@@ -67,14 +67,17 @@ export interface Price {
   readonly payTo: Address
 }
 
-/** Who pays, as the message needs it. `nonce` has 32 bytes; an offer whose nonce follows from its challenge ignores it. */
+/**
+ * The payer and the time of an authorization. `nonce` has 32 bytes; an offer that derives the nonce from its challenge
+ * ignores it.
+ */
 export interface DraftTerms {
   readonly from: Address
   readonly nonce: Hex
   readonly nowMs: number
 }
 
-/** A complete message that is not signed yet, and the credential that its signature completes. */
+/** A complete message to sign, and the credential that lacks only its signature. */
 export interface AuthorizationDraft {
   readonly domain: Eip712Domain
   readonly authorization: TransferAuthorization
@@ -91,7 +94,7 @@ interface AnyOffer extends Price {
 /** An offer that an EIP-3009 signature pays. */
 export interface AuthorizationOffer extends AnyOffer {
   readonly kind: 'authorization'
-  /** Names the challenge for as long as the seller keeps its ids unique. `undefined` if the challenge has no id. */
+  /** Identifies the challenge, provided that the seller's ids are unique. `undefined` if the challenge has no id. */
   readonly challengeKey: string | undefined
   readonly draft: (terms: DraftTerms) => AuthorizationDraft
 }
@@ -117,8 +120,8 @@ export interface OfferRules {
 }
 
 /**
- * The dollar price of an offer, or why it is unknown. Only registered tokens are priced: a seller's claims about the
- * name, decimals or value of another token are not trusted.
+ * Returns the dollar price of an offer, or why it is unknown. Only registered tokens are priced: a seller's claims
+ * about the name, decimals or value of another token are not trusted.
  */
 export function priceOf(
   { isAllowed, tokenAt }: OfferRules,

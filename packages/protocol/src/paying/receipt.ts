@@ -45,13 +45,16 @@ function hashOf(reference: string | undefined): string | undefined {
   return reference !== undefined && /^0x[0-9a-fA-F]{64}$/.test(reference) ? reference : undefined
 }
 
-/** The facilitator's reason code for a broadcast transaction without a receipt (@x402/evm 2.27.0): the payment's outcome is open. */
+/**
+ * The facilitator's reason code for a broadcast transaction without a receipt (@x402/evm 2.27.0): the payment may still
+ * succeed.
+ */
 export const settlementPending = 'settlement_pending'
 
 const credentialHeaders = ['payment-signature', 'x-payment', 'payment-authorization']
 
 /**
- * Whether a request has a payment of its own. A 402 then refers to that payment and is not paid again.
+ * Whether a request already carries a payment. A 402 then refers to that payment, so it must not be paid again.
  *
  * @example
  * carriesCredential((name) => new Headers({ 'PAYMENT-SIGNATURE': 'e30=' }).get(name)) // true

@@ -20,9 +20,9 @@ export type AuthorizationCheck = {
 }
 
 /**
- * How far the payer's consent is proven. `eoa`: recovered here, and final unless the account has code. The others
- * need the chain: `contract` and `eip6492` by their form, `unproven` for 65 bytes that recover to another address. An
- * ordinary account cannot have signed them, but a contract account may have.
+ * How far the signature proves the payer's consent. `eoa`: the payer's address was recovered from it, which is final
+ * unless the account has code. The other kinds need the chain: `contract` and `eip6492` have these forms; `unproven`
+ * has 65 bytes that recover to another address, which only a contract account may accept.
  */
 export type SignatureKind = 'eoa' | 'contract' | 'eip6492' | 'unproven'
 
@@ -35,7 +35,7 @@ export type AuthorizationVerdict =
       /** Addresses checksummed, nonce in lower case: fit for a unique key. */
       readonly authorization: TransferAuthorization
       readonly signatureKind: SignatureKind
-      /** What `encodeTransferWithAuthorization` takes; for `eip6492` the inner signature. */
+      /** The signature for `encodeTransferWithAuthorization`; for `eip6492` the inner signature. */
       readonly signature: TransferSignature
       /** The call that creates the payer's account, for `eip6492`. */
       readonly deployment: { readonly factory: Address; readonly factoryCalldata: Hex } | undefined
@@ -55,8 +55,8 @@ type Proof = {
 /**
  * Checks everything about an EIP-3009 payment that needs no chain, and returns the first fault in the order of the
  * reference implementation: scheme, domain, network, signature, recipient, validBefore, validAfter, value. In version
- * 2, the accepted offer must match the requirements, or a payer could pay the price of something else. Both versions
- * want exactly the amount. Only an `ok` of kind `eoa` is proven. Source:
+ * 2, the accepted offer must match the requirements, because a payer could otherwise pay the price of something else.
+ * Both versions require exactly the amount. Only an `ok` of kind `eoa` is proven. Source:
  *
  * @x402/evm 2.27.0 `exact/facilitator/eip3009.ts` and `exact/v1/facilitator/scheme.ts`.
  */
@@ -120,14 +120,15 @@ function whyNotPayable(
 }
 
 /**
- * The signature comes before what was signed, but an unproven one would need the chain. Since the payment is refused in any case, it is not
- * called: 65 bytes that recover to somebody else are an ordinary account's payment that was changed, nearly always.
+ * Returns the fault to report. The reference reports a bad signature before other faults, but only the chain can decide
+ * about an `unproven` one. The payment is refused in any case, so the chain is not read: such a signature is almost
+ * always that of an ordinary account whose payment was altered.
  */
 function firstReason(proof: Proof, refusal: Reason): Reason {
   return proof.signatureKind === 'unproven' ? 'invalid_exact_evm_signature' : refusal
 }
 
-/** How far the signature proves the payer's consent; `undefined` when nothing on any chain could make it one. */
+/** Returns how far the signature proves the payer's consent; `undefined` if no account on any chain could accept it. */
 function proveSignature(check: AuthorizationCheck, digest: Uint8Array, payer: Address): Proof | undefined {
   const text = check.payload.payload.signature
   const parsed = parseSignature(text)
@@ -147,7 +148,7 @@ function proveSignature(check: AuthorizationCheck, digest: Uint8Array, payer: Ad
   return { signatureKind, signature: { kind: 'bytes', signature: parsed.signature } }
 }
 
-/** Whether a signature with a high s is the payer's own, turned over by somebody: no token takes it. */
+/** Whether a signature with a high s is the payer's signature with s replaced by n - s. No token accepts that. */
 function isMirrored(check: AuthorizationCheck, digest: Uint8Array, payer: Address): boolean {
   const bytes = hexToBytes(check.payload.payload.signature)
   const yParity = (bytes[64] ?? 0) % 27 === 0 ? 0 : 1

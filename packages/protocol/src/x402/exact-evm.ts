@@ -20,11 +20,11 @@ export type Expected = {
   readonly token: TokenInfo
   readonly rawAmount: bigint
   readonly payTo: Address
-  /** When given, version 2 must have accepted this very number. */
+  /** If set, the offer that a version 2 payment accepted must have exactly this value. */
   readonly maxTimeoutSeconds?: number | undefined
 }
 
-/** One way to pay that a challenge offers. */
+/** An offer of a challenge. */
 export type Offer = Expected & {
   readonly resource: string
   readonly description: string
@@ -36,7 +36,7 @@ export type Offer = Expected & {
 const v1SdkNetworks: ReadonlySet<string> = new Set(['base', 'base-sepolia', 'polygon', 'polygon-amoy'])
 
 /**
- * An offer as version 2 states it. Throws a `RangeError` for a token that cannot be paid by a signature.
+ * Returns an offer in the form of version 2. Throws a `RangeError` for a token without EIP-3009.
  *
  * @example
  * const network = networkByName('base-sepolia')
@@ -55,7 +55,10 @@ export function requirementsV2(offer: Offer): PaymentRequirementsV2 {
   }
 }
 
-/** An offer as version 1 states it; `undefined` where version 1 has no name for the network. Throws as `requirementsV2` does. */
+/**
+ * Returns an offer in the form of version 1; `undefined` if version 1 has no name for the network. Throws as
+ * `requirementsV2` does.
+ */
 export function requirementsV1(offer: Offer): PaymentRequirementsV1 | undefined {
   if (offer.network.x402V1Name === null) return undefined
   return {
@@ -73,7 +76,7 @@ export function requirementsV1(offer: Offer): PaymentRequirementsV1 | undefined 
 }
 
 /**
- * The challenge of version 2.
+ * Returns the challenge of version 2.
  *
  * @example
  * const network = networkByName('base-sepolia')
@@ -94,8 +97,9 @@ export function paymentRequiredV2(challenge: {
 }
 
 /**
- * The challenge of version 1, or `undefined` when version 1 has a name for none of the networks. Networks that the old SDK
- * cannot read are left out as long as one that it can read remains: it gives up on the whole list otherwise.
+ * Returns the challenge of version 1, or `undefined` if version 1 has no name for any of the networks. The last version
+ * 1 SDK rejects a whole challenge that names a network it does not know. Such networks are therefore omitted, unless no
+ * other remains.
  */
 export function paymentRequiredV1(challenge: {
   readonly offers: readonly Offer[]
@@ -108,7 +112,7 @@ export function paymentRequiredV1(challenge: {
 }
 
 /**
- * The `/supported` response of a facilitator: scheme `exact` on these networks, in both versions, sent by these
+ * Returns the `/supported` response of a facilitator: scheme `exact` on these networks, in both versions, sent by these
  * accounts.
  */
 export function supportedResponse(networks: readonly Network[], signers: readonly Address[]): SupportedResponse {
@@ -139,7 +143,8 @@ export function expectedOf(requirements: PaymentRequirementsV1 | PaymentRequirem
 }
 
 /**
- * Why the EIP-712 domain in `extra` cannot be the token's, or `undefined` when it can. Without a token, only whether there is one.
+ * Returns why the EIP-712 domain in `extra` cannot be the token's, or `undefined` if it can be. Without a token, only
+ * checks that there is a domain.
  */
 export function whyNotDomain(extra: JsonObject | undefined, token: TokenInfo | undefined): Reason | undefined {
   if (typeof extra?.name !== 'string' || extra.name === '') return 'invalid_exact_evm_missing_eip712_domain'

@@ -17,7 +17,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Notes a fault, if it is the first one. The message holds nothing that the sender wrote. */
+/** Notes a fault, if it is the first one. The message must not contain text of the sender. */
 export function note(trouble: Trouble, path: string, message: string): void {
   trouble.first ??= { path, message }
 }
@@ -39,7 +39,7 @@ export function text(cursor: Cursor, name: string, lengthMax: number, lengthMin 
   return ''
 }
 
-/** An optional text; JSON null means that it is not there, as other implementations write it. */
+/** An optional text. JSON null counts as absent, because other implementations send it. */
 export function optionalText(cursor: Cursor, name: string, lengthMax: number, lengthMin = 0): string | undefined {
   return isAbsent(cursor.object[name]) ? undefined : text(cursor, name, lengthMax, lengthMin)
 }
@@ -87,7 +87,10 @@ export function list<T>(cursor: Cursor, name: string, itemsMax: number, read: (i
   return []
 }
 
-/** An optional object that is passed on unread: nested at most 16 deep, so that no later reader runs out of stack. */
+/**
+ * An optional object with unchecked members. It may be nested at most 16 deep, so that later readers do not run out of
+ * stack.
+ */
 export function optionalObject(cursor: Cursor, name: string): JsonObject | undefined {
   const value = cursor.object[name]
   if (isAbsent(value)) return undefined

@@ -4,9 +4,8 @@ import { parsePaymentPayload, parsePaymentRequiredV2, parseSettleResponse } from
 import type { Reason } from './reasons.ts'
 
 /**
- * The names of the headers; HTTP does not look at their case. `payment` and `paymentResponse` are version 2's, the others
- * version 1's, whose challenge is a body and no header.
- * Source: x402 `specs/transports-v2/http.md` and `specs/transports-v1/http.md`.
+ * The names of the headers, in which HTTP ignores letter case. Those that end in `V1` belong to version 1, which sends
+ * its challenge in the body. Source: x402 `specs/transports-v2/http.md` and `specs/transports-v1/http.md`.
  */
 export const x402Headers = {
   paymentRequired: 'PAYMENT-REQUIRED',
@@ -16,11 +15,11 @@ export const x402Headers = {
   paymentResponseV1: 'X-PAYMENT-RESPONSE',
 } as const
 
-/** The longest header value that is decoded, in characters. */
+/** The maximum length of a header value that is decoded, in characters. */
 export const headerLengthMax = 16_384
 
 /**
- * The value of `PAYMENT-REQUIRED`.
+ * Encodes the value of `PAYMENT-REQUIRED`.
  *
  * @example
  * const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '10000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }]
@@ -32,7 +31,7 @@ export function encodePaymentRequired(required: PaymentRequiredV2): string {
 }
 
 /**
- * Reads a `PAYMENT-REQUIRED`.
+ * Decodes the value of `PAYMENT-REQUIRED`. Never throws.
  *
  * @example
  * decodePaymentRequired('not a challenge').ok // false
@@ -42,7 +41,7 @@ export function decodePaymentRequired(header: string): Parsed<PaymentRequiredV2>
 }
 
 /**
- * The value of `PAYMENT-SIGNATURE` for a payment of version 2, of `X-PAYMENT` for one of version 1.
+ * Encodes a payment as the value of `PAYMENT-SIGNATURE` (version 2) or `X-PAYMENT` (version 1).
  *
  * @example
  * const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '10000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }]
@@ -55,8 +54,8 @@ export function encodePayment(payment: PaymentPayload): string {
 }
 
 /**
- * Reads a payment from either header; the message itself says its version. A value above 16 KB, broken base64, broken UTF-8 or
- * broken JSON is `invalid_payload`, like a message that lacks something.
+ * Decodes a payment from either header; the payment states its own version. A value above 16 KB, malformed base64,
+ * UTF-8 or JSON, and a missing member are all `invalid_payload`. Never throws.
  *
  * @example
  * decodePayment('not a payment').ok // false
@@ -66,8 +65,8 @@ export function decodePayment(header: string): Parsed<PaymentPayload> {
 }
 
 /**
- * The value of `PAYMENT-RESPONSE` and `X-PAYMENT-RESPONSE`. It goes to the buyer, so only the protocol's members are written,
- * whatever else the object holds.
+ * Encodes the value of `PAYMENT-RESPONSE` and `X-PAYMENT-RESPONSE`. It is sent to the buyer, so it contains the members
+ * of the protocol only, whatever else the object has.
  *
  * @example
  * const settled = { success: true, transaction: '0x01', network: 'eip155:84532', payer: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }
@@ -89,7 +88,7 @@ export function encodePaymentResponse(response: SettleResponse): string {
 }
 
 /**
- * Reads a `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`.
+ * Decodes the value of `PAYMENT-RESPONSE` or `X-PAYMENT-RESPONSE`. Never throws.
  *
  * @example
  * decodePaymentResponse('not a settlement').ok // false

@@ -5,7 +5,10 @@ import type { Reason } from './reasons.ts'
 /** A JSON object with unchecked members. */
 export type JsonObject = { readonly [member: string]: unknown }
 
-/** Why a message is not one: the protocol's reason, where (JSON Pointer), and a sentence without any of the sender's text. */
+/**
+ * Why a message is malformed: the reason of the protocol, the position (JSON Pointer), and a sentence that contains no
+ * text of the message.
+ */
 export type MessageFault = { readonly reason: Reason; readonly path: string; readonly message: string }
 
 /** The result of a parser, which never throws. */
@@ -21,7 +24,7 @@ export type ResourceInfo = {
   readonly iconUrl?: string | undefined
 }
 
-/** One way to pay, version 2: CAIP-2 network, amount in the token's smallest unit as decimal digits. */
+/** An offer of version 2: the network is a CAIP-2 id, the amount is in the token's smallest unit as decimal digits. */
 export type PaymentRequirementsV2 = {
   readonly scheme: string
   readonly network: string
@@ -32,7 +35,7 @@ export type PaymentRequirementsV2 = {
   readonly extra?: JsonObject | undefined
 }
 
-/** One offer, version 1: the network has a name, and every offer contains the resource. */
+/** An offer of version 1: the network is a name, and every offer contains the resource. */
 export type PaymentRequirementsV1 = {
   readonly scheme: string
   readonly network: string
@@ -109,7 +112,7 @@ export type FacilitatorRequest =
       readonly paymentRequirements: PaymentRequirementsV2
     }
 
-/** A facilitator's answer to `/verify`. */
+/** A facilitator's response to `/verify`. */
 export type VerifyResponse = {
   readonly isValid: boolean
   readonly invalidReason?: string | undefined
@@ -119,7 +122,10 @@ export type VerifyResponse = {
   readonly extra?: JsonObject | undefined
 }
 
-/** The outcome of settling, also what `PAYMENT-RESPONSE` carries; `transaction` is empty where there is none. */
+/**
+ * The result of a settlement, in a facilitator's response and in `PAYMENT-RESPONSE`. `transaction` is empty if there is
+ * none.
+ */
 export type SettleResponse = {
   readonly success: boolean
   readonly errorReason?: string | undefined
@@ -132,7 +138,7 @@ export type SettleResponse = {
   readonly extra?: JsonObject | undefined
 }
 
-/** One thing that a facilitator can do. */
+/** A scheme that a facilitator supports on a network. */
 export type SupportedKind = {
   readonly x402Version: number
   readonly scheme: string
@@ -140,7 +146,7 @@ export type SupportedKind = {
   readonly extra?: JsonObject | undefined
 }
 
-/** A facilitator's answer to `/supported`. */
+/** A facilitator's response to `/supported`. */
 export type SupportedResponse = {
   readonly kinds: readonly SupportedKind[]
   readonly extensions: readonly string[]

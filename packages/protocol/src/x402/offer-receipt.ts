@@ -54,7 +54,7 @@ export function offersExtension(jwsByAccept: readonly string[]): JsonObject {
   return { info: { offers }, schema: { type: 'object', properties, required: ['offers'] } }
 }
 
-/** The extension of a settlement answer (section 6.5). */
+/** The extension of a settlement response (section 6.5). */
 export function receiptExtension(jws: string): JsonObject {
   const properties = { receipt: jwsSchema }
   return {

@@ -58,7 +58,8 @@ export function parsePaymentPayload(value: unknown): Parsed<PaymentPayload> {
 }
 
 /**
- * Reads the challenge of version 2. Offers of other schemes and chains are read too: a client picks what it can pay.
+ * Reads the challenge of version 2. Also reads offers of other schemes and chains: the client selects one that it can
+ * pay.
  *
  * @example
  * const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '10000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }]
@@ -116,8 +117,8 @@ export function parsePaymentRequirementsV1(value: unknown): Parsed<PaymentRequir
 }
 
 /**
- * Reads the body of a facilitator's `/verify` or `/settle`. The payment's own version counts; a body that states another one is
- * refused, since its two halves would be read by different rules.
+ * Reads the body of a facilitator's `/verify` or `/settle`. The version is that of the payment. A body that states
+ * another version is refused, because its parts would have different formats.
  *
  * @example
  * parseFacilitatorRequest({}).ok // false
@@ -141,7 +142,7 @@ export function parseFacilitatorRequest(value: unknown): Parsed<FacilitatorReque
 }
 
 /**
- * Reads a facilitator's answer to `/verify`.
+ * Reads a facilitator's response to `/verify`.
  *
  * @example
  * parseVerifyResponse({ isValid: true, payer: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }).ok // true
@@ -159,7 +160,7 @@ export function parseVerifyResponse(value: unknown): Parsed<VerifyResponse> {
 }
 
 /**
- * Reads a facilitator's answer to `/settle`, or the value of a `PAYMENT-RESPONSE`.
+ * Reads a facilitator's response to `/settle`, or the value of a `PAYMENT-RESPONSE`.
  *
  * @example
  * const settled = { success: true, transaction: '0x01', network: 'eip155:84532', payer: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }
@@ -181,7 +182,7 @@ export function parseSettleResponse(value: unknown): Parsed<SettleResponse> {
 }
 
 /**
- * Reads a facilitator's answer to `/supported`; version 1 facilitators answer `kinds` alone.
+ * Reads a facilitator's response to `/supported`. A version 1 facilitator sends only `kinds`.
  *
  * @example
  * parseSupportedResponse({}).ok // false
@@ -218,7 +219,7 @@ function parsePayloadV1(value: { readonly [member: string]: unknown }): Parsed<P
   }))
 }
 
-/** Payments that are well formed, perhaps, but of a kind that is not read here get a reason of their own. */
+/** The refusal of a payment with another scheme or kind of payload, which may be well formed otherwise. */
 function whyNotExactEip3009(scheme: unknown, payload: unknown, path: string): Parsed<never> | undefined {
   if (typeof scheme === 'string' && scheme !== 'exact') {
     return refuse('invalid_exact_evm_scheme', path, 'only the scheme exact is taken')

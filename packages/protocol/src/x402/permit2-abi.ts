@@ -8,10 +8,10 @@ import type { Permit2Transfer } from './permit2-digest.ts'
 import type { Permit2612 } from './permit2-eip2612.ts'
 import type { Reason } from './reasons.ts'
 
-/** A permit to settle: the transfer, what is taken of it, and the payer's consents. */
+/** A settlement of a Permit2 payment: the permitted transfer, the amount to take, and the payer's signatures. */
 export type Permit2Settlement = {
   readonly transfer: Permit2Transfer
-  /** In the token's smallest unit; for `exact` all that was permitted. */
+  /** In the token's smallest unit. For `exact` it equals the permitted amount. */
   readonly amount: bigint
   readonly signature: Hex
   readonly permit2612: Permit2612 | undefined
@@ -37,8 +37,8 @@ const wordDigits = 64
 const permit2612Words = 5
 
 /**
- * Call data for the x402 proxy that settles a permit: `settle`, or `settleWithPermit` where the payer also signed an EIP-2612 permit.
- * Source: @x402/evm 2.27.0 `constants.ts`, x402ExactPermit2ProxyABI and x402UptoPermit2ProxyABI.
+ * Call data for the x402 proxy that settles a permit: `settle`, or `settleWithPermit` if the payer also signed an
+ * EIP-2612 permit. Source: @x402/evm 2.27.0 `constants.ts`, x402ExactPermit2ProxyABI and x402UptoPermit2ProxyABI.
  */
 export function encodePermit2Settle({ transfer, amount, signature, permit2612 }: Permit2Settlement): Hex {
   const before = permit2612 === undefined ? '' : permit2612Tuple(permit2612)
@@ -49,8 +49,8 @@ export function encodePermit2Settle({ transfer, amount, signature, permit2612 }:
 }
 
 /**
- * Whether this call data, sent to the proxy, settles exactly this permit with exactly this amount, under whatever signature. When
- * such a transaction succeeded the permit paid: the proxy cannot succeed otherwise.
+ * Whether this call data, sent to the proxy, settles exactly this permit with exactly this amount, with any signature.
+ * If such a transaction succeeded, the permit was paid, because the proxy reverts otherwise.
  */
 export function isPermit2Settle(data: string, transfer: Permit2Transfer, amount: bigint): boolean {
   const { settle, settleWithPermit } = selectors[transfer.scheme]
@@ -68,8 +68,9 @@ export const permit2SettledTopics: readonly Hex[] = ['Settled()', 'SettledWithPe
 )
 
 /**
- * Whether this call data, sent to any contract, contains a settlement of exactly this permit, which the contract may pass on to the proxy. That
- * proves nothing by itself. Never for `upto`, whose proxy accepts its facilitator's own calls alone.
+ * Whether this call data, sent to any contract, contains a settlement of exactly this permit, which the contract may
+ * pass on to the proxy. That proves nothing by itself. Always false for `upto`, whose proxy accepts only direct calls
+ * of the facilitator.
  */
 export function containsPermit2Settle(data: string, transfer: Permit2Transfer, amount: bigint): boolean {
   return transfer.scheme === 'exact' && data.toLowerCase().includes(settleFields(transfer, amount))
@@ -91,7 +92,7 @@ export function encodeNonceBitmap(owner: Address, nonce: bigint): Hex {
 }
 
 /**
- * Whether Permit2's bitmap for a nonce says that it is used, or was given up by its owner.
+ * Whether Permit2's bitmap for a nonce says that it was used or invalidated by its owner.
  *
  * @example
  * isNonceSpent(0b100n, 2n) // true
@@ -119,7 +120,10 @@ const revertReasons: readonly (readonly [string, Reason])[] = [
 ]
 const reasonsBySelector = new Map<string, Reason>(revertReasons.map(([error, reason]) => [selectorOf(error), reason]))
 
-/** The reason behind the error with which the proxy or Permit2 reverted; undefined for one that is not known, such as the token's own. */
+/**
+ * The reason behind the error with which the proxy or Permit2 reverted; undefined for an unknown error, such as one of
+ * the token.
+ */
 export function reasonOfPermit2Revert(data: string): Reason | undefined {
   return reasonsBySelector.get(data.slice(0, 10).toLowerCase())
 }

@@ -13,7 +13,7 @@ import type { Reason } from './reasons.ts'
 export type Permit2Check = {
   readonly payment: Permit2Payment
   readonly scheme: Permit2Scheme
-  /** For `upto` its amount is the most that may be taken. */
+  /** For `upto` its amount is the maximum that may be taken. */
   readonly expected: Expected
   /** The account that settles: the only one that an `upto` permit may name. */
   readonly facilitator: Address
@@ -31,9 +31,9 @@ export type Permit2Verdict =
       /** EIP-55 checksummed. */
       readonly payer: Address
       readonly transfer: Permit2Transfer
-      /** As the proxy takes it; an ordinary account's in the one form that Permit2 understands. */
+      /** The signature for the proxy. That of an ordinary account has a v of 27 or 28, as Permit2 requires. */
       readonly signature: Hex
-      /** The payer's own key signed. Final unless the account has code; otherwise only its code can say. */
+      /** Whether the payer's own key signed. If the account has code, only that code can decide. */
       readonly isProven: boolean
       readonly digest: Uint8Array
       readonly permit2612: Permit2612 | undefined
@@ -43,7 +43,8 @@ export type Permit2Verdict =
 /**
  * Checks everything about a Permit2 payment that needs no chain, and returns the first fault in the order of the
  * reference implementation: scheme, network, spender, recipient, facilitator, deadline, validAfter, amount, token,
- * signature, EIP-2612 permit. A verdict `ok` that is not proven needs the payer's contract to agree. Source:
+ * signature, EIP-2612 permit. A verdict `ok` with `isProven: false` still needs a check by the payer's contract.
+ * Source:
  * @x402/evm 2.27.0 `exact/facilitator/permit2.ts` and `upto/facilitator/permit2.ts`.
  */
 export function checkPermit2(check: Permit2Check): Permit2Verdict {
@@ -111,9 +112,10 @@ function transferOf({ payment, scheme, expected, facilitator }: Permit2Check, pa
 }
 
 /**
- * How far the signature proves the payer's consent; undefined when nothing on any chain could make it one. Permit2 asks an account that has
- * code, and wants v as 27 or 28 of one that has none, so 0 and 1 are written as these. It knows no EIP-6492 wrapper: what is
- * inside is passed on, and an account that is not there yet cannot pay.
+ * Returns whether the signature proves the payer's consent; undefined if no account on any chain could accept it.
+ * Permit2 calls an account that has code. For one without code it requires v to be 27 or 28, so 0 and 1 are rewritten.
+ * Permit2 does not support EIP-6492: the signature inside the wrapper is passed on, and an account that does not exist
+ * yet cannot pay.
  */
 function proveSignature(
   { payment, recover, keccak }: Permit2Check,

@@ -14,7 +14,7 @@ export type Permit2Transfer = {
   readonly spender: Address
   readonly owner: Address
   readonly token: Address
-  /** The most that may be taken. */
+  /** The maximum that may be taken. */
   readonly permitted: bigint
   readonly nonce: bigint
   readonly deadline: bigint
@@ -43,8 +43,8 @@ const typeHashes = {
 } as const
 
 /**
- * The 32 bytes that name Permit2's signing domain on a chain, which has no version.
- * Source: Uniswap permit2 `EIP712.sol`.
+ * Returns Permit2's EIP-712 domain separator on a chain, 32 bytes. The domain has no version. Source: Uniswap permit2
+ * `EIP712.sol`.
  */
 export function permit2DomainSeparator(chainId: number, keccak: Keccak = keccak256): Uint8Array {
   const words = new Uint8Array(128)
@@ -56,9 +56,9 @@ export function permit2DomainSeparator(chainId: number, keccak: Keccak = keccak2
 }
 
 /**
- * The 32-byte digest that the payer signs. Throws a `RangeError` when a field is not of its type, so that no two messages can share a
- * digest by truncation, and for `upto` without a facilitator.
- * Source: Uniswap permit2 `PermitHash.hashWithWitness`; @x402/evm 2.27.0 `constants.ts` for the witness types.
+ * Returns the 32-byte digest that the payer signs. Throws a `RangeError` if a field is out of the range of its type, so
+ * that no two messages can share a digest by truncation, and for `upto` without a facilitator. Source: Uniswap permit2
+ * `PermitHash.hashWithWitness`; @x402/evm 2.27.0 `constants.ts` for the witness types.
  */
 export function permit2Digest(
   separator: Uint8Array,

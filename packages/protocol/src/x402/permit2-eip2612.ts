@@ -7,7 +7,10 @@ import type { JsonObject } from './messages.ts'
 import { permit2Address, type WirePermit2Authorization } from './permit2.ts'
 import type { Reason } from './reasons.ts'
 
-/** A signed EIP-2612 permit that lets Permit2 spend the payer's token, so that a payer needs no coin for gas; the token checks it. */
+/**
+ * A signed EIP-2612 permit that lets Permit2 spend the payer's token, so that the payer needs no gas for an approval.
+ * The token verifies it.
+ */
 export type Permit2612 = {
   readonly value: bigint
   readonly deadline: bigint
@@ -23,9 +26,9 @@ type Info = { readonly [field in (typeof fields)[number]]: string }
 export const eip2612GasSponsoring = 'eip2612GasSponsoring'
 
 /**
- * The permit that the payment brings in the extension eip2612GasSponsoring: undefined when it brings none, which an extension that a
- * client only echoed does not, or the reason why it is not one for this payment.
- * Source: @x402/evm 2.27.0 `exact/extensions.ts` and `shared/permit2.ts` (validateEip2612PermitForPayment).
+ * Reads the EIP-2612 permit in the payment's extension eip2612GasSponsoring. Returns undefined if there is none, which
+ * includes an extension that the client merely echoed, or the reason why it does not fit the payment. Source: @x402/evm
+ * 2.27.0 `exact/extensions.ts` and `shared/permit2.ts` (validateEip2612PermitForPayment).
  */
 export function readPermit2612(
   extensions: JsonObject | undefined,

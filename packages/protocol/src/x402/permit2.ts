@@ -17,10 +17,10 @@ export const permit2Proxies = {
   upto: '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002',
 } as const satisfies { readonly [scheme: string]: Address }
 
-/** The schemes that Permit2 carries: `exact` takes what was permitted, `upto` at most that. */
+/** The schemes that pay by Permit2: `exact` takes the permitted amount, `upto` at most that amount. */
 export type Permit2Scheme = keyof typeof permit2Proxies
 
-/** A payer's permit on the wire; integers as decimal digits below 2^256. `facilitator` is there for `upto` alone. */
+/** A payer's permit on the wire; integers as decimal digits below 2^256. `facilitator` is present for `upto` only. */
 export type WirePermit2Authorization = {
   readonly from: Address
   readonly permitted: { readonly token: Address; readonly amount: string }
@@ -60,8 +60,8 @@ export function parsePermit2Payment(value: unknown): Parsed<Permit2Payment> {
 }
 
 /**
- * Reads requirements for a Permit2 payment, or returns the reason why they are not supported. Any token of the
- * registry will do, with EIP-3009 or without. For `upto` the amount is the most that may be taken.
+ * Reads requirements for a Permit2 payment, or returns the reason why they are not supported. Supports every token of
+ * the registry, with or without EIP-3009. For `upto` the amount is the maximum that may be taken.
  */
 export function expectedPermit2Of(requirements: PaymentRequirementsV2): Expected | Reason {
   const network = networkByCaip2(requirements.network)

@@ -1,7 +1,7 @@
 /**
- * Every reason used in x402 responses, spelled exactly as in the reference implementation, because clients compare
- * them as text. Source: @x402/evm 2.27.0 `exact/facilitator/errors.ts` and `upto/facilitator/errors.ts`; the general
- * ones x402 specification v2 section 9.
+ * Every reason used in x402 responses, spelled exactly as in the reference implementation, because clients compare them
+ * as text. Source: @x402/evm 2.27.0 `exact/facilitator/errors.ts` and `upto/facilitator/errors.ts`; for the general
+ * ones, x402 specification v2 section 9.
  */
 export const reasons = [
   'asset_not_deployed_contract',
@@ -68,7 +68,7 @@ export const reasons = [
   'unexpected_settle_error',
 ] as const
 
-/** One of the reasons of `reasons`. */
+/** A member of `reasons`. */
 export type Reason = (typeof reasons)[number]
 
 /**
@@ -93,8 +93,8 @@ const revertReasons: readonly (readonly [RegExp, Reason])[] = [
 ]
 
 /**
- * The reason for a token's revert text; `fallback` for unknown texts, because a guess would make the payer fix the
- * wrong thing.
+ * Returns the reason for a token's revert text; `fallback` for unknown texts, because a guess would make the payer fix
+ * the wrong thing.
  *
  * @example
  * reasonOfRevert('FiatTokenV2: authorization is used or canceled', 'invalid_exact_evm_signature') // 'invalid_exact_evm_nonce_already_used'

@@ -2,13 +2,13 @@
 export interface BodyText {
   /** Null if the body is not UTF-8 text. */
   readonly text: string | null
-  /** Whether this is all of it. */
+  /** Whether `text` is the whole body. */
   readonly isWhole: boolean
 }
 
 /**
- * Reads the beginning of a body, and cancels the rest. In JSON the text takes at most `charactersMax` characters. A
- * body that breaks off is returned as far as it came.
+ * Reads the beginning of a body, and cancels the rest. The text has at most `charactersMax` characters when it is
+ * serialized as JSON. If the body breaks off, returns the part that was received.
  */
 export async function readText(response: Response, charactersMax: number): Promise<BodyText> {
   const reader = response.body?.getReader()
@@ -40,7 +40,7 @@ async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   }
 }
 
-/** The beginning of a text that takes at most `charactersMax` characters in JSON. */
+/** Returns the beginning of a text, with at most `charactersMax` characters when it is serialized as JSON. */
 function cut(text: string, charactersMax: number): { readonly text: string; readonly isWhole: boolean } {
   let kept = text
   for (let length = sizeOf(kept); length > charactersMax; length = sizeOf(kept)) {
@@ -54,7 +54,7 @@ function sizeOf(text: string): number {
   return JSON.stringify(text).length - 2
 }
 
-/** A short text by somebody else, cut to 200 characters. */
+/** Returns a text of a third party, cut to 200 characters. */
 export function short(text: string | null | undefined): string | null {
   return text == null ? null : cut(text, 200).text
 }

@@ -3,15 +3,15 @@ import type { Balance } from '../managed-wallets.ts'
 import type { PayingFetchOptions } from '../pay/options.ts'
 import type { WalletFetchOptions } from '../pay/wallet.ts'
 
-/** What the tools need besides the options of the paying fetch. */
+/** The options of the tools, in addition to those of the paying fetch. */
 export interface ToolOptions {
   /** The most characters of a seller's body, or of a list, in a result. Default: 10,000. */
   readonly charactersMax?: number | undefined
   /** How long `pay_and_fetch` may take. Default: 60 s. */
   readonly timeoutMs?: number | undefined
-  /** Adds the tool `get_balance`: what it returns, such as `() => purser.wallets.master.balances(id)`. */
+  /** Adds the tool `get_balance` with this function, such as `() => purser.wallets.master.balances(id)`. */
   readonly balances?: (() => Promise<readonly Balance[]>) | undefined
-  /** Adds the tool `discover`: the paid resources to search, such as `purser.facilitator.resources`. */
+  /** Adds the tool `discover` with this source of paid resources, such as `purser.facilitator.resources`. */
   readonly resources?: ((query: { limit: number; offset: number }) => Promise<DiscoveredResources>) | undefined
 }
 

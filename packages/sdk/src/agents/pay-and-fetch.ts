@@ -57,8 +57,8 @@ export function payAndFetchTool(options: PayingToolsOptions, charactersMax: numb
 }
 
 /**
- * Sends the credential once more if the outcome is unknown. It can be charged once at most. A seller that refuses it then may
- * have taken it the first time, so that the outcome stays unknown.
+ * Sends the credential once more if the outcome is unknown. The credential can be charged at most once. If the seller
+ * refuses it the second time, it may have charged it the first time, so the outcome stays unknown.
  */
 async function sendTwice(pay: PayingFetch, url: string, init: PayingRequestInit): Promise<Response> {
   try {
@@ -93,7 +93,8 @@ function requestOf(input: unknown, hosts: readonly string[] | undefined): ToolRe
   if (approved !== undefined && !/^wtx_[0-9a-z]+$/.test(approved))
     throw new ArgumentError('approvedPaymentId must be a paymentId, such as wtx_….')
   const named = textOf(given.purchase, 'purchase', 90)
-  // The request that got no credential keeps its name: its Idempotency-Key repeats its answer.
+  // The first request keeps its own name, under which its Idempotency-Key repeats the response. The request after the
+  // approval needs another name.
   const purchase = named === undefined || approved === undefined ? named : `${named}:${approved}`
   const sent = body === undefined ? {} : { body }
   return { url, approved, init: { method, headers, redirect: 'manual', purchase, ...sent } }
@@ -125,8 +126,8 @@ function isJson(text: string): boolean {
 const localNames = /(?:^|\.)(?:localhost|local|internal|intranet|lan|home\.arpa)$/
 
 /**
- * Throws `ArgumentError` for a URL that a model may not fetch: one of another host than those in `hosts`, and without
- * such a list one of an address in numbers or of a name that belongs to a private network.
+ * Throws `ArgumentError` for a URL that a model may not fetch. With `hosts`, that is every URL of another host. Without
+ * `hosts`, it is a URL with an IP address as host, or with a name of a private network.
  */
 function mustBeFetchable(text: string, hosts: readonly string[] | undefined): void {
   const url = URL.canParse(text) ? new URL(text) : undefined

@@ -34,7 +34,7 @@ export async function responseResult(response: Response, charactersMax: number):
   })
 }
 
-/** What a payment cost, without anything that the seller wrote. */
+/** The cost of a payment, without any text of the seller. */
 function paidOf(payment: PaymentRecord) {
   const { amountUsd, token, network, payTo, method, outcome, reservationId } = payment
   return { amountUsd, token, network, payTo, method, outcome, paymentId: reservationId }

@@ -12,7 +12,7 @@ import type { AgentTool } from './tool.ts'
  * needs them. Throws a `TypeError` for options that cannot work.
  *
  * A model may be deceived into fetching a private address. With `limits.hosts` the tools fetch these hosts only.
- * Without it they refuse addresses in numbers and local names, but follow whatever address a public name has.
+ * Without it they refuse IP addresses and local names, but a public name may still resolve to a private address.
  *
  * @example
  * import { createPayingTools } from '@purser/sdk/agents'

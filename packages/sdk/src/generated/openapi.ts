@@ -6544,7 +6544,7 @@ export interface components {
         readonly WithdrawalId: string;
     };
     responses: {
-        /** @description `bad-request` */
+        /** @description Bad Request: one of the operation's `x-problems` with this status. */
         readonly 400: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6557,20 +6557,20 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `unauthorized` */
-        readonly 401: {
+        /** @description Payment Required: one of the operation's `x-problems` with this status. */
+        readonly 402: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served` */
+        /** @description Forbidden: one of the operation's `x-problems` with this status. */
         readonly 403: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6583,7 +6583,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `organisation-not-found` */
+        /** @description Not Found: one of the operation's `x-problems` with this status. */
         readonly 404: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6596,8 +6596,22 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `request-timeout` */
-        readonly 408: {
+        /** @description Conflict: one of the operation's `x-problems` with this status. */
+        readonly 409: {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Retry-After": components["headers"]["Retry-After"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Payload Too Large: one of the operation's `x-problems` with this status. */
+        readonly 413: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -6609,7 +6623,21 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `validation-error` */
+        /** @description Range Not Satisfiable: one of the operation's `x-problems` with this status. */
+        readonly 416: {
+            headers: {
+                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                readonly RateLimit: components["headers"]["RateLimit"];
+                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Content-Range": components["headers"]["Content-Range"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Unprocessable Entity: one of the operation's `x-problems` with this status. */
         readonly 422: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6622,7 +6650,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `rate-limit-exceeded` */
+        /** @description Too Many Requests: one of the operation's `x-problems` with this status. */
         readonly 429: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6635,21 +6663,8 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `request-header-fields-too-large` */
-        readonly 431: {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `internal-error` */
-        readonly 500: {
+        /** @description Bad Gateway: one of the operation's `x-problems` with this status. */
+        readonly 502: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
@@ -6660,7 +6675,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `service-unavailable` */
+        /** @description Service Unavailable: one of the operation's `x-problems` with this status. */
         readonly 503: {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6673,64 +6688,13 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `bad-request`, `malformed-json` */
-        readonly "400.malformed-json": {
+        /** @description Refused, as any operation may be: `bad-request`, `unauthorized`, `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `organisation-not-found`, `request-timeout`, `validation-error`, `rate-limit-exceeded`, `request-header-fields-too-large`. */
+        readonly "4XX": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured`, `custody-unavailable` */
-        readonly "503.chain-unavailable.chain-not-configured.custody-unavailable": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `payload-too-large` */
-        readonly "413.payload-too-large": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `unsupported-media-type` */
-        readonly "415.unsupported-media-type": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress` */
-        readonly "409.idempotency-in-progress": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
@@ -6739,541 +6703,13 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `rate-limit-exceeded`, `payment-limit-reached`, `settlement-budget-exceeded`, `too-many-open-payments` */
-        readonly "429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments": {
+        /** @description Failed, as any operation may be: `internal-error`, `service-unavailable`. */
+        readonly "5XX": {
             headers: {
                 readonly "X-Request-Id": components["headers"]["X-Request-Id"];
                 readonly RateLimit: components["headers"]["RateLimit"];
                 readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `duplicate-payment`, `payment-identifier-conflict` */
-        readonly "409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `payment-verification-failed` */
-        readonly "402.payment-verification-failed": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `custody-unavailable` */
-        readonly "503.custody-unavailable": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `settlement-failed`, `payment-voided` */
-        readonly "409.idempotency-in-progress.settlement-failed.payment-voided": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `payment-not-found` */
-        readonly "404.not-found.payment-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `validation-error`, `idempotency-key-reused` */
-        readonly "422.idempotency-key-reused": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `redemption-lost` */
-        readonly "409.idempotency-in-progress.redemption-lost": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied` */
-        readonly "403.policy-denied": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `rate-limit-exceeded`, `too-many-open-approvals` */
-        readonly "429.too-many-open-approvals": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `screening-unavailable`, `partner-unavailable`, `chain-unavailable`, `chain-not-configured` */
-        readonly "503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `payment-log-not-found` */
-        readonly "404.not-found.payment-log-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `payment-identifier-conflict` */
-        readonly "409.idempotency-in-progress.payment-identifier-conflict": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `wallet-not-found` */
-        readonly "404.not-found.wallet-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `rate-limit-exceeded`, `managed-wallet-limit-reached` */
-        readonly "429.managed-wallet-limit-reached": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `chain-unavailable`, `chain-not-configured` */
-        readonly "503.chain-unavailable.chain-not-configured": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `child-address-not-found` */
-        readonly "404.not-found.child-address-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `wallet-not-found` */
-        readonly "404.wallet-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `validation-error`, `chain-not-available` */
-        readonly "422.chain-not-available": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid` */
-        readonly "422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `approval-not-found` */
-        readonly "404.not-found.approval-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `approval-not-waiting` */
-        readonly "409.idempotency-in-progress.approval-not-waiting": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `bank-account-not-found` */
-        readonly "404.not-found.bank-account-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `member-not-found` */
-        readonly "404.not-found.member-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `last-owner` */
-        readonly "409.last-owner": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `environment-not-allowed`, `key-not-narrower` */
-        readonly "403.environment-not-allowed.key-not-narrower": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `api-key-limit-reached` */
-        readonly "409.idempotency-in-progress.api-key-limit-reached": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `api-key-not-found` */
-        readonly "404.not-found.api-key-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found` */
-        readonly "404.not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `invitation-not-found` */
-        readonly "404.not-found.invitation-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `person-required` */
-        readonly "403.person-required": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `registry-route-not-found` */
-        readonly "404.not-found.registry-route-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `vault-not-found` */
-        readonly "404.not-found.vault-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `vault-sealed` */
-        readonly "409.vault-sealed": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `rate-limit-exceeded`, `storage-quota-exceeded` */
-        readonly "429.storage-quota-exceeded": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `vault-sealed` */
-        readonly "409.idempotency-in-progress.vault-sealed": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `service-unavailable`, `file-storage-unavailable` */
-        readonly "503.file-storage-unavailable": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `file-not-found` */
-        readonly "404.not-found.vault-not-found.file-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `webhook-not-found` */
-        readonly "404.not-found.webhook-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `idempotency-in-progress`, `webhook-disabled` */
-        readonly "409.idempotency-in-progress.webhook-disabled": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                readonly "Retry-After": components["headers"]["Retry-After"];
-                readonly [name: string]: unknown;
-            };
-            content: {
-                readonly "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description `organisation-not-found`, `not-found`, `event-not-found` */
-        readonly "404.not-found.event-not-found": {
-            headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7355,31 +6791,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Challenge"] | readonly components["schemas"]["Challenge"][] | components["schemas"]["CompactChallenges"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `chain-not-supported`, `amount-invalid`, `amount-below-minimum` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.verify": {
@@ -7411,32 +6826,13 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VerifiedPayment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 402: components["responses"]["402.payment-verification-failed"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-flagged`, `wallet-retired`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 402: components["responses"]["402"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.settle": {
@@ -7481,31 +6877,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Settling"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.settlement-failed.payment-voided"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found`, `settlement-token-invalid` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.custody-unavailable"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.get": {
@@ -7531,16 +6907,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.statistics": {
@@ -7568,16 +6937,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentStatistics"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.delivered": {
@@ -7609,19 +6970,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivered"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.redeem": {
@@ -7653,32 +7003,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Redemption"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `payment-not-redeemable`, `delivery-in-progress`, `answer-lost` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.custody-unavailable"];
+            readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.redeemed": {
@@ -7712,19 +7040,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.redemption-lost"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.undelivered": {
@@ -7758,19 +7077,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.redemption-lost"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.refund": {
@@ -7817,44 +7127,14 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Refund"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `payment-not-refundable`, `delivery-in-progress` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `refund-exceeds-payment`, `managed-wallet-needed` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.refunds.list": {
@@ -7886,16 +7166,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Refund"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.logs.list": {
@@ -7934,16 +7207,8 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.logs.summary": {
@@ -7974,16 +7239,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RouteSummary"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "payments.logs.get": {
@@ -8009,16 +7266,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentLog"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-log-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.paymentLogs.list": {
@@ -8057,16 +7307,8 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.paymentLogs.summary": {
@@ -8097,16 +7339,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RouteSummary"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.paymentLogs.get": {
@@ -8132,16 +7366,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PaymentLog"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.payment-log-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "facilitator.verify": {
@@ -8173,19 +7400,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VerifyAnswer"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.payment-identifier-conflict"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 409: components["responses"]["409"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "facilitator.settle": {
@@ -8219,19 +7438,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["SettleAnswer"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.payment-identifier-conflict"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 409: components["responses"]["409"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "facilitator.supported": {
@@ -8255,16 +7466,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Supported"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "facilitator.resources": {
@@ -8296,16 +7499,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["DiscoveredResources"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.list": {
@@ -8335,16 +7530,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ByoWallet"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.create": {
@@ -8376,68 +7563,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `wallet-already-registered` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `address-format-invalid`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `byo-wallet-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `service-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.get": {
@@ -8463,16 +7594,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.delete": {
@@ -8496,18 +7620,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.update": {
@@ -8537,18 +7652,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ByoWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.list": {
@@ -8578,16 +7684,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["MasterWallet"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.create": {
@@ -8619,43 +7717,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `token-not-supported`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.managed-wallet-limit-reached"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `service-unavailable`, `chain-not-configured`, `custody-unavailable` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.get": {
@@ -8681,16 +7747,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.retire": {
@@ -8714,31 +7773,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `wallet-not-empty` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.update": {
@@ -8768,30 +7807,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `sweep-not-supported`, `token-not-supported` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.restore": {
@@ -8821,19 +7840,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["MasterWallet"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429.managed-wallet-limit-reached"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.list": {
@@ -8865,16 +7875,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ChildAddress"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.create": {
@@ -8908,44 +7911,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"] | readonly components["schemas"]["ChildAddress"][];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `child-addresses-exhausted`, `wallet-retired` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `child-address-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.get": {
@@ -8972,16 +7942,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.update": {
@@ -9012,18 +7975,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ChildAddress"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.balances": {
@@ -9049,16 +8003,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.balances": {
@@ -9085,16 +8033,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.balances": {
@@ -9120,16 +8062,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Balance"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.sweep": {
@@ -9163,56 +8099,13 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Sweep"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `wallet-retired` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `child-address-not-found`, `sweep-not-supported`, `token-not-supported` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `settlement-budget-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.sweeps.list": {
@@ -9244,16 +8137,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["SweepSummary"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.sweeps.get": {
@@ -9280,28 +8166,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Sweep"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `sweep-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.policy.get": {
@@ -9327,16 +8194,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPolicy"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.policy.set": {
@@ -9366,30 +8226,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPolicy"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-loosening-denied` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.create": {
@@ -9434,31 +8274,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `coin-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured.custody-unavailable"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.get": {
@@ -9482,16 +8301,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.balance": {
@@ -9517,28 +8329,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyBalance"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `validation-error`, `coin-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.history": {
@@ -9577,16 +8372,10 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.byo.transactions": {
@@ -9627,16 +8416,10 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.master.transactions": {
@@ -9677,16 +8460,10 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.children.transactions": {
@@ -9728,16 +8505,10 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.child-address-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.deposits.rescan": {
@@ -9769,31 +8540,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RescanResult"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `transaction-not-found`, `deposit-not-found`, `chain-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.chain-unavailable.chain-not-configured"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "test.deposits.create": {
@@ -9825,55 +8575,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["TestDeposit"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-deposits-off` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `token-not-supported` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `service-unavailable`, `faucet-empty`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 403: components["responses"]["403"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "test.payments.create": {
@@ -9905,56 +8611,14 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Payment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 402: components["responses"]["402.payment-verification-failed"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-payments-off` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.duplicate-payment.payment-identifier-conflict"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `amount-invalid`, `amount-below-minimum`, `chain-not-supported`, `wallet-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.payment-limit-reached.settlement-budget-exceeded.too-many-open-payments"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `service-unavailable`, `custody-unavailable`, `chain-unavailable`, `chain-not-configured`, `faucet-empty` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 402: components["responses"]["402"];
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "test.clock.advance": {
@@ -9986,31 +8650,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ClockChange"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-clock-off` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "transfers.create": {
@@ -10055,19 +8697,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid"];
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 403: components["responses"]["403"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "transfers.quote": {
@@ -10099,19 +8734,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["TransferQuote"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused.wallet-not-found.wallet-retired.token-not-supported.insufficient-balance.recipient-flagged.transfer-reverted.no-route.price-too-low.minimum-needed.quote-not-found.quote-expired.quote-mismatch.chain-not-available.address-format-invalid"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "transfers.list": {
@@ -10148,16 +8774,8 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "transfers.get": {
@@ -10183,28 +8801,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `transfer-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.pay": {
@@ -10262,80 +8861,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPayment"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            /** @description `organisation-not-found`, `transfer-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `challenge-already-paid`, `approved-payment-not-open` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `no-payable-offer`, `payment-url-not-allowed`, `wallet-not-found`, `wallet-retired`, `insufficient-balance`, `recipient-flagged` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            /** @description `payment-url-unreachable` */
-            readonly 502: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `service-unavailable`, `screening-unavailable`, `chain-unavailable`, `chain-not-configured` */
-            readonly 503: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 502: components["responses"]["502"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "wallets.legacy.withdraw": {
@@ -10367,31 +8901,13 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWithdrawal"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            readonly 404: components["responses"]["404.wallet-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `coin-not-available` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.list": {
@@ -10423,16 +8939,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Approval"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.get": {
@@ -10458,16 +8966,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.approval-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.approve": {
@@ -10497,31 +8998,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `policy-denied`, `approval-needs-person`, `approval-own-request` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404.not-found.approval-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.refuse": {
@@ -10555,31 +9036,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-needs-person` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404.not-found.approval-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "approvals.cancel": {
@@ -10609,31 +9070,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Approval"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `approval-not-yours` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404.not-found.approval-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.approval-not-waiting"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.bankAccounts.list": {
@@ -10663,16 +9104,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["BankAccount"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.bankAccounts.create": {
@@ -10704,31 +9137,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["BankAccount"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `unsupported-currency` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.bankAccounts.get": {
@@ -10754,16 +9165,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["BankAccount"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.bank-account-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.bankAccounts.delete": {
@@ -10787,18 +9191,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.bank-account-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.create": {
@@ -10843,31 +9238,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.policy-denied"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `wallet-not-found`, `wallet-retired`, `token-not-supported`, `insufficient-balance`, `recipient-flagged`, `transfer-reverted`, `no-route`, `price-too-low`, `minimum-needed`, `quote-not-found`, `quote-expired`, `quote-mismatch`, `chain-not-available`, `address-format-invalid`, `bank-account-not-found`, `bank-account-refused`, `payouts-not-enabled`, `below-minimum`, `withdrawal-refused` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.too-many-open-approvals"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.screening-unavailable.partner-unavailable.chain-unavailable.chain-not-configured"];
+            readonly 403: components["responses"]["403"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.list": {
@@ -10900,16 +9276,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Withdrawal"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "withdrawals.get": {
@@ -10935,28 +9303,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `withdrawal-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "chains.list": {
@@ -10986,16 +9335,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ChainRecord"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "chains.tokens": {
@@ -11027,28 +9368,10 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Token"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `chain-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422.chain-not-available"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.create": {
@@ -11080,32 +9403,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["CreatedOrganisation"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `organisation-limit-reached` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.current": {
@@ -11129,16 +9429,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Organisation"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.update": {
@@ -11166,18 +9458,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Organisation"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.auditLog": {
@@ -11212,16 +9494,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["AuditLogRecord"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.members.list": {
@@ -11251,16 +9525,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Member"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.members.add": {
@@ -11292,32 +9558,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Member"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `already-a-member` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.members.remove": {
@@ -11341,19 +9584,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.member-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.last-owner"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.members.update": {
@@ -11383,19 +9617,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Member"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.member-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.last-owner"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.list": {
@@ -11425,16 +9650,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ApiKey"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.create": {
@@ -11466,19 +9683,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["NewApiKey"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.environment-not-allowed.key-not-narrower"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.api-key-limit-reached"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.revoke": {
@@ -11516,18 +9724,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.api-key-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.listIn": {
@@ -11559,16 +9758,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["ApiKey"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.createIn": {
@@ -11602,19 +9793,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["NewApiKeyInPath"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.environment-not-allowed.key-not-narrower"];
-            readonly 404: components["responses"]["404.not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.api-key-limit-reached"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "organisations.apiKeys.revokeIn": {
@@ -11653,18 +9835,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.api-key-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "requests.list": {
@@ -11700,16 +9873,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["LoggedRequest"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "requests.get": {
@@ -11735,28 +9900,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LoggedRequest"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `request-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.get": {
@@ -11780,16 +9926,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Account"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.usage": {
@@ -11813,16 +9951,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Usage"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.invitations.accept": {
@@ -11850,19 +9980,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.invitation-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.invitations.decline": {
@@ -11890,19 +10010,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.invitation-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.sessions.list": {
@@ -11927,16 +10037,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["SignInSession"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.person-required"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "account.sessions.end": {
@@ -11960,30 +10063,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403.person-required"];
-            /** @description `organisation-not-found`, `not-found`, `session-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "billing.usage": {
@@ -12007,16 +10090,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Usage"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "billing.plan": {
@@ -12040,16 +10115,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PlanRecord"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "billing.rebuildCache": {
@@ -12077,19 +10144,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Rebuilt"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "registry.snapshots.create": {
@@ -12121,31 +10177,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["SnapshotAccepted"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `payment-log-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "registry.routes.list": {
@@ -12179,16 +10213,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["RegistryRoute"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "registry.routes.get": {
@@ -12214,16 +10240,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RegistryRoute"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.registry-route-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "registry.routes.update": {
@@ -12253,18 +10272,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["RegistryRoute"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.registry-route-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "sessions.list": {
@@ -12294,16 +10304,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Session"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "sessions.create": {
@@ -12348,43 +10350,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["OpenedSession"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.settlement-failed.payment-voided"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `payment-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `vault-quota-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "sessions.get": {
@@ -12410,28 +10380,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `session-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "sessions.verify": {
@@ -12463,32 +10414,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `session-not-found` */
-            readonly 402: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 402: components["responses"]["402"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.list": {
@@ -12519,16 +10447,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Vault"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.create": {
@@ -12560,43 +10480,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `vault-quota-exceeded`, `payment-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.quota": {
@@ -12620,16 +10507,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultQuota"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.get": {
@@ -12655,16 +10534,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultState"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.delete": {
@@ -12688,18 +10560,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.update": {
@@ -12729,19 +10592,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.documents.add": {
@@ -12775,31 +10629,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultDocument"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded`, `documents-per-vault-exceeded` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.storage-quota-exceeded"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.documents.get": {
@@ -12826,28 +10661,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultDocument"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `document-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.emit": {
@@ -12881,31 +10697,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultEvent"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `events-per-vault-exceeded` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.storage-quota-exceeded"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.extend": {
@@ -12939,44 +10736,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `idempotency-in-progress`, `vault-persisted` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `ttl-exceeds-plan`, `events-per-vault-exceeded` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.persist": {
@@ -13006,31 +10770,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            /** @description `rate-limit-exceeded`, `persisted-vault-quota-exceeded` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.seal": {
@@ -13064,19 +10807,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Vault"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.custody-unavailable"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.proof": {
@@ -13104,41 +10839,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["InclusionProof"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `item-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            /** @description `vault-not-sealed` */
-            readonly 409: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.custody-unavailable"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.files.add": {
@@ -13175,55 +10880,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultFile"];
                 };
             };
-            /** @description `bad-request`, `malformed-multipart` */
-            readonly 400: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.vault-sealed"];
-            /** @description `payload-too-large`, `file-too-large` */
-            readonly 413: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `digest-mismatch`, `files-per-vault-exceeded`, `events-per-vault-exceeded` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429.storage-quota-exceeded"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.file-storage-unavailable"];
+            readonly 400: components["responses"]["400"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 413: components["responses"]["413"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.files.get": {
@@ -13313,30 +10978,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found.file-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `range-not-satisfiable` */
-            readonly 416: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly "Content-Range": components["headers"]["Content-Range"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503.file-storage-unavailable"];
+            readonly 404: components["responses"]["404"];
+            readonly 416: components["responses"]["416"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.files.delete": {
@@ -13361,19 +11007,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found.file-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.vault-sealed"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.tokens.list": {
@@ -13405,16 +11042,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["VaultTokenRecord"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.tokens.create": {
@@ -13448,19 +11078,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["VaultToken"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.tokens.revokeAll": {
@@ -13484,18 +11104,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.tokens.revoke": {
@@ -13520,30 +11131,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            /** @description `organisation-not-found`, `not-found`, `vault-not-found`, `vault-token-not-found` */
-            readonly 404: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "vaults.events": {
@@ -13583,28 +11173,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.vault-not-found"];
-            readonly 408: components["responses"]["408"];
-            /** @description `validation-error`, `event-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.list": {
@@ -13634,16 +11206,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Webhook"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.create": {
@@ -13675,43 +11239,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `webhook-url-not-allowed` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate-limit-exceeded`, `webhook-limit-reached` */
-            readonly 429: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Retry-After": components["headers"]["Retry-After"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.get": {
@@ -13737,16 +11268,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Webhook"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.delete": {
@@ -13770,18 +11294,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.update": {
@@ -13811,30 +11326,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Webhook"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `webhook-url-not-allowed` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.attempts.list": {
@@ -13869,16 +11364,9 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Attempt"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.replay": {
@@ -13912,31 +11400,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivery"] | components["schemas"]["Replay"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `delivery-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.test": {
@@ -13966,19 +11434,10 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Delivery"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "webhooks.rotateSecret": {
@@ -14008,19 +11467,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WebhookWithSecret"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.webhook-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.list": {
@@ -14053,16 +11502,8 @@ export interface operations {
                     readonly "application/json": readonly components["schemas"]["Event"][];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.get": {
@@ -14088,16 +11529,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Event"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.event-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.types": {
@@ -14121,16 +11555,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["EventSamples"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 422: components["responses"]["422"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.trigger": {
@@ -14162,31 +11588,9 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Event"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            /** @description `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `test-environment-only` */
-            readonly 403: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 403: components["responses"]["403"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.resend": {
@@ -14220,31 +11624,11 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Resend"];
                 };
             };
-            readonly 400: components["responses"]["400.malformed-json"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404.not-found.event-not-found"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress.webhook-disabled"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            /** @description `validation-error`, `idempotency-key-reused`, `webhook-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 404: components["responses"]["404"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.listener": {
@@ -14272,19 +11656,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ListenerSecret"];
                 };
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            readonly 409: components["responses"]["409.idempotency-in-progress"];
-            readonly 413: components["responses"]["413.payload-too-large"];
-            readonly 415: components["responses"]["415.unsupported-media-type"];
-            readonly 422: components["responses"]["422.idempotency-key-reused"];
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
     readonly "events.stream": {
@@ -14322,28 +11695,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            readonly 400: components["responses"]["400"];
-            readonly 401: components["responses"]["401"];
-            readonly 403: components["responses"]["403"];
-            readonly 404: components["responses"]["404"];
-            readonly 408: components["responses"]["408"];
-            /** @description `validation-error`, `event-not-found` */
-            readonly 422: {
-                headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            readonly 429: components["responses"]["429"];
-            readonly 431: components["responses"]["431"];
-            readonly 500: components["responses"]["500"];
-            readonly 503: components["responses"]["503"];
+            readonly 422: components["responses"]["422"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
         };
     };
 }

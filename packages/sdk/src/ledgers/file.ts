@@ -24,10 +24,10 @@ interface OpenBudget {
 const version = 1
 
 /**
- * Returns a ledger in a file, for one machine: processes that name one file share one budget, and what was spent survives
- * their end. The order of the lines in the file decides what still fits in the budget, so that processes cannot exceed
- * it together. The file must be on a local disk. It holds credentials, is readable by its owner alone, and grows by about
- * 2 KB for a payment.
+ * Returns a ledger in a file, for one machine. Processes that use the same file share one budget, and the file keeps
+ * the spending after they end. The order of its lines decides which payments fit the budget, so that processes cannot
+ * exceed it together. The file must be on a local disk. It contains credentials, is readable by its owner only, and
+ * grows by about 2 KB per payment.
  *
  * @example
  * import { fileLedger } from '@purser/sdk/ledgers'
@@ -83,7 +83,7 @@ async function append({ journal, own }: OpenBudget, step: Step): Promise<Verdict
   return own.verdict
 }
 
-/** Gives the budget to one caller at a time. After a failure the file is read anew from the start. */
+/** Gives the budget to one caller at a time. After a failure the file is read again from the start. */
 function turnsOf(open: () => OpenBudget) {
   let budget: OpenBudget | undefined
   let before: Promise<unknown> = Promise.resolve()
@@ -106,7 +106,10 @@ function take(budget: Budget, step: Step): Verdict {
   return undefined
 }
 
-/** A line that a crash cut short is not JSON, and nobody got a verdict on it. A line of another version is refused. */
+/**
+ * Parses a line of the journal. Returns undefined for a line that a crash truncated: it is not JSON, and no caller got
+ * a verdict on it. Throws for a line of another version.
+ */
 function stepOf(text: string, file: string): { readonly line: string; readonly step: Step } | undefined {
   let read: { readonly version: unknown; readonly line: string } & Step
   try {

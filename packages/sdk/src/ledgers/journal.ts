@@ -16,16 +16,16 @@ const newline = 10
 const chunkBytes = 1024 * 1024
 
 /**
- * Returns the journal of a file, which is made when it is missing. Each line is appended by one write, which the file
- * system puts at the end as a whole, so no lock is needed that could outlive a killed process. A line that a crash cut
- * short stays alone on its line, because each write begins with an end of line; `apply` ignores it. After a throw the
- * journal must be read anew by another one, from the start.
+ * Returns the journal of a file, which is created if it is missing. Each line is appended by one write, which the file
+ * system puts at the end as a whole. No lock is needed, which a killed process might not release. Each write begins
+ * with a line break, so that a line that a crash truncated stays separate from the next one; `apply` must ignore it.
+ * After an error, discard this journal and read the file again with a new one.
  */
 export function journalOf(file: string, apply: (line: string) => void): Journal {
   const unread = { from: 0, rest: Buffer.alloc(0) }
   let inode: number | undefined
 
-  /** A file that was deleted, replaced or cut short no longer counts what was spent. */
+  /** Throws if the file was deleted, replaced or truncated, because spending would then be forgotten. */
   const mustBeTheFile = async (handle: FileHandle) => {
     const { ino, size } = await handle.stat()
     if (inode === undefined) await syncDirectory(file)
@@ -74,7 +74,7 @@ async function bytesFrom(handle: FileHandle, position: number): Promise<Buffer> 
   return buffer.subarray(0, bytesRead)
 }
 
-/** Without it a new file can be gone after a loss of power, and with it what was spent. */
+/** Without this call, a power failure can remove a new file, and the record of what was spent. */
 async function syncDirectory(file: string): Promise<void> {
   if (process.platform === 'win32') return
   const directory = await open(path.dirname(file), 'r')

@@ -83,10 +83,13 @@ UPDATE purser_budget_days days SET
     || jsonb_build_object(released.host, (days.host_usd ->> released.host)::numeric - released.amount_usd)
 FROM released WHERE days.budget = released.budget AND days.day = released.day`
 
-/** The purchase or the id is taken. */
+/** SQLSTATE of a duplicate purchase or id. */
 const uniqueViolation = '23505'
 
-/** What stopped a reservation can be released before it is looked up; then the reservation is tried again. */
+/**
+ * The earlier payment that prevents a reservation may be released before it is read. The reservation is then attempted
+ * again.
+ */
 const attemptsMax = 5
 
 const entryColumns = 'id, purchase, day::text, state, payment::text, credential::text'
@@ -116,7 +119,7 @@ export function postgresLedger(options: { readonly database: LedgerDatabase; rea
     const [row] = await rowsOf(findText, purchase)
     return row === undefined ? undefined : entryOf(row)
   }
-  /** No row if the purchase has a payment or a limit would be exceeded. */
+  /** Returns no row if the purchase already has a payment or a limit would be exceeded. */
   const insert = (request: ReservationRequest) =>
     rowsOf(reserveText, ...reserveValues(request)).catch((error: unknown) => {
       if (error instanceof Error && Reflect.get(error, 'code') === uniqueViolation) return []

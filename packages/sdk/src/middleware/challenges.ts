@@ -7,8 +7,8 @@ const remainingMsMin = 60_000
 const routesMax = 1_000
 const batchMax = 100
 /**
- * For all routes together, about 30 MB. A caller who varies the query makes the provider fetch a batch for each
- * variant.
+ * The maximum number of unused challenges of all routes together, about 30 MB. Without a limit, a caller who varies the
+ * query could fill the memory: each variant makes the provider fetch a batch.
  */
 const challengesMax = 10_000
 
@@ -45,7 +45,7 @@ export function challengesAhead(purser: Purser, count: number, now: () => number
     }
     const waiting = takeFresh(stock, now())
     if (waiting !== undefined) {
-      // A request that finds no challenge gets the error, if there is one.
+      // Errors are ignored here. A request that finds no challenge loads again and gets the error.
       if (stock.items.length < batch / 2) load().catch(() => undefined)
       return waiting
     }

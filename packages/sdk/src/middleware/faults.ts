@@ -20,7 +20,10 @@ export interface Undelivered {
   readonly isKept: boolean
 }
 
-/** The callback without its errors, which are printed: a failing callback must not change the outcome of a payment. */
+/**
+ * Returns a callback that prints its errors instead of throwing them: a failing callback must not change the outcome of
+ * a payment.
+ */
 export function quietly<T>(name: string, listener: (event: T) => void): (event: T) => void {
   return (event) => {
     try {
@@ -37,7 +40,7 @@ const remedies: { readonly [code: string]: string } = {
   'amount-below-minimum': ' Raise the price: settling costs more than it brings.',
 }
 
-/** What the provider changes, if the fault is one of configuration. */
+/** How the provider can correct a fault of configuration. */
 function remedyOf(error: unknown): string {
   return error instanceof PurserError ? (remedies[error.code] ?? '') : ''
 }

@@ -116,12 +116,12 @@ function contextOf(given: readonly unknown[]) {
   return { own: isRecord(own) ? own : context, meta: isRecord(meta) ? meta : undefined, signal }
 }
 
-/** A refusal, or the tool's own result that was kept for this payment. */
+/** Returns a refusal, or the result that the tool had already produced for this payment. */
 function refused<R extends object>(answer: OwnAnswer): R | ToolRefusal {
   return resultOf(answer) as R | ToolRefusal
 }
 
-/** Runs the tool, settles the payment, and only then gives away the result. */
+/** Runs the tool, settles the payment, and then returns the result. */
 async function sell<R extends object>(
   paid: Paid,
   signal: AbortSignal | undefined,

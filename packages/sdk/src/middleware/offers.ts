@@ -1,6 +1,6 @@
 import { orderOffers, parseChallenges } from '@purser/protocol'
 
-/** How Purser joins challenges. */
+/** The separator with which Purser joins challenges. */
 const boundary = ', Payment '
 
 /** Splits the joined value from Purser into one `WWW-Authenticate` value per challenge, without re-encoding. */

@@ -10,7 +10,10 @@ import { redeemRequestOf } from './redeem-request.ts'
 import type { PaymentContext } from './request-payment.ts'
 import type { Route, Seller } from './seller.ts'
 
-/** Purser waits on its side. This delay only prevents a tight loop when it responds quickly. */
+/**
+ * The delay between two settle requests. Purser itself waits for the outcome, so this only prevents a tight loop if it
+ * responds quickly.
+ */
 const askAgainMs = 500
 /**
  * A response may be sent without a redemption for this long after Purser confirmed that there is none. Purser's grace

@@ -21,7 +21,7 @@ const keys = {
 
 type Meta = Readonly<Record<string, unknown>>
 
-/** What a tool answers instead of its own result: the terms of a payment, or why one was refused. */
+/** The result of a tool that was not run or not paid for: the terms of a payment, or why one was refused. */
 export interface ToolRefusal {
   [key: string]: unknown
   content: { type: 'text'; text: string }[]
@@ -55,7 +55,7 @@ export function answerOf(result: object, headers: OwnAnswer['headers'] = {}): Ow
   return { status: 200, headers, body: JSON.stringify(result) }
 }
 
-/** The result that a kept response has, with its receipt; or the refusal that a response of the middleware is. */
+/** Returns a response of the middleware as a tool result: the tool's own result with its receipt, or a refusal. */
 export function resultOf(answer: OwnAnswer): object {
   const { status, headers, body } = answer
   if (status >= 300 || typeof body !== 'string') return refusalOf(answer)

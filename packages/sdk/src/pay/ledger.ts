@@ -64,8 +64,8 @@ export interface Ledger {
   /** Marks a signed payment as delivered. */
   spent(id: string): Promise<void>
   /**
-   * Removes a payment that can no longer be charged, and its amount. Its purchase can be made anew. Unknown ids and
-   * delivered payments are left alone.
+   * Removes a payment that can no longer be charged, and its amount. Its purchase can then be made again. Unknown ids
+   * and delivered payments are left alone.
    */
   release(id: string): Promise<void>
   /** The payment for a purchase. */

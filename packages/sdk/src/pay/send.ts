@@ -58,7 +58,7 @@ function keepSession({ payer, url, reservation }: Sending, { headers }: Response
   if (token !== null) payer.sessions?.keep(url.origin, { payTo: reservation.payment.payTo, token })
 }
 
-/** The error for a payment whose money may move, whatever comes. */
+/** The error for a payment whose credential can still be charged. */
 export function unknownOutcome(
   sending: Sending,
   response: Response | undefined,

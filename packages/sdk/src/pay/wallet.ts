@@ -44,7 +44,7 @@ const noSigner = {
   signTypedData: () => Promise.reject(new Error('the service signs')),
 }
 
-/** The options as those of a payer without a key. */
+/** Converts the options into a payer without a key. */
 export function walletPayer(given: WalletFetchOptions): Payer {
   checkWallet(given)
   const { wallet: _, prefer, ...options } = given
@@ -96,7 +96,10 @@ export async function payFromWallet(
   }
 }
 
-/** The parts of a 402 that say what it costs, without a challenge whose header the caller uses. */
+/**
+ * Returns the parts of a 402 that contain its price. Without the MPP challenges, if the caller already uses the header
+ * that they require.
+ */
 async function challengeOf(response: Response, readings: readonly Reading[]): Promise<NewWalletPayment['challenge']> {
   const isTaken = readings.some((one) => 'refusal' in one && one.refusal.reason === 'header-taken')
   const names = [x402Headers.paymentRequired, ...(isTaken ? [] : ['WWW-Authenticate'])]

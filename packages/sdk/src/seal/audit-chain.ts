@@ -3,19 +3,25 @@ import type { AuditRecord } from '../organisations.ts'
 
 /** The result of a check of an audit log. */
 export interface AuditLogVerdict {
-  /** Whether every record that was read has its hash, and each two neighbours are linked. */
+  /** Whether the hash of every checked record is correct and every record contains the hash of the one before it. */
   readonly ok: boolean
-  /** The sequence of the newest record that fails; undefined where none does. */
+  /** The sequence of the newest record that fails; undefined if none does. */
   readonly brokenAt: number | undefined
   /** How many records were checked. */
   readonly records: number
-  /** How many places have records between them that the caller did not see. None with a live key: it sees the whole log. */
+  /**
+   * The number of places where records are missing because the caller may not see them. 0 with a live key, which sees
+   * the whole log.
+   */
   readonly gaps: number
   /** Whether the first record of the log was reached. */
   readonly fromFirst: boolean
-  /** The hash of the newest record: who keeps it elsewhere notices a later change of the whole log. */
+  /**
+   * The hash of the newest record. Store it elsewhere: a later check with `keptHash` then detects if the whole log was
+   * rewritten.
+   */
   readonly newestHash: string | undefined
-  /** Whether the hash that was kept is the one of a record in the log. */
+  /** Whether a record of the log has the hash `keptHash`. */
   readonly hasKept: boolean
 }
 
@@ -23,7 +29,7 @@ export interface AuditLogCheck {
   readonly organisationId: string
   /** The `newestHash` of an earlier check. */
   readonly keptHash?: string | undefined
-  /** Called now and then with the number of records that were checked. */
+  /** Called after every 100 records with the number of records that were checked. */
   readonly onProgress?: ((records: number) => void) | undefined
 }
 
@@ -31,8 +37,9 @@ const progressRecords = 100
 const hashPattern = /^[0-9a-f]{64}$/
 
 /**
- * Recomputes the hash of every record, newest first, and compares each link with the record before. Reads the list to its end, or to
- * the first record that fails. A log from which the newest records were cut off has no fault: compare it with a hash that you kept.
+ * Recomputes the hash of every record, newest first, and compares each link with the record before. Reads the list to
+ * its end, or to the first record that fails. Removed newest records are not detected without `keptHash`, the
+ * `newestHash` of an earlier check.
  *
  * @example
  * import { createPurser } from '@purser/sdk'

@@ -12,7 +12,7 @@ import {
 import type { Signatures } from '../chain/index.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Tenant } from '../platform/ctx.ts'
-import { batchByDb } from '../platform/db/batch.ts'
+import { batch } from '../platform/db/batch.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
 import type { Witness } from '../platform/witness/witness.ts'
@@ -171,12 +171,17 @@ interface OpenKey {
   uses: number
 }
 
-/** Concurrent signatures by one key share one opening of its seed. The key is wiped after the last of them. */
+/** Concurrent signatures share one query, and those by one key share one opening of its seed. The key is wiped after the last of them. */
 function createOpenKeys(options: WalletKeysOptions) {
+  const seedOf = batch<Tenant, SealedSeedRow | undefined>({ itemsMax: 256, batchesMax: 2 }, (tenants) =>
+    findSeeds(options.db, tenants),
+  )
+  const openKey = async (tenant: Tenant, key: WalletKey): Promise<HdPrivateNode> =>
+    openWalletKey(options, tenant, await seedOf(tenant), key)
   const open = new Map<string, OpenKey>()
   return async <T>(tenant: Tenant, key: WalletKey, use: (privateKey: Uint8Array) => T): Promise<T> => {
     const name = [tenant.organisationId, tenant.environment, key.account, key.index, key.address].join(' ')
-    const opened = open.get(name) ?? { node: openWalletKey(options, tenant, key), uses: 0 }
+    const opened = open.get(name) ?? { node: openKey(tenant, key), uses: 0 }
     open.set(name, opened)
     opened.uses += 1
     try {
@@ -191,16 +196,13 @@ function createOpenKeys(options: WalletKeysOptions) {
   }
 }
 
-/** Concurrent signatures share one query. */
-const seedOf = batchByDb<Tenant, SealedSeedRow | undefined>({ itemsMax: 256, batchesMax: 2 }, findSeeds)
-
 /** Derives a wallet's private key and checks it against the address, since signing with a wrong key would move another account's money. */
 async function openWalletKey(
   options: WalletKeysOptions,
   tenant: Tenant,
+  row: SealedSeedRow | undefined,
   { account, index, address }: WalletKey,
 ): Promise<HdPrivateNode> {
-  const row = await seedOf(options.db, tenant)
   if (row === undefined) throw new Error('the tenant has no seed')
   const node = await openNode(options, tenant, row, [...evmAccountPath(account), index])
   try {

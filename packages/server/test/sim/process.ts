@@ -1,15 +1,18 @@
 import type { Network } from '@purser/protocol'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
 import type { Signer } from '../../src/chain/port.ts'
+import { createReadFunds } from '../../src/features/funds/index.ts'
 import {
   createChainMemory,
   createRecorder,
   createSettlements,
+  createUnsettledChecks,
   voidUnsettled,
 } from '../../src/features/payments/index.ts'
 import type { Settlements } from '../../src/features/payments/ports.ts'
 import { passRelays, type RelayerParts, relayHandler } from '../../src/features/relayer/index.ts'
 import { listForgotten, makeDue } from '../../src/features/relayer/queue-store.ts'
+import { createTransferPorts } from '../../src/features/transfers/index.ts'
 import { createWalletDirectory } from '../../src/features/wallets/receiving.ts'
 import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
 import type { Ctx, Deps } from '../../src/modules.ts'
@@ -59,12 +62,15 @@ export class SimProcess {
       settlerAddress: signer.address,
       recordPayment: createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 15n, openPerPayerMax: 100, verifiedMsMax }),
       chainMemory: createChainMemory(),
+      unsettledChecks: createUnsettledChecks(),
       settlements: patient(
         createSettlements({ db, clock }, () => undefined),
         chance,
       ),
       receivingWallets: createWalletDirectory({ db }),
+      ...createTransferPorts(db),
       deposits: allBooked,
+      readFunds: createReadFunds({ db, chains, deposits: allBooked }),
       facilitatorWaitMs: 1,
       settleWaitMs: 0,
     }

@@ -1,6 +1,5 @@
 import type { Network } from '@purser/protocol'
 import { z } from 'zod'
-import { readFunds } from '../../src/features/funds/index.ts'
 import type { Deps } from '../../src/modules.ts'
 import type { Tenant } from '../../src/platform/ctx.ts'
 import { type Db, sql } from '../../src/platform/db/db.ts'
@@ -79,7 +78,7 @@ export async function fundsNow(
   const [token] = network.tokens
   if (token === undefined) throw new Error('a network has a token')
   const places = wallets.map(({ id, address }) => ({ tenant, network, walletId: id, owner: address, coin: token }))
-  const { spendable } = await readFunds(deps, network, places)
+  const { spendable } = await deps.readFunds(network, places)
   return spendable.map(({ available, frozen, unscreened, reserved }) => ({
     rawAmount: available + frozen + unscreened,
     reserved,

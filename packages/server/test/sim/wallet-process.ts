@@ -4,9 +4,9 @@ import { compareLanes } from '../../src/chain/lanes/compare.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
 import type { LaneSigner } from '../../src/chain/lanes/port.ts'
 import type { Signer } from '../../src/chain/port.ts'
-import { pruneReservations } from '../../src/features/funds/index.ts'
+import { createReadFunds, pruneReservations } from '../../src/features/funds/index.ts'
 import { passRelays, type RelayerParts, relayHandler } from '../../src/features/relayer/index.ts'
-import { transferHandler, transferRecurring } from '../../src/features/transfers/index.ts'
+import { createTransferPorts, transferHandler, transferRecurring } from '../../src/features/transfers/index.ts'
 import { createBookedInTime } from '../../src/features/wallets/deposits/booked.ts'
 import { findBookedTo, type Lease, renewLease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
@@ -87,7 +87,9 @@ export class WalletProcess {
     }
     this.deps = {
       ...own,
+      ...createTransferPorts(db),
       deposits,
+      readFunds: createReadFunds({ db, chains, deposits }),
       receivingWallets: createWalletDirectory({ db }),
       lanes: createLanes({ deps: own, chains, signerOf }),
       settlerAddress: signer.address,

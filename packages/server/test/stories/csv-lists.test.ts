@@ -198,7 +198,9 @@ describe.each(Object.entries(lists))('%s', (_id, pathOf) => {
 
 test('filters apply to CSV as to JSON', async () => {
   const failed = (await csvAt('/wallet-infra/transfers?status=failed')).rows
-  expect(failed.map(({ reference }) => reference)).toEqual(["'-2+3|cmd", "'+1,2", `'${hostile[0]}`])
+  expect(new Set(failed.map(({ reference }) => reference))).toEqual(
+    new Set(hostile.slice(0, 3).map((text) => `'${text}`)),
+  )
   const logs = (await csvAt(`/payments/logs?route=${encodeURIComponent('"')}`)).rows
   expect(logs.map(({ route }) => route)).toEqual(['"'])
 })

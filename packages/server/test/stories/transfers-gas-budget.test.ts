@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { dayOf } from '../../src/features/plans/index.ts'
 import { planTransfer } from '../../src/features/transfers/plan.ts'
+import type { OwnIntent } from '../../src/features/transfers/ports.ts'
 import type { Outcome } from '../../src/features/transfers/record.ts'
-import { type OwnIntent, recordTransfer } from '../../src/features/transfers/record-batches.ts'
+import { createRecordTransfer } from '../../src/features/transfers/record-batches.ts'
 import { NewTransfer } from '../../src/features/transfers/schema.ts'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import type { Ctx } from '../../src/modules.ts'
@@ -38,7 +39,8 @@ function counted({ id: organisationId }: Org): { readonly ctx: Ctx; readonly beg
       return db.tx(work)
     },
   }
-  const ctx = forTenant(systemCtx({ ...deps, db: counting }), { organisationId, environment: 'test' })
+  const own = { ...deps, db: counting, recordTransfer: createRecordTransfer(counting) }
+  const ctx = forTenant(systemCtx(own), { organisationId, environment: 'test' })
   return { ctx, begun: () => count }
 }
 
@@ -73,7 +75,7 @@ async function useGas({ tenant, clock, settleNanoUsdPerDayMax }: Ctx, left: bigi
 }
 
 function recordAll(intents: readonly OwnIntent[]): Promise<Outcome[]> {
-  return Promise.all(intents.map((intent) => recordTransfer(intent).catch((error: Error) => error)))
+  return Promise.all(intents.map((intent) => intent.ctx.recordTransfer(intent).catch((error: Error) => error)))
 }
 
 async function stored(org: Org): Promise<string[]> {

@@ -1,8 +1,7 @@
 import { type Address, encodeTransfer, networkByName, tokenBySymbol } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Chain } from '../../src/chain/port.ts'
-import { type Coin, readFunds } from '../../src/features/funds/index.ts'
-import { findSource } from '../../src/features/wallets/index.ts'
+import type { Coin } from '../../src/features/funds/index.ts'
 import { isProblem } from '../../src/platform/errors.ts'
 import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
 import { aMaster, aTransferStage, type Managed, stranger, type TransferStage, untilBooked } from '../transfer-stage.ts'
@@ -26,10 +25,10 @@ afterAll(() => stage?.stop())
 async function funds({ id }: Managed, coin: Coin) {
   const { deps } = stage.world.server
   const ctx = forTenant(systemCtx(deps), { organisationId: stage.org.id, environment: 'live' })
-  const source = await findSource(deps.db, ctx.tenant, id)
+  const source = await deps.findSource(deps.db, ctx.tenant, id)
   if (source === undefined || network === undefined) throw new Error('no such wallet')
   const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin }
-  return () => readFunds(ctx, network, [place])
+  return () => deps.readFunds(network, [place])
 }
 
 test('a call that a node never completes delays no other transfer at the same time', async () => {

@@ -2,6 +2,7 @@ import { bindLoops } from '../../platform/work/runner.ts'
 import { pruneReservations } from './jobs.ts'
 import type { Deps } from './ports.ts'
 
+export type { AmountOnHold, HoldQuestion } from './deposit-book.ts'
 export {
   bytesOf,
   type Coin,
@@ -17,13 +18,13 @@ export {
   topUpOf,
 } from './fees.ts'
 export { pruneReservations } from './jobs.ts'
-export type { AmountOnHold, Deps as FundDeps, HoldQuestion } from './ports.ts'
+export type { Deps as FundDeps } from './ports.ts'
 export { areCovered, type Claim, contended, retryOnContention, type Want } from './reserve.ts'
 export {
+  createReadFunds,
   type Funds,
   hasCaughtUp,
   type Place,
-  readFunds,
   type Snapshot,
   waitForDeposits,
 } from './snapshot.ts'

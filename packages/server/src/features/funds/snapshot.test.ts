@@ -5,7 +5,7 @@ import { aWorld, type World } from '../../../test/world.ts'
 import type { Chain, Chains, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { isProblem } from '../../platform/errors.ts'
-import { type Place, readFunds } from './snapshot.ts'
+import { createReadFunds, type Place } from './snapshot.ts'
 import { insertReservations } from './store.ts'
 
 const network = networkByName('base-sepolia') as Network
@@ -48,7 +48,8 @@ function aStage(disputed: readonly Address[] = []) {
   }
   const chains = { on: () => chain } as unknown as Chains
   const deposits = { ...world.server.deps.deposits, bookedTo: async () => 10n }
-  return { deps: { db, chains, deposits }, statements, reads }
+  const deps = { db, chains, deposits }
+  return { deps, readFunds: createReadFunds(deps), statements, reads }
 }
 
 async function reserve(place: Place, rawAmount: bigint): Promise<void> {
@@ -63,10 +64,10 @@ test('a hundred concurrent callers cost the database and the nodes one read, and
   const callers = Array.from({ length: 100 }, (_, index) => placeOf(index, usdc, tenants[index % 2 === 0 ? 0 : 1]))
   for (const place of callers.slice(0, 10)) await reserve(place, 7n)
   const lone = aStage()
-  await readFunds(lone.deps, network, [placeOf(0), placeOf(0, ether)])
+  await lone.readFunds(network, [placeOf(0), placeOf(0, ether)])
   const many = aStage()
   const read = await Promise.all(
-    callers.map((place, index) => readFunds(many.deps, network, [place, placeOf(index, ether, place.tenant)])),
+    callers.map((place, index) => many.readFunds(network, [place, placeOf(index, ether, place.tenant)])),
   )
   expect([many.statements.length, many.reads.length]).toEqual([lone.statements.length, 1])
   expect(lone.statements).toHaveLength(3)
@@ -79,8 +80,8 @@ test('a hundred concurrent callers cost the database and the nodes one read, and
 
 test('a balance on which the nodes disagree fails its own caller and no other', async () => {
   const [own, other] = [placeOf(200), placeOf(201)]
-  const { deps } = aStage([own.owner])
-  const [failed, read] = await Promise.allSettled([own, other].map((place) => readFunds(deps, network, [place])))
+  const { readFunds } = aStage([own.owner])
+  const [failed, read] = await Promise.allSettled([own, other].map((place) => readFunds(network, [place])))
   expect(failed?.status === 'rejected' && isProblem(failed.reason, 'chain-unavailable')).toBe(true)
   expect(read).toMatchObject({ status: 'fulfilled', value: { spendable: [{ available: 1_000n }] } })
 })
@@ -88,10 +89,10 @@ test('a balance on which the nodes disagree fails its own caller and no other', 
 test('a caller whose own reservation is excluded sees the amount that it reserved, and a concurrent caller does not', async () => {
   const place = placeOf(300)
   await reserve(place, 40n)
-  const { deps } = aStage()
+  const { readFunds } = aStage()
   const [without, all] = await Promise.all([
-    readFunds(deps, network, [{ ...place, except: `of-${place.owner}-USDC` }]),
-    readFunds(deps, network, [place]),
+    readFunds(network, [{ ...place, except: `of-${place.owner}-USDC` }]),
+    readFunds(network, [place]),
   ])
   expect([without.spendable[0]?.available, all.spendable[0]?.available]).toEqual([1_000n, 960n])
 })
@@ -108,7 +109,7 @@ test('a read before the first block is booked waits for it, and fails if none is
         return isBookedInTime
       },
     }
-    return readFunds({ ...deps, deposits }, network, [placeOf(400)])
+    return createReadFunds({ ...deps, deposits })(network, [placeOf(400)])
   }
   expect((await reading(true)).spendable[0]?.available).toBe(1_000n)
   await expect(reading(false)).rejects.toMatchObject({ code: 'chain-unavailable' })

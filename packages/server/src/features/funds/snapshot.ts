@@ -1,13 +1,12 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import { bytesToHex } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
-import type { OfferedFees, StateQuestion } from '../../chain/port.ts'
+import type { ChainPorts, OfferedFees, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import type { Db, Queryable } from '../../platform/db/db.ts'
-import { rootOf } from '../../platform/db/fair-db.ts'
+import type { AmountOnHold, DepositBook } from './deposit-book.ts'
 import { type Coin, feeInToken } from './fees.ts'
-import type { AmountOnHold, Ctx } from './ports.ts'
 import { type Reserved, readUnderWay, sumReserved } from './store.ts'
 
 /** A token or the coin at a managed wallet. */
@@ -43,7 +42,11 @@ export interface Snapshot {
   readonly owners: ReadonlyMap<string, OwnerState>
 }
 
-type Deps = Pick<Ctx, 'db' | 'chains' | 'deposits'>
+interface BookPort {
+  readonly deposits: DepositBook
+}
+
+type Deps = { readonly db: Db } & Pick<ChainPorts, 'chains'> & BookPort
 
 /** Longest that a snapshot may be used, in milliseconds by the database's clock. */
 export const snapshotMsMax = 60_000
@@ -54,31 +57,35 @@ interface BatchedRead {
   readonly taken: ReadonlyMap<string, Taken>
 }
 
-type ReadBatch = (places: readonly Place[]) => Promise<BatchedRead>
+/** Reads the spendable amounts of places, all of one network. */
+export type ReadFunds = (network: Network, places: readonly Place[]) => Promise<Funds>
 
-const batchReaders = new WeakMap<Db, Map<string, ReadBatch>>()
+/**
+ * Creates the reader of one process. Concurrent callers share one read, which begins after all of them called, so that statements and node
+ * calls are not made per caller.
+ */
+export function createReadFunds(deps: Deps): ReadFunds {
+  const readers = new Map<string, ReturnType<typeof createReader>>()
+  return async (network, places) => {
+    const read = readers.get(network.name) ?? createReader(deps, network)
+    readers.set(network.name, read)
+    const { snapshot, taken } = await read(places)
+    return { snapshot, spendable: places.map((place) => spendableBy({ snapshot, place }, taken.get(nameOf(place)))) }
+  }
+}
 
-/** Concurrent callers share one read, which begins after all of them called, so that statements and node calls are not made per caller. */
-function batchReaderOf(caller: Deps, network: Network): ReadBatch {
-  const db = rootOf(caller.db)
-  const deps = { ...caller, db }
-  const networks = batchReaders.get(db) ?? new Map<string, ReadBatch>()
-  batchReaders.set(db, networks)
-  const read =
-    networks.get(network.name) ??
-    batch<readonly Place[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
-      const places = new Map(batches.flat().map((place) => [nameOf(place), place]))
-      const snapshot = await readOnce(deps, network, [...places.values()])
-      const seen = [...places.values()].map((place) => ({ snapshot, place }))
-      const taken = await takenFrom(db, deps, seen)
-      const result = {
-        snapshot,
-        taken: new Map([...places.keys()].flatMap((name, index) => entryOf(name, taken[index]))),
-      }
-      return batches.map(() => result)
-    })
-  networks.set(network.name, read)
-  return read
+function createReader(deps: Deps, network: Network): (places: readonly Place[]) => Promise<BatchedRead> {
+  return batch<readonly Place[], BatchedRead>({ itemsMax: 128, batchesMax: 1 }, async (batches) => {
+    const places = new Map(batches.flat().map((place) => [nameOf(place), place]))
+    const snapshot = await readOnce(deps, network, [...places.values()])
+    const seen = [...places.values()].map((place) => ({ snapshot, place }))
+    const taken = await takenFrom(deps.db, deps, seen)
+    const result = {
+      snapshot,
+      taken: new Map([...places.keys()].flatMap((name, index) => entryOf(name, taken[index]))),
+    }
+    return batches.map(() => result)
+  })
 }
 
 function entryOf(name: string, taken: Taken | undefined): [string, Taken][] {
@@ -184,11 +191,7 @@ interface Taken {
 }
 
 /** Returns them in the order of `seen`, with two statements. */
-async function takenFrom(
-  db: Queryable,
-  { deposits }: Pick<Ctx, 'deposits'>,
-  seen: readonly Seen[],
-): Promise<readonly Taken[]> {
+async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly Seen[]): Promise<readonly Taken[]> {
   const tokens = seen.flatMap(({ snapshot, place: { tenant, walletId, network, coin } }) =>
     coin.address === undefined
       ? []
@@ -222,11 +225,7 @@ async function takenFrom(
  * Spendable amounts, in the order of the places: the balance in the snapshot's block less the frozen, unscreened and non-final amounts, and
  * less all reservations that this block does not include yet. Under the owners' locks no new reservation can be made meanwhile.
  */
-export async function spendableOf(
-  db: Queryable,
-  deps: Pick<Ctx, 'deposits'>,
-  seen: readonly Seen[],
-): Promise<Spendable[]> {
+export async function spendableOf(db: Queryable, deps: BookPort, seen: readonly Seen[]): Promise<Spendable[]> {
   const taken = await takenFrom(db, deps, seen)
   return seen.map((one, index) => spendableBy(one, taken[index]))
 }
@@ -264,30 +263,24 @@ export interface Funds {
   readonly spendable: readonly Spendable[]
 }
 
-/** Reads the spendable amounts of places, all of one network. */
-export async function readFunds(deps: Deps, network: Network, places: readonly Place[]): Promise<Funds> {
-  const { snapshot, taken } = await batchReaderOf(deps, network)(places)
-  return { snapshot, spendable: places.map((place) => spendableBy({ snapshot, place }, taken.get(nameOf(place)))) }
-}
-
 const bookingMsMax = 5_000
 
 /**
  * Waits until the deposits of the newest deep-enough block are booked, for at most five seconds. Returns false if they were booked when the
  * snapshot was made: a shortage is then final. Throws 503 `chain-unavailable` if they are not booked in time: whether funds are short is unknown.
  */
-export async function hasCaughtUp(ctx: Ctx, { network, block, newest }: Snapshot): Promise<boolean> {
+export async function hasCaughtUp(ctx: Deps, { network, block, newest }: Snapshot): Promise<boolean> {
   if (block >= newest) return false
   if (await isBookedInTime(ctx, network, newest)) return true
   throw failChain('chain-unavailable', {}, new Error(`the deposits of block ${newest} are not booked yet`))
 }
 
 /** Waits for deposits before the first read. */
-export async function waitForDeposits(ctx: Ctx, network: Network): Promise<void> {
+export async function waitForDeposits(ctx: Deps, network: Network): Promise<void> {
   const { newest } = await ctx.chains.on(network).stateAt([])
   await isBookedInTime(ctx, network, newest)
 }
 
-function isBookedInTime({ db, deposits }: Ctx, { name }: Network, block: bigint): Promise<boolean> {
+function isBookedInTime({ db, deposits }: Deps, { name }: Network, block: bigint): Promise<boolean> {
   return deposits.isBookedInTime(db, name, { block, msMax: bookingMsMax })
 }

@@ -18,7 +18,10 @@ export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.inp
   return answerOf(ctx, row)
 }
 
-/** Ends the id to which the key of an underpriced payment is tied: its repeat is refused as the first request was. */
+/**
+ * Suffix of the id to which the Idempotency-Key of an underpriced payment is tied, so that a repeat is refused like the
+ * first request.
+ */
 export const underpricedMark = ' underpriced'
 
 /** The refusal of a payment that was credited and is less than the price. */
@@ -29,7 +32,7 @@ export function underpriced(): Error {
   )
 }
 
-/** Refuses a payment that has ended without money: it grants nothing, and it cannot be settled any more. */
+/** Refuses a payment that ended without money: it buys nothing and can no longer be settled. */
 function refuseEnded({ protocol, status, failureReason }: PaymentRow): void {
   if (status !== 'settlement_failed' && status !== 'voided') return
   const reason = failureReason ?? status

@@ -48,7 +48,7 @@ interface Payer {
 type Parts = Pick<Ctx, 'db'> & { readonly chain: Chain }
 
 async function readAnew({ chain, db }: Parts, payer: Payer): Promise<Funds> {
-  // Before the balance: a transaction that is in a block by now has left it.
+  // Read before the balance: a transaction that is in a block by now has already lowered the balance.
   const minedIds = await listMined({ chain, db }, payer)
   const open = await listOpenOf(db, payer, openMax)
   const nonces = open.flatMap(({ settlement }) => (settlement.kind === 'permit2' ? [] : [settlement.nonce]))

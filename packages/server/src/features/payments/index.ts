@@ -1,9 +1,10 @@
 import { bindOperations } from '../../platform/operation.ts'
+import { createByOrganisation } from '../../platform/work/by-organisation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { sweepCallers } from './callers.ts'
 import { facilitatorOperations } from './facilitator/routes.ts'
 import { followTransactions } from './methods/mpp-tempo/follow.ts'
-import type { ChainMemory, Deps } from './ports.ts'
+import type { ChainMemory, Deps, UnsettledChecks } from './ports.ts'
 import { createRecorder, openPerPayerMax } from './record.ts'
 import { followRefunds } from './refunds/jobs.ts'
 import { paymentRelays } from './relay.ts'
@@ -34,14 +35,19 @@ interface PaymentSettings {
   readonly onSettlementWanted: () => void
 }
 
-/** Returns a memory that knows nothing yet. */
+/** Creates an empty memory of chain data. */
 export function createChainMemory(): ChainMemory {
   return { checkedDomains: new Set(), uptoNetworks: new Set(), sponsorFunds: new Map(), payerFunds: new Map() }
 }
 
+/** Creates the state of the checks of unsettled payments, for a process that has made none yet. */
+export function createUnsettledChecks(): UnsettledChecks {
+  return { starts: new Map(), search: createByOrganisation() }
+}
+
 /** Builds the feature. */
 export function createPayments(
-  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory'>,
+  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks'>,
   { verifiedMsMax, onSettlementWanted }: PaymentSettings,
 ) {
   const limits = { nanoUsdPerDayMax: needs.settleNanoUsdPerDayMax, openPerPayerMax, verifiedMsMax }
@@ -50,6 +56,7 @@ export function createPayments(
     recordPayment: createRecorder(needs, limits),
     settlements: createSettlements(needs, onSettlementWanted),
     chainMemory: createChainMemory(),
+    unsettledChecks: createUnsettledChecks(),
   }
   return {
     deps,

@@ -43,7 +43,7 @@ export function newPayment(
   }
 }
 
-/** Returns what settlement needs of a signed authorization. */
+/** Returns the parts of a signed authorization that settlement needs. */
 export function storedAuthorization({ authorization, signature, deployment }: GoodVerdict): StoredAuthorization {
   return {
     kind: 'eip3009',
@@ -58,7 +58,7 @@ export function storedAuthorization({ authorization, signature, deployment }: Go
   }
 }
 
-/** Returns only the signature's own fields, without what the verdict carries beside them. */
+/** Returns only the signature's own fields, without other members of the verdict. */
 function storedSignature(signature: GoodVerdict['signature']): StoredAuthorization['signature'] {
   if (signature.kind === 'bytes') return { kind: 'bytes', signature: signature.signature }
   return { kind: 'ecdsa', v: signature.v, r: signature.r, s: signature.s }

@@ -4,8 +4,10 @@ import type { MppSecrets } from '../../custody/index.ts'
 import type { ServiceSealPort } from '../../custody/service-seal.ts'
 import type { Call, Environment, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
+import type { DueStarts } from '../../platform/db/due-checks.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 import type { Outcome } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
@@ -54,6 +56,14 @@ export interface ChainMemory {
   readonly payerFunds: Map<string, { readonly block: bigint; readonly funds: Map<string, Promise<Funds>> }>
 }
 
+/** What a process keeps between two checks of unsettled payments. */
+export interface UnsettledChecks {
+  /** Where the next look-up of due payments starts. */
+  readonly starts: DueStarts
+  /** Limits the searches for the transactions of used authorizations. */
+  readonly search: ByOrganisation
+}
+
 export interface Candidate {
   readonly ctx: Ctx
   readonly payment: NewPayment
@@ -74,6 +84,7 @@ export interface Settlements {
 export interface Deps extends PlatformDeps, TransferDeps, ServiceSealPort {
   readonly recordPayment: (candidate: Candidate) => Promise<void>
   readonly chainMemory: ChainMemory
+  readonly unsettledChecks: UnsettledChecks
   readonly settlements: Settlements
   readonly settlementTokens: SettlementTokens
   readonly mppSecrets: MppSecrets

@@ -33,9 +33,9 @@ export interface BatchLimits {
 const PlanRow = z.object({ plan: PlanName })
 
 /**
- * Takes the locks of these names and of the quota that the organization shares, in one order everywhere, and returns the plan. The next
- * statement sees everything that earlier owners of the locks committed. It is planned without sequential scans, because its plan is kept from
- * when the tables were small.
+ * Takes the locks of these names and of the organization's shared quota, always in the same order, and returns the
+ * plan. The next statement sees everything that earlier owners of the locks committed. It is planned without sequential
+ * scans, because its plan is kept from when the tables were small.
  */
 export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
   const row = await tx.one(
@@ -65,15 +65,15 @@ export type Verdict = z.output<typeof Verdict>
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 
 /**
- * Writes everything that recording a batch writes, in one statement, for every plan; nothing else inserts payments. In the order
- * of arrival it accepts payments whose claim is free, whose nonce no relay that is sent has (a transfer of the service's own
- * wallets), that the payer can pay beside all open payments, and for which the day's gas budget and the month's quota suffice. A payment that is
- * already on chain is accepted whatever the month's count. For exactly the accepted ones it writes the event, the count and the
- * reservation.
- * It names tables of other features because ten statements in a transaction were measured to cost three times as much. The count
- * is written before the budget, as where payments end: PostgreSQL executes unreferenced CTEs in its own order, and two
- * transactions would wait for each other.
- * The caller has the locks of what the limits count, and passes no two payments with one claim. Returns the outcome of each.
+ * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a
+ * payment if its claim is unused, its nonce is not that of a relay that the service sends (a transfer of its own
+ * wallets), the payer's balance covers it in addition to all open payments, and the day's gas budget and the month's
+ * quota suffice. A payment that is already on chain is accepted whatever the month's count. For each accepted payment
+ * it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements
+ * in a transaction were measured to cost three times as much. The count is written before the budget, in the same order
+ * as where payments end: PostgreSQL executes unreferenced CTEs in its own order, and transactions with different orders
+ * would wait for each other. The caller has the locks of what the limits count, and passes no two payments with one
+ * claim. Returns the outcome of each.
  */
 export async function insertReceipts(
   tx: Tx,

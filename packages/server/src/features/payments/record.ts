@@ -96,7 +96,10 @@ async function refuse(candidate: Candidate, outcome: Verdict | Error): Promise<v
   if (outcome === 'plan-limit') throw await limitReached(candidate.ctx)
 }
 
-/** Returns one message whatever the payer has open and wherever, so that it discloses nothing about others' payments. */
+/**
+ * Refuses a payer with too little money. The message does not depend on which open payments the payer has where, so
+ * that it discloses nothing about other organizations.
+ */
 function shortOfFunds({ protocol, payer }: NewPayment): Error {
   return protocol === 'mpp'
     ? refusedMpp('verification-failed', 'The authorization was refused: insufficient_funds.', { payer })
@@ -145,7 +148,7 @@ async function reportPaymentsUsed(tx: Tx, ctx: Ctx, limit: number): Promise<void
   await reportThresholds(tx, ctx, { kind: 'payments', limit, used })
 }
 
-/** Leaves out copies that arrived together: only the first can be recorded, and the others must not use up the quota. */
+/** Removes copies that arrived together: only the first can be recorded, and the others must not use up the quota. */
 function withoutCopies(group: readonly Candidate[]): readonly Candidate[] {
   const seen = new Set<string>()
   return group.filter(({ payment: { claimKey, challengeId } }) => {

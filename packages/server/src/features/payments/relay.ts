@@ -24,7 +24,8 @@ export function paymentRelays(deps: Deps): RelayPurpose {
         tx,
         carried.map(({ relay, hash }) => ({ paymentId: relay.subjectId, hash })),
       ),
-    // Forgets only what a block showed without the money: a reorganized block may return with it.
+    // Clears only the hash of a transaction that a block showed without the money: a block that was reorganized away
+    // may come back with the money.
     onLeft: (tx, relays) =>
       forgetHashes(
         tx,

@@ -205,7 +205,10 @@ export function listRouteTotals(
   )
 }
 
-/** Selects the logs that match. Ids sort by time, so that the index answers a period; the exact time decides at its ends. */
+/**
+ * Selects the logs that match. Ids sort by time, so the index finds those of a period; at its two ends the exact time
+ * decides.
+ */
 function matching(tenant: Tenant, filters: LogFilters, after?: string): Seek {
   const { route, protocol, walletId, apiKeyId } = filters
   const seek = filtered(

@@ -8,9 +8,9 @@ import type { VerifiedPayment, VerifyRequest } from './schema.ts'
 import { selectWallet, walletsOf } from './which-wallet.ts'
 
 /**
- * Verifies a credential and records the payment, once. The cheapest refusals come first; chain queries are batched with those of
- * other requests; the row, its event and the month's count commit together. A used credential is 409 whatever else is wrong with
- * it now, since its first use is the cause.
+ * Verifies a credential and records the payment, once. The cheapest refusals come first; chain queries are batched with
+ * those of other requests; the row, its event and the month's count commit together. A used credential is refused with
+ * 409 even if it has other faults now, because those may follow from its first use.
  */
 export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z.input<typeof VerifiedPayment>> {
   const wallet = selectWallet(await walletsOf(ctx, request), request)

@@ -40,13 +40,17 @@ async function put(
     from generate_series(${first}::integer, ${first + organisations - 1}::integer) as o, generate_series(1, ${each}::integer) as n`)
 }
 
-const look = async (most: number) =>
-  (await listToCheck(database.db, network, now, most)).map(({ organisationId }) => organisationId)
+/** Look-ups of one process: each continues where the one before stopped. */
+function aLook(): (most: number) => Promise<string[]> {
+  const starts = new Map<string, string>()
+  return async (most) =>
+    (await listToCheck(database.db, network, { now, most, starts })).map(({ organisationId }) => organisationId)
+}
 
 test('a thousand due payments of one organization delay no other’s payment', async () => {
   await put({ first: 1, organisations: 1, each: 1_000 }, 60)
   await put({ first: 2, organisations: 1, each: 1 }, 1)
-  const listed = await look(100)
+  const listed = await aLook()(100)
   expect(listed).toHaveLength(100)
   expect(listed.slice(0, 2)).toContain(org(2))
 })
@@ -54,6 +58,8 @@ test('a thousand due payments of one organization delay no other’s payment', a
 test('with more organizations than one look-up visits, the next one goes on behind them', async () => {
   await put({ first: 1, organisations: 249, each: 2 }, 60)
   await put({ first: 250, organisations: 1, each: 1 }, 1)
+  const [look, another] = [aLook(), aLook()]
   expect(await look(100)).not.toContain(org(250))
+  expect(await another(100), 'the look-ups of another service start at the beginning').not.toContain(org(250))
   expect(await look(100)).toContain(org(250))
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type Db, type Queryable, sql } from '../../platform/db/db.ts'
-import { listDueChecks } from '../../platform/db/due-checks.ts'
+import { type Queryable, sql } from '../../platform/db/db.ts'
+import { type DueChecks, listDueChecks } from '../../platform/db/due-checks.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from './store.ts'
 
@@ -28,8 +28,12 @@ const columns = sql`id, organisation_id, environment, wallet_id, network, chain,
   valid_before, created_at, status`
 
 /** Returns payments of one network that are due, fairly by organization. */
-export async function listToCheck(db: Db, network: string, now: Date, most: number): Promise<CheckedRow[]> {
-  const paymentIds = await listDueChecks(db, { table: sql`payments`, network, now: sql`${now}::timestamptz`, most })
+export async function listToCheck(
+  db: Queryable,
+  network: string,
+  { now, ...due }: Pick<DueChecks, 'most' | 'starts'> & { readonly now: Date },
+): Promise<CheckedRow[]> {
+  const paymentIds = await listDueChecks(db, { table: sql`payments`, network, now: sql`${now}::timestamptz`, ...due })
   if (paymentIds.length === 0) return []
   return db.many(
     CheckedRow,

@@ -3,7 +3,6 @@ import type { Chain, NonceState } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { Beside, Recurring } from '../../platform/job.ts'
-import { byOrganisation } from '../../platform/work/by-organisation.ts'
 import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../relayer/index.ts'
 import { expiredReasonOf } from './methods/settlement.ts'
 import type { Ctx, Deps } from './ports.ts'
@@ -49,7 +48,9 @@ interface Checked {
 
 /** Checks due payments. Those that the chain cannot decide yet become due later, so that they block none behind them. */
 async function checkDue(ctx: System, network: Network, beside: Beside): Promise<void> {
-  const rows = await listToCheck(ctx.db, network.name, ctx.clock.now(), perTurnMax)
+  const { starts, search } = ctx.unsettledChecks
+  const due = { now: ctx.clock.now(), most: perTurnMax, starts }
+  const rows = await listToCheck(ctx.db, network.name, due)
   if (rows.length === 0) return
   const chain = ctx.chains.on(network)
   const states = await statesOf(chain, rows)
@@ -58,7 +59,7 @@ async function checkDue(ctx: System, network: Network, beside: Beside): Promise<
   await postpone(ctx, [...undecided, ...used])
   await voidUnused(ctx, [...open, ...expired])
   const usedRows = used.map(({ row }) => row)
-  beside(byOrganisation({ name: 'payments', source: chain }, usedRows, (row) => recordUse(ctx, chain, row)))
+  beside(search(network.name, usedRows, (row) => recordUse(ctx, chain, row)))
 }
 
 /** Uses one transaction per organization, so that one that waits does not block the others. */
@@ -86,8 +87,8 @@ function reasonOf({ row, state }: Checked): string {
 }
 
 /**
- * Returns the next check: after twice the time each, and last after the authorization's end. Null once no block can include it
- * any more.
+ * Returns the time of the next check. The intervals double, and the last check comes after the end of the
+ * authorization. Null once no block can include it any more.
  */
 function nextCheck({ clock }: System, { row, state }: Checked): Date | null {
   if (state === 'expired') return null
@@ -129,7 +130,7 @@ async function recordUse(ctx: System, chain: Chain, row: CheckedRow): Promise<vo
   }
 }
 
-/** Returns what the quorum reports for each payment's nonce, in one call to each node for each kind. */
+/** Returns the quorum's report of each payment's nonce, with one call to each node per kind of nonce. */
 function statesOf(chain: Chain, rows: readonly CheckedRow[]): Promise<readonly NonceState[]> {
   return nonceStates(chain, rows.map(payloadOf))
 }

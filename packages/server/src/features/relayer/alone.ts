@@ -12,10 +12,10 @@ import { listWaiting, lockWaiting, postpone, setToCheck } from './store.ts'
 const triedMax = 8
 
 /**
- * Runs one turn of relays that are sent alone: signers with code, permits, and everything that a transaction did not carry
- * before. Each is simulated on the chain by itself, and a failure postpones only that relay. Those that the chain accepts are
- * sent in the order of the turn, as many as there are free slots; the others keep their place in front. Returns whether there was
- * anything.
+ * Runs one turn of relays that are sent alone: signers with code, permits, and everything that a transaction did not
+ * carry before. Each is simulated on the chain by itself, and a failure postpones only that relay. Those that the chain
+ * accepts are sent in the order of the turn, as many as there are free slots; the others keep their place in front.
+ * Returns whether there was anything to send.
  */
 export async function sendAlone(parts: RelayerParts, network: Network): Promise<boolean> {
   const { ctx } = parts

@@ -13,7 +13,10 @@ const batchMax = 100
 const turnsMax = 25
 const rowsOfSignerMax = 8
 
-/** `gathering`: a few wait, and an earlier batch is not in a block yet; try again shortly. */
+/**
+ * `gathering`: only a few relays wait and an earlier batch is not in a block yet, so the batch waits for more; try
+ * again shortly.
+ */
 export type BatchOutcome = 'sent' | 'nothing' | 'gathering' | 'full'
 
 /**
@@ -52,7 +55,7 @@ interface Wanted {
   readonly open: number
 }
 
-/** Selects whose turn it is on a network, and what they send. */
+/** Selects the organizations whose turn it is on a network, and their relays. */
 export async function pickTurn(parts: RelayerParts, network: Network, { alone, most, open }: Wanted): Promise<Turn> {
   const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
   const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
@@ -60,7 +63,7 @@ export async function pickTurn(parts: RelayerParts, network: Network, { alone, m
   return dealTurn({ network: network.name, alone }, rows, most)
 }
 
-/** Ends the visits of a turn that served these relays. */
+/** Updates the queues after a turn that served these relays. */
 export async function endTurn({ ctx, timings }: RelayerParts, turn: Turn, served: readonly Dealt[]): Promise<void> {
   await ctx.db.tx((tx) => endVisit(tx, visitedBy(turn, served), timings.timeLeftMs))
 }
@@ -69,7 +72,8 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
   const { ctx } = parts
   await ctx.lanes.prepare(network, ctx.settlerAddress)
   const signers = [...new Set(turn.dealt.map(({ queue: { signer } }) => signer as Address))]
-  // Read in the turn that sends: an account may get code (EIP-7702) after its signature was checked. It could burn its grant.
+  // Read in the turn that sends, because an account may get code (EIP-7702) after its signature was checked. That code
+  // could use up the gas grant.
   const coded = await ctx.chains.on(network).accountsWithCode(signers)
   const refused = await ctx.db.tx(async (tx) => {
     const locked = await lockWaiting(

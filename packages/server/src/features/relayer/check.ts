@@ -1,6 +1,5 @@
 import type { Network } from '@purser/protocol'
 import type { Beside } from '../../platform/job.ts'
-import { byOrganisation } from '../../platform/work/by-organisation.ts'
 import { type Conclusion, conclude } from './ending.ts'
 import { faultOf, findUse, nonceStates } from './forms/index.ts'
 import { purposeOf, type RelayerParts } from './parts.ts'
@@ -13,14 +12,14 @@ const checkedMax = 500
 const attemptsMax = 3
 
 /**
- * Reads the chain for relays that a transaction did not carry, that have expired, or that somebody else may have sent. A quorum
- * reports each nonce's state at depth, and exactly the relays with such a report are ended. Every relay was postponed before, so
- * that one without a report blocks no others. Searches for the transactions of used nonces may take long: they go on `beside`. Returns
- * whether there may be more.
+ * Reads the chain for relays that a transaction did not carry, that have expired, or that somebody else may have sent.
+ * A quorum reports each nonce's state at depth, and exactly the relays with such a report are ended. Every relay was
+ * postponed before, so that one without a report blocks no others. Searches for the transactions of used nonces may
+ * take long, so they are passed to `beside` and continue after the return. Returns whether there may be more.
  */
 export async function checkRelays(parts: RelayerParts, network: Network, beside: Beside): Promise<boolean> {
-  const { ctx, timings } = parts
-  const rows = await takeChecks(ctx.db, network.name, { most: checkedMax, ...timings.backoff })
+  const { ctx, timings, checkStarts: starts } = parts
+  const rows = await takeChecks(ctx.db, network.name, { most: checkedMax, starts, ...timings.backoff })
   if (rows.length === 0) return false
   const chain = ctx.chains.on(network)
   const states = await nonceStates(
@@ -36,7 +35,7 @@ export async function checkRelays(parts: RelayerParts, network: Network, beside:
     ctx.db,
     [...open.filter(isWatchedEnough), ...expired.filter((row) => !isUnended(row))].map(({ id }) => id),
   )
-  beside(byOrganisation({ name: 'relays', source: chain }, used, (relay) => searchUse(parts, network, relay)))
+  beside(parts.search(network.name, used, (relay) => searchUse(parts, network, relay)))
   return rows.length === checkedMax
 }
 

@@ -22,7 +22,10 @@ export function relayHandler(parts: Parts): LaneHandler {
   }
 }
 
-/** Attempts that are set for a relay that used more than its gas grant: more than any relay reaches. */
+/**
+ * The number of attempts that is stored for a relay that used more than its gas grant. It is above the maximum, so that
+ * the relay is not sent again.
+ */
 const attemptsOfBurner = 1_000
 
 type Parts = Pick<RelayerParts, 'purposes'>
@@ -113,9 +116,10 @@ function splitByOutcome(carried: Carried, mined: readonly MinedTransaction[]) {
 }
 
 /**
- * Returns what each relay cost: alone everything; in a shared transaction the gas of its own call and an equal share of the rest. If
- * such a transaction did not log the gas of its calls, nobody can tell which call used it, so each counts with its whole grant, or
- * with its share if that is more.
+ * Returns what each relay cost. A relay that was sent alone costs the whole transaction; in a shared transaction it
+ * costs the gas of its own call and an equal share of the rest. If such a transaction did not log the gas of its calls,
+ * it is unknown which call used the gas, so each relay counts with its whole grant, or with its equal share if that is
+ * more.
  */
 function spentOn(carried: Carried, mined: readonly MinedTransaction[]): ReadonlyMap<Relay, Spent> {
   const receipts = new Map(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
@@ -127,7 +131,7 @@ function spentOn(carried: Carried, mined: readonly MinedTransaction[]): Readonly
   )
 }
 
-/** In gas and in wei. */
+/** The cost of a relay, in gas and in wei. */
 interface Spent {
   readonly gas: bigint
   readonly wei: bigint

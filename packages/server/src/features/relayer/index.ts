@@ -1,4 +1,5 @@
 import type { Signal } from '../../platform/signal.ts'
+import { createByOrganisation } from '../../platform/work/by-organisation.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { relayHandler } from './handler.ts'
 import { type RelayerParts, relayTimings } from './parts.ts'
@@ -33,6 +34,8 @@ export function relayerParts(deps: Deps, purposes: readonly RelayPurpose[], leas
     networks: deps.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009),
     purposes: new Map(purposes.map((purpose) => [purpose.purpose, purpose])),
     timings: relayTimings(leaseMs),
+    checkStarts: new Map(),
+    search: createByOrganisation(),
   }
 }
 

@@ -1,4 +1,6 @@
 import type { Network } from '@purser/protocol'
+import type { DueStarts } from '../../platform/db/due-checks.ts'
+import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { RelayPurpose } from './port.ts'
 import type { Ctx } from './ports.ts'
 import type { Backoff } from './store.ts'
@@ -30,6 +32,10 @@ export interface RelayerParts {
   readonly networks: readonly Network[]
   readonly purposes: ReadonlyMap<string, RelayPurpose>
   readonly timings: RelayTimings
+  /** Where the next look-up of relays to check starts. */
+  readonly checkStarts: DueStarts
+  /** Limits the searches for the transactions of used nonces. */
+  readonly search: ByOrganisation
 }
 
 /** Name of the relayer's transactions in the lane. */

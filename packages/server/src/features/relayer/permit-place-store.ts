@@ -13,8 +13,9 @@ interface Places {
 const Row = z.object({ isTaken: z.boolean() })
 
 /**
- * Takes a place for a permit, and returns whether it has one: each proves one permit. A permit keeps its place, whoever is interrupted. Throws if
- * another permit takes the same place at the same instant; the caller tries again.
+ * Assigns one of the places to a permit, because each proves one permit only. Returns whether the permit has a place.
+ * It keeps the place, also if this process dies. Throws if another permit takes the place at the same time; the caller
+ * must retry.
  */
 export async function takePlace(
   db: Queryable,

@@ -13,7 +13,7 @@ const failureMs = 500
 const reconcileMs = 30_000
 
 export interface Relayer {
-  /** Something was enqueued: reads the queue at once. */
+  /** Reads the queue at once, because something was enqueued. */
   notify(): void
   stop(): Promise<void>
 }
@@ -66,7 +66,7 @@ async function pollOnce({ ctx }: RelayerParts, leased: readonly NetworkDriver[])
   for (const row of due) leased.find(({ network }) => network.name === row.network)?.start(row)
 }
 
-/** Runs one pass over a network by hand: what is due of each kind, once. */
+/** Runs one pass over a network without the loop, for tests: each kind of task that is due, once. */
 export async function passRelays(parts: RelayerParts, network: Network): Promise<void> {
   const [due] = await listDue(parts.ctx.db, [network.name])
   const searches: Promise<void>[] = []

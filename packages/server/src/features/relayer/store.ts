@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { listDueChecks } from '../../platform/db/due-checks.ts'
+import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { RelayPayload } from './payload.ts'
 import { relayStates } from './port.ts'
@@ -139,15 +139,15 @@ export type CheckRow = z.output<typeof CheckRow>
 const watchedMsMax = 15_000
 
 /**
- * Takes relays for which the chain is to be read, fairly by organization, and postpones each by its back-off before the read: one that
- * always fails, whatever it does to a process, blocks no others.
+ * Takes relays for which the chain is to be read, fairly by organization, and postpones each by its back-off before the
+ * read: a relay whose read always fails, or even ends the process, blocks no others.
  */
 export async function takeChecks(
   db: Db,
   network: string,
-  { most, firstMs, mostMs }: Backoff & { readonly most: number },
+  { most, starts, firstMs, mostMs }: Backoff & { readonly most: number; readonly starts: DueStarts },
 ): Promise<CheckRow[]> {
-  const relayIds = await listDueChecks(db, { table: sql`relays`, network, now: sql`now()`, most })
+  const relayIds = await listDueChecks(db, { table: sql`relays`, network, now: sql`now()`, most, starts })
   if (relayIds.length === 0) return []
   const rows = await db.many(
     CheckRow,

@@ -2,17 +2,20 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { sql } from '../../platform/db/db.ts'
-import { answeredState } from './answering.ts'
+import { createAnsweredState } from './answering.ts'
+import type { TransferPorts } from './ports.ts'
 import { lockTransfer, type TransferId } from './store.ts'
 
 const first: TransferId = 'wtx_01h455vb4pex5vsknk084sn02q'
 const second: TransferId = 'wtx_01h455vb4pex5vsknk084sn02r'
 const third: TransferId = 'wtx_01h455vb4pex5vsknk084sn02s'
 let database: TestDatabase
+let answeredState: TransferPorts['answeredState']
 
 beforeAll(async () => {
   database = await freshDatabase()
   const { db } = database
+  answeredState = createAnsweredState(db)
   await db.run(
     sql`insert into organisations (id, name, type, plan, created_at) values ('org_01h455vb4pex5vsknk084sn02q', 'Acme', 'team', 'enterprise', now())`,
   )
@@ -38,7 +41,7 @@ test('concurrent callers all get a response, even if a block updates their trans
   let requested: Promise<readonly string[]> | undefined
   await db.tx(async (tx) => {
     await lockTransfer(tx, second)
-    requested = Promise.all([first, second].map(async (id) => (await answeredState(db, id)).id))
+    requested = Promise.all([first, second].map(async (id) => (await answeredState(id)).id))
     requested.catch(() => undefined)
     await expect.poll(waiting).toBeGreaterThan(0)
     // Of two transactions that deadlock PostgreSQL aborts the one that waited longest: the responses.
@@ -53,7 +56,7 @@ test('a caller who gets a response while a block is recorded gets its outcome, a
   let requested: Promise<{ readonly status: string }> | undefined
   await db.tx(async (tx) => {
     await lockTransfer(tx, third)
-    requested = answeredState(db, third)
+    requested = answeredState(third)
     requested.catch(() => undefined)
     await expect.poll(waiting).toBeGreaterThan(0)
     await tx.run(sql`update transfers set status = 'confirmed', confirmed_at = now() where id = ${third}`)
@@ -61,7 +64,7 @@ test('a caller who gets a response while a block is recorded gets its outcome, a
   expect((await requested)?.status).toBe('confirmed')
   expect(await db.one(z.object({ answered: z.string() }), answered)).toEqual({ answered: 'confirmed' })
   await db.run(sql`update transfers set status = 'failed', reason = 'reverted', ended_at = now() where id = ${third}`)
-  expect((await answeredState(db, third)).status).toBe('failed')
+  expect((await answeredState(third)).status).toBe('failed')
   expect(await db.one(z.object({ answered: z.string() }), answered), 'the first answer stays').toEqual({
     answered: 'confirmed',
   })

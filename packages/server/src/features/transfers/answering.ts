@@ -1,14 +1,16 @@
-import { batchByDb } from '../../platform/db/batch.ts'
+import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock } from '../../platform/db/db.ts'
 import { takeAnswered } from './outcome-store.ts'
+import type { TransferPorts } from './ports.ts'
 import type { TransferId, TransferRow } from './store.ts'
 
 /**
- * Returns the current state of a transfer for the response to its caller, and stores that state with the transfer, so that a different end
- * is reported by an event. Concurrent callers share a transaction. If it deadlocks with another transaction, each transfer is retried by
- * itself, since a transfer in progress must not be reported as failed.
+ * Creates `answeredState`. If the shared transaction deadlocks with another one, each transfer is retried by itself: the caller of a transfer
+ * in progress must not get an error.
  */
-export const answeredState = batchByDb<TransferId, TransferRow>({ itemsMax: 64, batchesMax: 2 }, reportStates)
+export function createAnsweredState(db: Db): TransferPorts['answeredState'] {
+  return batch<TransferId, TransferRow>({ itemsMax: 64, batchesMax: 2 }, (transferIds) => reportStates(db, transferIds))
+}
 
 async function reportStates(db: Db, transferIds: readonly TransferId[]): Promise<readonly TransferRow[]> {
   try {

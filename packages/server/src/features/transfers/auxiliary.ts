@@ -8,7 +8,6 @@ import {
   insertReservations,
   lockOwners,
   type Place,
-  readFunds,
   type Snapshot,
 } from '../funds/index.ts'
 import { countGas, type SourceWallet } from '../wallets/index.ts'
@@ -28,7 +27,7 @@ export interface Payer {
 
 /** Reads the available coin of the wallet, or of the master that pays for it. */
 export async function readPayer(
-  ctx: Pick<Ctx, 'db' | 'chains' | 'deposits'>,
+  ctx: Pick<Ctx, 'readFunds'>,
   tenant: Tenant,
   {
     network,
@@ -43,7 +42,7 @@ export async function readPayer(
       ? { walletId: source.id, owner: source.address }
       : { walletId: source.masterWalletId, owner: source.masterAddress }
   const place = { tenant, network, ...account, coin: { ...nativeCoin, address: undefined } }
-  const { snapshot, spendable } = await readFunds(ctx, network, [place])
+  const { snapshot, spendable } = await ctx.readFunds(network, [place])
   return { masterWalletId: source.masterWalletId, place, snapshot, available: spendable[0]?.available ?? 0n }
 }
 

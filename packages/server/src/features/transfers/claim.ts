@@ -1,7 +1,6 @@
 import { bytesOf, type Claim, type NewReservation, type Place, plainFee, type Want } from '../funds/index.ts'
 import type { Gas } from '../wallets/index.ts'
-import type { PlannedStep } from './partner.ts'
-import type { TransferPlan } from './plan.ts'
+import type { PlannedStep, TransferPlan } from './planned.ts'
 
 type Planned = Pick<TransferPlan, 'source' | 'network' | 'coin' | 'rawAmount' | 'steps' | 'snapshot'>
 type Tenant = Place['tenant']

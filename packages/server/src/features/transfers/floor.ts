@@ -21,7 +21,7 @@ export interface FloorTerms {
   readonly choice: RouteChoice
 }
 
-/** Least share of par that must arrive if the caller names no minimum, in hundredths of a percent. */
+/** Least share of the par value that must arrive if the caller names no minimum, in hundredths of a percent. */
 const parBps = 9_800n
 
 /**

@@ -5,7 +5,6 @@ import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
-import { findSource } from '../wallets/index.ts'
 import { lockPayer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { nextPollTime } from './backoff.ts'
 import { findDeliveries } from './delivery-proof.ts'
@@ -254,8 +253,9 @@ interface Claim {
 }
 
 /**
- * Whether one of the messages is no other transfer's; it then belongs to this one. Identical burns differ only by the message from Circle, and
- * deliveries of other partners by their place on the chain: each counts for one transfer.
+ * Whether one of the messages belongs to no other transfer; it is then assigned to this one. Identical burns differ
+ * only by Circle's message, and deliveries of other partners by their place on the chain: each message counts for one
+ * transfer.
  */
 async function isItsOwn(
   ctx: Work,
@@ -282,7 +282,7 @@ async function claim(
 ): Promise<void> {
   const { call, partnerStatus, message } = status
   const network = networkOf(transfer.toNetwork)
-  const source = await findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
+  const source = await ctx.findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
   if (source === undefined || call.chainId !== network.chainId || call.value !== 0n)
     throw new Error('a claim that is not sent')
   const { tenant } = forTenant(ctx, transfer)

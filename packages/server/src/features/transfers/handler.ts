@@ -29,7 +29,6 @@ import {
   transferPurpose,
 } from './store.ts'
 import { leaveUnknown } from './unknown.ts'
-import { resolveWaiting, wakeWaiting } from './waiting.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -73,7 +72,7 @@ type Seen = LockedStep & { readonly receipt: Receipt }
 async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> {
   const own = seen.filter(({ step }) => step.kind !== 'claim')
   await markStepFees(tx, own.map(feeOfStep))
-  tx.afterCommit(() => wakeWaiting(ctx.db))
+  tx.afterCommit(() => ctx.outcomeWaiters.wake())
   const { faulty, preparing, moved } = splitByOutcome(own.filter(({ step }) => !isAuxiliary(step)))
   for (const { step, transfer, fault } of faulty)
     if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, fault)
@@ -141,12 +140,7 @@ async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promis
   await markStepsFinal(tx, plain.map(feeOfStep), ctx.clock.now())
   await endUnits(tx, calledBy(plain))
   const done = plain.map((one) => ({ ...one, seen: confirmedBy(one) }))
-  tx.afterCommit(() =>
-    resolveWaiting(
-      ctx.db,
-      plain.map(({ transfer }) => transfer.id),
-    ),
-  )
+  tx.afterCommit(() => ctx.outcomeWaiters.resolve(plain.map(({ transfer }) => transfer.id)))
   await settle(ctx, tx, done)
 }
 
@@ -276,7 +270,7 @@ function tokenOf({ fromNetwork, fromToken }: TransferRow) {
   return network === undefined ? undefined : tokenBySymbol(network, fromToken)
 }
 
-/** Tempo's account of fees, to which each transaction's payer sends one in the token that it pays with. */
+/** Tempo's fee manager. The payer of each transaction sends it the fee, in the token that the payer chose. */
 const tempoFeeManager = '0xfeec000000000000000000000000000000000000'
 
 /** In wei; on Tempo in the smallest unit of the token that moves, which pays for it. */

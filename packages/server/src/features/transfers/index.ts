@@ -1,13 +1,17 @@
+import type { Db } from '../../platform/db/db.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
+import { createAnsweredState } from './answering.ts'
 import { gaslessTransfers } from './gasless/relay.ts'
 import { transferHandler } from './handler.ts'
 import { transferRecurring } from './jobs.ts'
 import { legacyWithdrawOperations } from './legacy/routes.ts'
 import { watchedPayments } from './paying/relay.ts'
 import { payingOperations } from './paying/routes.ts'
-import type { Deps } from './ports.ts'
+import type { Deps, TransferPorts } from './ports.ts'
+import { createRecordTransfer } from './record-batches.ts'
 import { transferOperations } from './routes.ts'
+import { TransferWaiters } from './waiting.ts'
 
 export { listTransferEnds, type TransferOutcome } from './ends-store.ts'
 export { transferHandler } from './handler.ts'
@@ -15,7 +19,8 @@ export { transferRecurring } from './jobs.ts'
 export { legacyWithdrawOperations } from './legacy/routes.ts'
 export { sellerLimits } from './paying/fetch.ts'
 export { payingOperations } from './paying/routes.ts'
-export { planTransfer, type TransferPlan } from './plan.ts'
+export { planTransfer } from './plan.ts'
+export type { TransferPlan } from './planned.ts'
 export type { Deps as TransferDeps } from './ports.ts'
 export { contendedBy } from './record.ts'
 export { transferOperations, transferPlanErrors } from './routes.ts'
@@ -24,8 +29,18 @@ export { findHashes, findTransfer, findTransfers, type TransferId } from './stor
 export { attachTransfer, prepareTransfer, storeTransfer } from './transfer.ts'
 export { type Ended, endUnknown, type Finding, listUnknown } from './unknown.ts'
 
+/** What the feature keeps in memory for the requests of one process. */
+export function createTransferPorts(db: Db): TransferPorts {
+  return {
+    recordTransfer: createRecordTransfer(db),
+    outcomeWaiters: new TransferWaiters(db),
+    answeredState: createAnsweredState(db),
+  }
+}
+
 /** Builds the feature. */
-export function createTransfers(deps: Deps) {
+export function createTransfers(needs: Omit<Deps, keyof TransferPorts>) {
+  const deps: Deps = { ...needs, ...createTransferPorts(needs.db) }
   return {
     deps,
     operations: bindOperations(deps, [...transferOperations, ...payingOperations, ...legacyWithdrawOperations]),

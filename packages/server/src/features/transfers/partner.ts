@@ -1,5 +1,5 @@
 import { type Address, type Hex, type Network, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
-import type { Chain, LaneCall } from '../../chain/port.ts'
+import type { Chain } from '../../chain/port.ts'
 import type {
   PartnerName,
   PlannedCall,
@@ -10,21 +10,9 @@ import type {
 } from '../../partners/routing/port.ts'
 import { type Coin, gasLimitOf } from '../funds/index.ts'
 import { fail } from './errors.ts'
+import type { PlannedStep } from './planned.ts'
 import type { Ctx } from './ports.ts'
 import { proveCall } from './proof.ts'
-
-/** A planned transaction, with the fields that custody and the lane need. */
-export interface PlannedStep {
-  readonly kind: 'top-up' | 'send' | 'approve' | 'partner'
-  readonly sender: Address
-  readonly to: Address
-  readonly data: Hex
-  readonly value: bigint
-  readonly gasLimit: bigint
-  /** On Tempo: the token that pays its fee, and the calls that run before it in its transaction. */
-  readonly feeToken?: Address | undefined
-  readonly callsBefore?: readonly LaneCall[]
-}
 
 /** Most that may be lost between the quote and the arrival, in hundredths of a percent. */
 export const slippageBps = 50

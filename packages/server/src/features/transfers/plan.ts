@@ -25,41 +25,17 @@ import {
   type Prices,
   plainFee,
   plainGas,
-  readFunds,
-  type Snapshot,
   shortagesOf,
   topUpOf,
 } from '../funds/index.ts'
-import { findSource, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
+import { hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { floorOf, requestQuoteAbove } from './floor.ts'
 import { canBeGasless } from './gasless/terms.ts'
-import type { PlannedStep } from './partner.ts'
 import { endOf, partnerSteps, slippageBps } from './partner.ts'
+import type { PlannedStep, TransferPlan } from './planned.ts'
 import type { Ctx } from './ports.ts'
 import type { NewTransfer } from './schema.ts'
-
-/** A transfer that the wallet could afford when its snapshot was read. */
-export interface TransferPlan {
-  readonly source: SourceWallet
-  readonly network: Network
-  readonly fromChain: ChainName
-  readonly target: Network
-  readonly coin: Coin
-  readonly toCoin: Coin
-  readonly rawAmount: bigint
-  /** The wallet's balances, against which the reservation is evaluated. */
-  readonly snapshot: Snapshot
-  /** Empty if the settler sends a message that the child signs. */
-  readonly steps: readonly PlannedStep[]
-  /** At most, in the smallest unit of `feeCoin`. */
-  readonly rawFee: bigint
-  readonly feeCoin: Coin
-  readonly route: 'direct' | 'partner-swap' | 'partner-bridge'
-  readonly routeReason: string
-  /** The partner's quote; undefined for `direct`. */
-  readonly quote: RouteQuote | undefined
-}
 
 export interface PlanOptions {
   readonly readFloor?: typeof floorOf
@@ -77,7 +53,7 @@ export async function planTransfer(
   { readFloor = floorOf, except }: PlanOptions = {},
 ): Promise<TransferPlan> {
   refuseOtherKind(request)
-  const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
+  const source = await ctx.findSource(ctx.db, ctx.tenant, request.fromWalletId)
   if (source === undefined) throw fail('wallet-not-found')
   if (source.retiredAt !== null) throw fail('wallet-retired')
   const fromChain = request.fromChain ?? source.chain
@@ -120,7 +96,7 @@ export async function planSignature(ctx: Ctx, terms: SignedTerms): Promise<Trans
   await refuseFlagged(ctx, to)
   const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin, except }
   const read = async () => {
-    const { snapshot, spendable } = await readFunds(ctx, network, [place])
+    const { snapshot, spendable } = await ctx.readFunds(network, [place])
     const [own] = spendable
     return {
       snapshot,
@@ -207,12 +183,12 @@ type GasPlan = Pick<TransferPlan, 'steps' | 'rawFee' | 'feeCoin'>
 /** Prices the transfer. Reads once more if funds are short while mined deposits are not booked yet. */
 async function price(ctx: Ctx, chain: Chain, terms: PricingTerms): Promise<PricedTransfer> {
   const places = placesOf(ctx, terms)
-  const first = await readFunds(ctx, terms.network, places)
+  const first = await ctx.readFunds(terms.network, places)
   try {
     return await priceBy(ctx, chain, terms, first)
   } catch (error) {
     if (!isProblem(error, 'insufficient-balance') || !(await hasCaughtUp(ctx, first.snapshot))) throw error
-    return priceBy(ctx, chain, terms, await readFunds(ctx, terms.network, places))
+    return priceBy(ctx, chain, terms, await ctx.readFunds(terms.network, places))
   }
 }
 

@@ -1,40 +1,30 @@
 import { appendAudit } from '../../platform/audit.ts'
+import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
-import { rootOf } from '../../platform/db/fair-db.ts'
 import { isProblem } from '../../platform/errors.ts'
-import type { Ctx } from './ports.ts'
-import { type Intent, type Outcome, RejectedIntents, storeTransfers } from './record.ts'
-import type { TransferId } from './store.ts'
-
-/** A caller's own intent, with its action in the audit log. */
-export type OwnIntent = Intent & { readonly action: string }
+import type { OwnIntent, TransferPorts } from './ports.ts'
+import { type Outcome, RejectedIntents, storeTransfers } from './record.ts'
 
 /** Most tenants whose batches a process keeps separate; beyond that the map is cleared, which only makes batches smaller. */
 const tenantsMax = 10_000
-const recorders = new WeakMap<Db, Map<string, (intent: OwnIntent) => Promise<Outcome>>>()
 
-/**
- * Stores a transfer: its rows, its first nonce, its spend-policy use, its audit record and its Idempotency-Key commit together. Concurrent
- * transfers of a tenant share a transaction, one batch at a time, since they lock the same wallets and the same log. Throws
- * `insufficient-balance` if another request has reserved the money since it was planned.
- */
-export async function recordTransfer(intent: OwnIntent): Promise<TransferId> {
-  const outcome = await recorderOf(intent.ctx)(intent)
-  if (outcome instanceof Error) throw outcome
-  return outcome
-}
-
-function recorderOf({ db: requested, tenant }: Ctx): (intent: OwnIntent) => Promise<Outcome> {
-  const db = rootOf(requested)
-  const tenants = recorders.get(db) ?? new Map<string, (intent: OwnIntent) => Promise<Outcome>>()
-  recorders.set(db, tenants)
-  const name = `${tenant.organisationId}/${tenant.environment}`
-  if (tenants.size >= tenantsMax) tenants.clear()
-  const recorder =
-    tenants.get(name) ?? batch<OwnIntent, Outcome>({ itemsMax: 64, batchesMax: 1 }, (some) => record(db, some))
-  tenants.set(name, recorder)
-  return recorder
+/** Creates `recordTransfer`. A tenant has one batch in progress at a time, since its transfers lock the same wallets and the same log. */
+export function createRecordTransfer(db: Db): TransferPorts['recordTransfer'] {
+  const recorders = new Map<string, (intent: OwnIntent) => Promise<Outcome>>()
+  const recorderOf = ({ organisationId, environment }: Tenant) => {
+    const name = `${organisationId}/${environment}`
+    if (recorders.size >= tenantsMax) recorders.clear()
+    const recorder =
+      recorders.get(name) ?? batch<OwnIntent, Outcome>({ itemsMax: 64, batchesMax: 1 }, (some) => record(db, some))
+    recorders.set(name, recorder)
+    return recorder
+  }
+  return async (intent) => {
+    const outcome = await recorderOf(intent.ctx.tenant)(intent)
+    if (outcome instanceof Error) throw outcome
+    return outcome
+  }
 }
 
 /** Most attempts to store one transfer whose transaction the database aborted because of a deadlock. */

@@ -1,41 +1,18 @@
 import { formatAmount, sameAddress } from '@purser/protocol'
 import type { Tx } from '../../platform/db/db.ts'
-import { newId, type PaymentId } from '../../platform/ids.ts'
+import { newId } from '../../platform/ids.ts'
 import { type ApprovalId, requestApproval } from '../approvals/index.ts'
 import { areCovered, type Coin, contended, lockOwners } from '../funds/index.ts'
-import { countGas, type OutgoingMovement, type PolicyOperation, reservePolicies } from '../wallets/index.ts'
+import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/index.ts'
 import { claimOf, gasCostOf } from './claim.ts'
 import { fail } from './errors.ts'
 import { storeGasless } from './gasless/terms.ts'
-import type { Answered } from './outcome-store.ts'
-import type { TransferPlan } from './plan.ts'
-import type { Ctx } from './ports.ts'
+import type { TransferPlan } from './planned.ts'
+import type { Ctx, Intent } from './ports.ts'
 import { takeQuotes } from './quote-use.ts'
 import type { NewTransfer } from './schema.ts'
 import { reserveSteps, storeSteps } from './steps.ts'
-import { insertTransfers, type StoredTransfer, type TransferId, type TransferPurpose } from './store.ts'
-
-/** A planned transfer to be stored. */
-export interface Intent {
-  readonly ctx: Ctx
-  readonly request: NewTransfer
-  readonly plan: TransferPlan
-  readonly purpose: TransferPurpose
-  /** The operation that the spend policy evaluates. The transfer of a withdrawal is not counted: the withdrawal was. */
-  readonly operation: PolicyOperation
-  /** For a payment: the nonce of the authorization that the wallet signs, 32 bytes. */
-  readonly nonce?: Uint8Array
-  /** What it is for, if it needs an approval; a transfer by itself if undefined. */
-  readonly refund?: RefundNote | undefined
-  /** The state that its caller gets before there is an outcome; undefined if the caller waits for it. */
-  readonly answered: Answered | undefined
-}
-
-/** The refund that a transfer pays. */
-export interface RefundNote {
-  readonly paymentId: PaymentId
-  readonly reason: string | null
-}
+import { insertTransfers, type StoredTransfer, type TransferId } from './store.ts'
 
 export type Outcome = TransferId | Error
 

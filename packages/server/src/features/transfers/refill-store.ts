@@ -7,7 +7,10 @@ const Raw = z.string().transform((text) => BigInt(text))
 /** A step of a child that is in no block yet, as last signed. */
 export const WaitingRow = z.object({
   transferId: id('wtx'),
-  /** A revoke waits for its gas though its transfer has ended: later transactions of the lane wait with it. */
+  /**
+   * Whether the step revokes an approval. It needs gas although its transfer has ended, because later transactions of
+   * the lane wait for it.
+   */
   isRevoke: z.boolean(),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),

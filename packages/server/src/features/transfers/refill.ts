@@ -4,7 +4,6 @@ import { isProblem } from '../../platform/errors.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { plainGas, topUpOf } from '../funds/index.ts'
-import { findSource } from '../wallets/index.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { listWaiting, type WaitingRow } from './refill-store.ts'
@@ -54,7 +53,7 @@ async function refillSafely(ctx: Work, network: Network, waiting: WaitingRow): P
 
 async function refill(ctx: Work, network: Network, waiting: WaitingRow): Promise<void> {
   const { tenant } = forTenant(ctx, waiting)
-  const source = await findSource(ctx.db, tenant, waiting.walletId)
+  const source = await ctx.findSource(ctx.db, tenant, waiting.walletId)
   if (source === undefined) throw new Error('a transfer from a wallet that does not exist')
   const payer = await readPayer(ctx, tenant, { network, source, payer: 'master' })
   const value = await lackOf(ctx, waiting, payer)

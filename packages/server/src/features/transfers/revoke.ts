@@ -3,7 +3,6 @@ import type { Queryable } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { feeOfCall, gasLimitOf } from '../funds/index.ts'
-import { findSource } from '../wallets/index.ts'
 import { endUnits, isUnitTaken } from './approval-store.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { nextPollTime } from './backoff.ts'
@@ -94,7 +93,7 @@ async function revoke(
 ): Promise<void> {
   const { network, owner, token } = approval
   const { tenant } = forTenant(ctx, transfer)
-  const source = await findSource(ctx.db, tenant, transfer.walletId)
+  const source = await ctx.findSource(ctx.db, tenant, transfer.walletId)
   if (source === undefined) throw new Error('a transfer from a wallet that does not exist')
   const payer = await readPayer(ctx, tenant, { network, source, payer: 'source' })
   const data = encodeApproval(approval.spender, 0n)

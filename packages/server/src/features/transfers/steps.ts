@@ -3,7 +3,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { insertReservations, type NewReservation } from '../funds/index.ts'
 import { enterUnit, type Unit } from './approval-store.ts'
 import { wantsOf } from './claim.ts'
-import type { TransferPlan } from './plan.ts'
+import type { TransferPlan } from './planned.ts'
 import type { Ctx } from './ports.ts'
 import { setNextPollAt } from './route-store.ts'
 import { insertSteps, type TransferId, transferPurpose } from './store.ts'
@@ -14,9 +14,9 @@ interface Stored {
 }
 
 /**
- * Stores the steps of transfers and their reservations. First steps get their nonces now and later steps when they are due; a transfer that
- * waits for another at the same contract gets none yet. `nonces` are those of authorizations, for transfers without steps. The caller has
- * locked the owners.
+ * Stores the steps of transfers and their reservations. A first step gets its nonce now, a later step when it is due. A
+ * transfer that waits for another one at the same contract gets no nonce yet. `nonces` are those of authorizations, for
+ * transfers without steps. The caller has locked the owners.
  */
 export async function storeSteps(
   ctx: Ctx,

@@ -7,17 +7,15 @@ import { openCursor, pageOf } from '../../platform/wire.ts'
 import { type ApprovalState, approvalStates } from '../approvals/index.ts'
 import { retryOnContention } from '../funds/index.ts'
 import { keepRefusal, type PolicyOperation, underPolicy } from '../wallets/index.ts'
-import { answeredState } from './answering.ts'
 import { arrivedOf } from './arrived.ts'
 import { fail } from './errors.ts'
 import type { Answered } from './outcome-store.ts'
-import { coinsOf, planTransfer, type TransferPlan } from './plan.ts'
-import type { Ctx } from './ports.ts'
-import { type Intent, type RefundNote, RejectedIntents, storeTransfers } from './record.ts'
-import { recordTransfer } from './record-batches.ts'
+import { coinsOf, planTransfer } from './plan.ts'
+import type { TransferPlan } from './planned.ts'
+import type { Ctx, Intent, RefundNote } from './ports.ts'
+import { RejectedIntents, storeTransfers } from './record.ts'
 import type { NewTransfer, Transfer, TransferListQuery } from './schema.ts'
 import { findOwnTransfer, listTransfers, type TransferId, type TransferRow } from './store.ts'
-import { waitForOutcome } from './waiting.ts'
 
 /**
  * Moves money from a managed wallet, once. The intent, its first nonce and the Idempotency-Key commit together before anything is signed;
@@ -51,7 +49,7 @@ async function makeTransfer(
     const plan = await planTransfer(ctx, request)
     await prepareTransfer(ctx, plan)
     const intent = { ctx, request, plan, purpose: 'transfer', operation, action, answered } as const
-    return recordTransfer(intent).catch(async (error: unknown) => {
+    return ctx.recordTransfer(intent).catch(async (error: unknown) => {
       await keepRefusal(ctx, error)
       throw error
     })
@@ -91,7 +89,10 @@ export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write, re
   })
 }
 
-/** Reads the first nonces of accounts that never sent from the chain. Call it before `storeTransfer`, outside any transaction. */
+/**
+ * Reads from the chain the first nonces of those senders for which no nonce is stored yet. Call it before
+ * `storeTransfer`, outside any transaction.
+ */
 export async function prepareTransfer(ctx: Ctx, plan: TransferPlan): Promise<void> {
   for (const { sender } of plan.steps) await ctx.lanes.prepare(plan.network, sender)
 }
@@ -120,8 +121,8 @@ export function transferState(ctx: Ctx, transferId: string): Promise<Transfer | 
 }
 
 async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer | Reply> {
-  await waitForOutcome(ctx.db, transferId, waitMs)
-  const row = await answeredState(ctx.db, transferId)
+  await ctx.outcomeWaiters.wait(transferId, waitMs)
+  const row = await ctx.answeredState(transferId)
   if (row.approvalId !== null) return answerWaiting(ctx, row)
   if (row.reason !== null && !isOnItsWay(row))
     throw fail('transfer-reverted', { transferId, txHash: row.txHash, reason: row.reason })

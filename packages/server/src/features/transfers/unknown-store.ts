@@ -29,7 +29,10 @@ export async function markUndelivered(
   return changed === 1
 }
 
-/** What nobody can say of a transfer: whether its call moved its money (`nonce`), or where the money is that left for a partner. */
+/**
+ * What is unknown about a transfer: whether its call moved the money (`nonce`), or where the money is that was sent to
+ * a partner.
+ */
 const Doubt = z.enum(['nonce', 'delivery', 'refund'])
 export type Doubt = z.output<typeof Doubt>
 
@@ -40,7 +43,7 @@ export interface UnknownTransfer {
   readonly transfer: TransferRow
   readonly unknownAt: Date
   readonly doubt: Doubt
-  /** The partner's last word. */
+  /** The last status that the partner reported. */
   readonly partnerStatus: string | null
   /** The account of its last transaction, and the nonce. */
   readonly sender: string

@@ -21,13 +21,19 @@ export async function leaveUnknown(ctx: Omit<Ctx, 'tenant'>, tx: Tx, { id, fromN
   ctx.log.error(facts, 'it is unknown whether the money of a transfer moved; see purser admin unknown-transfers')
 }
 
-/** What the operator found of a call whose nonce was used: the transaction that moved its money, or that nothing moved and nothing will. */
+/**
+ * The operator's finding about a call whose nonce another transaction used: the transaction that moved the money, or
+ * that it did not move and never will.
+ */
 type CallFinding = { readonly movedBy: Hex } | 'not-moved'
-/** What the operator found of money that left for a partner: where it arrived, where it came back, or that it is lost. */
+/**
+ * The operator's finding about money that was sent to a partner: the transaction that delivered it, the one that
+ * refunded it, or that it is lost.
+ */
 type MoneyFinding = { readonly deliveredBy: Hex } | { readonly refundedBy: Hex } | 'not-received'
 export type Finding = CallFinding | MoneyFinding
 
-/** `other`: the transfer is unknown for a reason that the finding does not answer. */
+/** `other`: the finding does not fit the reason why the transfer is unknown. */
 export type Ended = 'ended' | 'not-unknown' | 'other'
 
 /** Ends an unknown transfer with the operator's finding. */

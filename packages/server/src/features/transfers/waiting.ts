@@ -1,12 +1,12 @@
 import type { Db } from '../../platform/db/db.ts'
-import { rootOf } from '../../platform/db/fair-db.ts'
 import { pause } from '../../platform/work/loop.ts'
+import type { OutcomeWaiters } from './ports.ts'
 import { listDecided, type TransferId } from './store.ts'
 
 const pollMs = 30
 
-/** The waiters of one process on one database: one query serves all of them. */
-class Watch {
+/** One query, repeated while anyone waits, serves all waiters. */
+export class TransferWaiters implements OutcomeWaiters {
   readonly #db: Db
   readonly #waiting = new Map<TransferId, Set<() => void>>()
   #polling = false
@@ -16,8 +16,7 @@ class Watch {
     this.#db = db
   }
 
-  /** Resolves when the transfer has an outcome, or the time is over. */
-  async decided(transferId: TransferId, waitMs: number): Promise<void> {
+  async wait(transferId: TransferId, waitMs: number): Promise<void> {
     if (waitMs <= 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const waiters = this.#waiting.get(transferId) ?? new Set()
@@ -30,12 +29,10 @@ class Watch {
     if (waiters.size === 0 && this.#waiting.get(transferId) === waiters) this.#waiting.delete(transferId)
   }
 
-  /** Notifies that some transfer changed: polls immediately. */
   wake(): void {
     this.#woken.resolve()
   }
 
-  /** Resolves the waiters of transfers that have an outcome, without another query. */
   resolve(transferIds: readonly TransferId[]): void {
     for (const transferId of transferIds) {
       for (const resolve of this.#waiting.get(transferId) ?? []) resolve()
@@ -61,24 +58,4 @@ class Watch {
     }
     this.#polling = false
   }
-}
-
-const watches = new WeakMap<Db, Watch>()
-
-/** Waits until a block decides a transfer, for at most this long. */
-export async function waitForOutcome(db: Db, transferId: TransferId, waitMs: number): Promise<void> {
-  const root = rootOf(db)
-  const watch = watches.get(root) ?? new Watch(root)
-  watches.set(root, watch)
-  await watch.decided(transferId, waitMs)
-}
-
-/** Wakes the waiters of this process; other processes poll. Call it after the commit. */
-export function wakeWaiting(db: Db): void {
-  watches.get(rootOf(db))?.wake()
-}
-
-/** Resolves the waiters of this process for transfers that blocks have decided. Call it after the commit. */
-export function resolveWaiting(db: Db, transferIds: readonly TransferId[]): void {
-  watches.get(rootOf(db))?.resolve(transferIds)
 }

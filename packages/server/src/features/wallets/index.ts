@@ -21,7 +21,7 @@ export { budgetChange, gasOfGasless, isGasless, signGasless } from './gasless.ts
 export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
 export { requireLegacyWallet } from './legacy/legacy.ts'
 export { createAccountSigners } from './managed/signing.ts'
-export { findSource, isManagedAddress, type SourceWallet } from './managed/source-store.ts'
+export { isManagedAddress, type SourceWallet } from './managed/source-store.ts'
 export { PolicyDocument, type PolicyOperation, policyOperations } from './policy/document.ts'
 export { policyErrors } from './policy/errors.ts'
 export { overridePolicy } from './policy/policies.ts'

@@ -10,6 +10,7 @@ import type { FundDeps } from '../funds/index.ts'
 import type { PlanDeps } from '../plans/index.ts'
 import type { RelayerDeps } from '../relayer/index.ts'
 import type { ReadHolding } from './balances/read.ts'
+import type { FindSource } from './managed/source-store.ts'
 
 /** A public BIP-32 node, from which children are derived without any secret. */
 export interface PublicNode {
@@ -63,6 +64,7 @@ export interface Deps
   readonly deriveAddress: DeriveAddress
   readonly readHolding: ReadHolding
   readonly receivingWallets: WalletDirectory
+  readonly findSource: FindSource
 }
 
 /** Context of one call. */

@@ -1,20 +1,28 @@
 import type { HdCurve } from '@purser/protocol'
+import { createReadFunds } from '../funds/index.ts'
 import { createHoldingReader } from './balances/read.ts'
 import { createDeriveAddress } from './children/derive.ts'
 import { createBookedInTime } from './deposits/booked.ts'
 import { findBookedTo } from './deposits/cursor-store.ts'
+import { createFindSource } from './managed/source-store.ts'
 import type { Deps } from './ports.ts'
 import { createWalletDirectory } from './receiving.ts'
 import { amountsOnHold } from './screening/deposit-store.ts'
 
-export type WalletPorts = Pick<Deps, 'receivingWallets' | 'readHolding' | 'deriveAddress' | 'deposits'>
+export type WalletPorts = Pick<
+  Deps,
+  'receivingWallets' | 'readHolding' | 'deriveAddress' | 'findSource' | 'deposits' | 'readFunds'
+>
 
 /** The ports that wallets add to the process. */
 export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, curve: HdCurve): WalletPorts {
+  const deposits = { bookedTo: findBookedTo, isBookedInTime: createBookedInTime(deps), amountsOnHold }
   return {
     receivingWallets: createWalletDirectory(deps),
     readHolding: createHoldingReader(deps),
     deriveAddress: createDeriveAddress(curve),
-    deposits: { bookedTo: findBookedTo, isBookedInTime: createBookedInTime(deps), amountsOnHold },
+    findSource: createFindSource(),
+    deposits,
+    readFunds: createReadFunds({ ...deps, deposits }),
   }
 }

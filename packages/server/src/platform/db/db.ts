@@ -100,10 +100,9 @@ interface TxOptions {
 
 export interface Db extends Queryable {
   readonly kind: 'db'
-  /**
-   * Runs the work in one transaction (READ COMMITTED) and commits when it returns; an error rolls back. Inside a handler that already runs
-   * in a transaction it joins that one.
-   */
+  /** Set on a tenant's database: the pool that it shares with the other tenants. */
+  readonly root?: Db
+  /** Runs the work in one transaction (READ COMMITTED); an error rolls back. Joins the transaction of the handler if it has one. */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   close(): Promise<void>
 }

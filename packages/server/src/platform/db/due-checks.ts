@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { type Db, type Sql, sql } from './db.ts'
-import { rootOf } from './fair-db.ts'
+import { type Queryable, type Sql, sql } from './db.ts'
 
 export interface DueChecks {
   /** Has `id`, `network`, `organisation_id` and `check_at`, and partial indexes on rows whose `check_at` is set. */
@@ -8,7 +7,11 @@ export interface DueChecks {
   readonly network: string
   readonly now: Sql
   readonly most: number
+  readonly starts: DueStarts
 }
+
+/** By network, the organization behind which the next look-up of one table starts. The caller keeps it; it begins empty. */
+export type DueStarts = Map<string, string>
 
 /** Most organizations of one look-up. The next one goes on behind them. */
 const organisationsMax = 200
@@ -16,14 +19,11 @@ const organisationsMax = 200
 const IdRow = z.object({ id: z.string() })
 const FairRow = z.object({ id: z.string().nullable(), last: z.string().nullable(), count: z.bigint() })
 
-/** Where the next look-up of a process starts, by table and network. */
-const starts = new WeakMap<Db, Map<string, string>>()
-
 /**
  * Returns the ids of at most `most` due rows. If more are due, each organization gets a first place before any gets a second, so that nobody
- * waits longer because of another's backlog. Costs one index look-up while nothing is due.
+ * waits longer because of another's backlog, and `starts` is moved on. Costs one index look-up while nothing is due.
  */
-export async function listDueChecks(db: Db, due: DueChecks): Promise<readonly string[]> {
+export async function listDueChecks(db: Queryable, due: DueChecks): Promise<readonly string[]> {
   const { table, network, now, most } = due
   const first = await db.many(
     IdRow,
@@ -33,16 +33,13 @@ export async function listDueChecks(db: Db, due: DueChecks): Promise<readonly st
   return first.length > most ? listFairly(db, due) : first.map(({ id }) => id)
 }
 
-async function listFairly(db: Db, { table, network, now, most }: DueChecks): Promise<readonly string[]> {
-  const known = starts.get(rootOf(db)) ?? new Map<string, string>()
-  starts.set(rootOf(db), known)
-  const key = `${table.text} ${network}`
+async function listFairly(db: Queryable, { table, network, now, most, starts }: DueChecks): Promise<readonly string[]> {
   const rows = await db.many(
     FairRow,
     sql`
     with recursive organisations as (
       (select t.organisation_id, 1 as place from ${table} t
-        where t.network = ${network} and t.check_at is not null and t.organisation_id > ${known.get(key) ?? ''} order by t.organisation_id limit 1)
+        where t.network = ${network} and t.check_at is not null and t.organisation_id > ${starts.get(network) ?? ''} order by t.organisation_id limit 1)
       union all
       select next.organisation_id, o.place + 1 from organisations o cross join lateral (
         select t.organisation_id from ${table} t where t.network = ${network} and t.check_at is not null and t.organisation_id > o.organisation_id
@@ -61,6 +58,6 @@ async function listFairly(db: Db, { table, network, now, most }: DueChecks): Pro
     order by chosen.turn, chosen.check_at, chosen.id`,
   )
   const [reached] = rows
-  known.set(key, reached === undefined || reached.count < organisationsMax ? '' : (reached.last ?? ''))
+  starts.set(network, reached === undefined || reached.count < organisationsMax ? '' : (reached.last ?? ''))
   return rows.flatMap(({ id }) => id ?? [])
 }

@@ -13,11 +13,9 @@ const waitingMax = 1_000
 /** Tenants whose database is kept for their next request. */
 const madeMax = 10_000
 
-const roots = new WeakMap<Db, Db>()
-
 /** Returns the pool behind a tenant's database, for statements that serve several tenants at once; any other database unchanged. */
 export function rootOf(db: Db): Db {
-  return roots.get(db) ?? db
+  return db.root ?? db
 }
 
 /**
@@ -38,9 +36,10 @@ export function createFairDb(connectionsMax: number): FairDb {
         release()
       }
     }
-    const fair: Db = {
+    return {
       ...limitedBy(db, limited),
       kind: 'db',
+      root: rootOf(db),
       async tx(work, options) {
         const release = await acquire(tenant)
         try {
@@ -52,8 +51,6 @@ export function createFairDb(connectionsMax: number): FairDb {
       },
       close: () => db.close(),
     }
-    roots.set(fair, rootOf(db))
-    return fair
   }
   return (db, tenant) => {
     const known = made.get(tenant)

@@ -4,13 +4,16 @@ import type { RawAnswer } from './call.ts'
 import type { HttpOptions } from './http-options.ts'
 import { problemCodeOf } from './problem.ts'
 
-interface Request {
+/** What a request carries so that its response can be reported. */
+export interface Reportable {
+  /** Set once the caller is known, until the response begins. */
+  reportAnswer?: ((answer: RawAnswer) => void) | undefined
+}
+
+interface Request extends Reportable {
   readonly id: string
   readonly method: string
 }
-
-/** What reports the responses to requests whose caller is known. */
-const reports = new WeakMap<object, (answer: RawAnswer) => void>()
 
 /** Has the response to a request reported, now that its caller is known. `arrivedAt` is a time of `performance.now()`. */
 export function reportAnswer(
@@ -20,7 +23,7 @@ export function reportAnswer(
 ): void {
   if (onAnswer === undefined) return
   const { id, method } = request
-  reports.set(request, (answer) =>
+  request.reportAnswer = (answer) =>
     onAnswer({
       ...known,
       requestId: id as RequestId,
@@ -28,12 +31,11 @@ export function reportAnswer(
       status: answer.status,
       durationMs: performance.now() - arrivedAt,
       code: problemCodeOf(answer),
-    }),
-  )
+    })
 }
 
 /** Reports a response that begins; once for each request. */
 export function answered(request: Request, answer: RawAnswer): void {
-  reports.get(request)?.(answer)
-  reports.delete(request)
+  request.reportAnswer?.(answer)
+  request.reportAnswer = undefined
 }

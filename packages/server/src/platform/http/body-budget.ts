@@ -28,8 +28,22 @@ export function createBodyBudget(bytesMax: number): ReserveBody {
   }
 }
 
+/** Reserves memory for the body of a request until its response has ended. Throws as `reserve` does. */
+export function reserveBody(
+  reserve: ReserveBody,
+  body: {
+    readonly request: { readonly headers: Readonly<Record<string, unknown>> }
+    readonly reply: { readonly raw: { once(event: 'close', listener: () => void): unknown } }
+    readonly bytesMax: number
+    readonly owner: string
+  },
+): void {
+  const bytes = bodyBytesOf(body.request.headers, body.bytesMax)
+  if (bytes > 0) body.reply.raw.once('close', reserve(body.owner, bytes))
+}
+
 /** Returns the bytes that a request's body may take: its announced length, or `bytesMax` if it announces none. */
-export function bodyBytesOf(headers: Readonly<Record<string, unknown>>, bytesMax: number): number {
+function bodyBytesOf(headers: Readonly<Record<string, unknown>>, bytesMax: number): number {
   if (headers['transfer-encoding'] !== undefined) return bytesMax
   const length = Number(headers['content-length'] ?? 0)
   return Number.isFinite(length) ? Math.min(Math.max(0, length), bytesMax) : bytesMax

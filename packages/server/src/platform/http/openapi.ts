@@ -27,7 +27,7 @@ export function openApiDocument(
 ): Json {
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas = componentSchemas(schemasUsed(operations, eventPayloads))
-  const refusals = createRefusals(operations)
+  const refusals = createRefusals()
   for (const operation of operations) {
     paths[operation.path] = {
       ...paths[operation.path],
@@ -118,6 +118,7 @@ function describe(operation: Operation, schemas: ComponentSchemas, refusals: Ref
     operation.streamsInput === undefined
       ? operation.input && { 'application/json': { schema: schemas.of(operation.input, 'input') } }
       : { [operation.streamsInput.mediaType]: { schema: operation.streamsInput.schema } }
+  const refused = refusals.of(operation)
   return {
     operationId: operation.id,
     tags: [tagOf(operation)],
@@ -126,7 +127,8 @@ function describe(operation: Operation, schemas: ComponentSchemas, refusals: Ref
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content } }),
-    responses: { ...answersOf(operation, schemas), ...refusals.of(operation) },
+    ...refused,
+    responses: { ...answersOf(operation, schemas), ...refused.responses },
   }
 }
 

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import { type ErrorEntry, type ErrorTable, failPlatform } from '../errors.ts'
 import type { Operation } from '../operation.ts'
 import { isKept } from './idempotency.ts'
@@ -46,56 +47,56 @@ function pick(codes: readonly PlatformCode[]): ErrorTable {
   return Object.fromEntries(codes.map((code) => [code, failPlatform.table[code]]))
 }
 
-/** Errors in OpenAPI form: those of one operation, and the shared ones, each defined once. */
+/** Errors in OpenAPI form: those of one operation by name, and what they share, each defined once. */
 export interface Refusals {
-  of(operation: Operation): Json
+  of(operation: Operation): { readonly responses: Json; readonly 'x-problems'?: readonly string[] }
   /** Call it after the last operation was described. */
-  components(): { readonly responses: Json; readonly examples: Json }
+  components(): { readonly responses: Json; readonly 'x-problems': Json }
 }
 
-/** Collects the errors of these operations while they are described. */
-export function createRefusals(operations: readonly Operation[]): Refusals {
-  const uses = Map.groupBy(operations.flatMap(answersOf), signatureOf)
-  const responses: Record<string, Json> = {}
-  const examples = new Map<string, ErrorEntry>()
-  const referred = ([code, entry]: CodedError): readonly [string, Json] => {
-    const name = nameOf(examples, code, entry)
-    examples.set(name, entry)
-    return [code, { $ref: `#/components/examples/${name}` }]
+/**
+ * Collects the errors of operations while they are described. `4XX` and `5XX` are the responses that every operation may give, and
+ * `x-problems` of an operation names its other errors; a status that only the operation's module uses has its own response.
+ */
+export function createRefusals(): Refusals {
+  const statuses = new Set<number>()
+  const known = new Map<string, ErrorEntry>()
+  const nameFor = ([code, entry]: CodedError): string => {
+    const name = nameOf(known, code, entry)
+    known.set(name, entry)
+    return name
   }
-  const answered = (entries: readonly CodedError[]): Json => {
-    const made = refusal(entries, Object.fromEntries(entries.map(referred)))
-    if ((uses.get(signatureOf(entries)) ?? []).length < 2) return made
-    const name = responseNameOf(entries)
-    if (responses[name] !== undefined && JSON.stringify(responses[name]) !== JSON.stringify(made)) return made
-    responses[name] = made
-    return { $ref: `#/components/responses/${name}` }
-  }
+  for (const code of anywhere) known.set(code, failPlatform.table[code])
   return {
-    of: (operation) =>
-      Object.fromEntries(answersOf(operation).map((entries) => [entries[0]?.[1].status, answered(entries)])),
+    of: (operation) => {
+      const entries = Object.entries(errorsOf(operation)).filter(([code, entry]) => !isAnywhere(code, entry))
+      const own = entries.filter(([code, entry]) => !isOfPlatform(code, entry)).map(([, { status }]) => status)
+      for (const status of own) statuses.add(status)
+      const names = [...own.map(String), '4XX', '5XX']
+      return {
+        ...(entries.length === 0 ? {} : { 'x-problems': entries.map(nameFor) }),
+        responses: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/responses/${name}` }])),
+      }
+    },
     components: () => ({
-      responses,
-      examples: Object.fromEntries([...examples].map(([name, entry]) => [name, exampleOf(name, entry)])),
+      responses: {
+        ...Object.fromEntries([...statuses].toSorted().map((status) => [status, ownResponse(status)])),
+        '4XX': sharedResponse('Refused', 4),
+        '5XX': sharedResponse('Failed', 5),
+      },
+      'x-problems': Object.fromEntries([...known].map(([name, entry]) => [name, recordOf(name, entry)])),
     }),
   }
 }
 
 type CodedError = readonly [code: string, entry: ErrorEntry]
 
-/** The errors of an operation, by status. */
-function answersOf(operation: Operation): CodedError[][] {
-  return [...Map.groupBy(Object.entries(errorsOf(operation)), ([, { status }]) => status).values()]
+function isAnywhere(code: string, entry: ErrorEntry): boolean {
+  return isOfPlatform(code, entry) && anywhere.some((other) => other === code)
 }
 
-function signatureOf(entries: readonly CodedError[]): string {
-  return entries.map(([code, { status, detail }]) => `${code} ${status} ${detail}`).join('\n')
-}
-
-/** The status, and the codes that not every address has. */
-function responseNameOf(entries: readonly CodedError[]): string {
-  const isAnywhere = (code: string): boolean => anywhere.some((other) => other === code)
-  return [entries[0]?.[1].status, ...entries.map(([code]) => code).filter((code) => !isAnywhere(code))].join('.')
+function isOfPlatform(code: string, entry: ErrorEntry): boolean {
+  return Reflect.get(failPlatform.table, code) === entry
 }
 
 /** The code; with its status too if modules use it for different errors. */
@@ -110,33 +111,37 @@ function nameOf(known: ReadonlyMap<string, ErrorEntry>, code: string, entry: Err
   return name
 }
 
-/** `x-of-platform` marks the errors that are the same in all operations, such as a wrong key. */
-function exampleOf(name: string, entry: ErrorEntry): Json {
+/** `ofPlatform` marks the errors that are the same in all operations, such as a wrong key. */
+function recordOf(name: string, entry: ErrorEntry): Json {
   const { status, title, detail } = entry
-  const code = name.split('.')[0] ?? name
-  const type = `https://pay.example.com/problems/${code}`
-  const isOfPlatform = Reflect.get(failPlatform.table, code) === entry
+  return { status, title, detail, ...(isOfPlatform(name, entry) ? { ofPlatform: true } : {}) }
+}
+
+/** A status that modules use. */
+function ownResponse(status: number): Json {
+  const description = `${STATUS_CODES[status]}: one of the operation's \`x-problems\` with this status.`
+  return { description, headers: { ...answerHeaders, ...headersOf(status) }, content: problemContent }
+}
+
+/** What every operation may return, of one class of statuses. */
+function sharedResponse(word: string, statusClass: number): Json {
+  const isMeant = (status: number): boolean => Math.floor(status / 100) === statusClass
+  const codes = anywhere.filter((code) => isMeant(failPlatform.table[code].status))
+  const statuses = Object.values(failPlatform.table).map(({ status }) => status)
   return {
-    ...(isOfPlatform ? { 'x-of-platform': true } : {}),
-    value: { type, title, status, detail, requestId: 'req_01m7yt7rkmennbfhq2tbv5qtak' },
+    description: `${word}, as any operation may be: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    headers: Object.assign({}, answerHeaders, ...statuses.filter(isMeant).map(headersOf)),
+    content: problemContent,
+    'x-problems': codes,
   }
 }
 
-function refusal(entries: readonly CodedError[], examples: Json): Json {
-  const schema = { $ref: '#/components/schemas/Problem' }
-  return {
-    description: entries.map(([code]) => `\`${code}\``).join(', '),
-    headers: { ...answerHeaders, ...headersOf(entries) },
-    content: { 'application/problem+json': { schema, examples } },
-  }
-}
+const problemContent = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
 
-function headersOf(entries: readonly CodedError[]): Json {
-  const status = entries[0]?.[1].status ?? 0
-  const isWaitedFor = status === 429 || status === 503 || entries.some(([code]) => code === 'idempotency-in-progress')
+function headersOf(status: number): Json {
   return {
     ...(isKept(status) ? headerRefs(['Idempotency-Replayed']) : {}),
-    ...(isWaitedFor ? headerRefs(['Retry-After']) : {}),
+    ...(status === 409 || status === 429 || status === 503 ? headerRefs(['Retry-After']) : {}),
     ...(status === 401 ? headerRefs(['WWW-Authenticate']) : {}),
     ...(status === 416 ? headerRefs(['Content-Range']) : {}),
   }

@@ -9,8 +9,8 @@ import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { accessHook } from './access-log.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
-import { answered, reportAnswer } from './answered.ts'
-import { bodyBytesOf, createBodyBudget, type ReserveBody } from './body-budget.ts'
+import { answered, type Reportable, reportAnswer } from './answered.ts'
+import { createBodyBudget, type ReserveBody, reserveBody } from './body-budget.ts'
 import {
   asProblem,
   callOperation,
@@ -51,6 +51,10 @@ const waitingConnectionsMax = 4_096
 export type { HttpOptions, HttpServer, ServerLimits } from './http-options.ts'
 export type { PageRequest, PublicPage } from './public-page.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest extends Reportable {}
+}
+
 /** The HTTP server. The only file that depends on the HTTP library (docs/decisions/0002). */
 export function createHttpServer(options: HttpOptions): HttpServer {
   const limits = { ...limitsDefault, ...options.limits }
@@ -76,6 +80,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     clientErrorHandler: (error, socket) => refuseUnread(options.deps, error, socket as Socket),
   })
+  app.decorateRequest('reportAnswer', undefined)
   const traced = tracedRequests()
   app.addHook('onRequest', traced.begin)
   app.addHook('preHandler', traced.enter)
@@ -250,20 +255,6 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       return send(request, reply, answer)
     },
   })
-}
-
-/** Reserves memory for the body until the response has ended. */
-function reserveBody(
-  reserve: ReserveBody,
-  body: {
-    readonly request: FastifyRequest
-    readonly reply: FastifyReply
-    readonly bytesMax: number
-    readonly owner: string
-  },
-): void {
-  const bytes = bodyBytesOf(body.request.headers, body.bytesMax)
-  if (bytes > 0) body.reply.raw.once('close', reserve(body.owner, bytes))
 }
 
 interface RouteContext {

@@ -5,6 +5,7 @@ import type { PublicPage } from './public-page.ts'
 
 const Tags = z.array(z.object({ name: z.string(), description: z.string() })).default([])
 type Tag = z.output<typeof Tags>[number]
+const Names = z.array(z.string())
 type Json = Readonly<Record<string, unknown>>
 
 /** The pages `/openapi/<tag>.json`. Each is made when it is first requested. */
@@ -75,8 +76,12 @@ function componentsOf(components: Readonly<Record<string, Json>>, part: unknown)
   return Object.fromEntries(kept.filter(([, members]) => Object.keys(members).length > 0))
 }
 
-/** Names such as `schemas/Payment`, of all references in this part. */
+/** Names such as `schemas/Payment` and `x-problems/not-found`, of all components that this part refers to. */
 function referencesIn(part: unknown): string[] {
   const text = JSON.stringify(part) ?? ''
-  return [...text.matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(([, name = '']) => name)
+  const problems = [...text.matchAll(/"x-problems":(\[[^\]]*\])/g)].flatMap(([, list = '']) =>
+    Names.parse(JSON.parse(list)),
+  )
+  const references = [...text.matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(([, name = '']) => name)
+  return [...references, ...problems.map((name) => `x-problems/${name}`)]
 }

@@ -7,29 +7,38 @@ interface Busy {
   readonly ids: Set<unknown>
 }
 
-/** What goes on for each organization, by the source that the work reads and the kind of work. */
-const busyOf = new WeakMap<object, Map<string, Map<string, Busy>>>()
-
-interface Kind {
-  readonly name: string
-  /** The source that the work reads. Each source has its own limits. */
-  readonly source: object
+interface Item {
+  readonly id: unknown
+  readonly organisationId: string
 }
 
 /**
- * Runs slow work for each item, at most four at a time for each of at most eight organizations, also over several calls: no organization waits for
- * another's. Leaves out items that are worked on already, and those of organizations without a free place: the caller offers them again later.
- * Resolves when what it started has ended. The work must not reject.
+ * Runs slow work for items that read one source, such as a network. An organization has at most four items in progress per source, and a source
+ * at most eight organizations, over all calls together: no organization waits for another's work. Skips items that are already in progress and
+ * items of organizations beyond these limits; the caller offers them again later. Resolves when the work that this call started has ended.
+ * The work must not reject.
  */
-export async function byOrganisation<I extends { readonly id: unknown; readonly organisationId: string }>(
-  { name, source }: Kind,
+export type ByOrganisation = <I extends Item>(
+  source: string,
+  items: readonly I[],
+  work: (item: I) => Promise<void>,
+) => Promise<void>
+
+/** Creates the limits of one kind of work. */
+export function createByOrganisation(): ByOrganisation {
+  const busyBySource = new Map<string, Map<string, Busy>>()
+  return (source, items, work) => {
+    const organisations = busyBySource.get(source) ?? new Map<string, Busy>()
+    busyBySource.set(source, organisations)
+    return workOn(organisations, items, work)
+  }
+}
+
+async function workOn<I extends Item>(
+  organisations: Map<string, Busy>,
   items: readonly I[],
   work: (item: I) => Promise<void>,
 ): Promise<void> {
-  const kinds = busyOf.get(source) ?? new Map<string, Map<string, Busy>>()
-  busyOf.set(source, kinds)
-  const organisations = kinds.get(name) ?? new Map<string, Busy>()
-  kinds.set(name, organisations)
   const groups = Map.groupBy(items, ({ organisationId }) => organisationId)
   const workers = [...groups].flatMap(([organisationId, group]) => {
     const busy = organisations.get(organisationId) ?? { workers: 0, ids: new Set() }

@@ -104,7 +104,10 @@ async function decide(ctx: Ctx, tx: Tx, request: RedeemRequest, token: string): 
   return { kind: 'wait', waitMs: graceMs }
 }
 
-/** Returns the response to a repeat with the same Idempotency-Key: the same right, unless another caller has it now. */
+/**
+ * Returns the response to a repeat with an Idempotency-Key: the right that the first request got, unless another caller
+ * has it now.
+ */
 export async function redeemedBefore(ctx: Ctx, granted: string): Promise<z.input<typeof Redemption>> {
   const [paymentId = '', digest = ''] = granted.split(' ')
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)

@@ -74,8 +74,8 @@ async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: Reading): P
 }
 
 /**
- * Refuses a payment that this request did not sell: a payment of another organization or entry point, other signed parts under
- * the same nonce, or requirements with a higher amount or another account than were verified.
+ * Refuses a payment that does not belong to this request: a payment of another organization or entry point, other
+ * signed parts under the same nonce, or requirements with a higher amount or another account than were verified.
  */
 function refuseOtherUse(ctx: Ctx, body: FacilitatorBody, claim: Claim, payment: KnownPayment): void {
   const { organisationId, environment } = ctx.tenant
@@ -121,7 +121,7 @@ async function bringToChain(ctx: Ctx, payment: KnownPayment, key: string | undef
 }
 
 const pending = 'settlement_pending'
-/** Most milliseconds after which a transaction that was being signed when the wait ended has its hash. */
+/** Maximum milliseconds until a transaction that was being signed at the end of the wait has its hash. */
 const signMsMax = 3_000
 
 /**

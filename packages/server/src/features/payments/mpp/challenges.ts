@@ -7,7 +7,7 @@ import { type Scope, scopeOf } from './scope.ts'
 import { type MppTerms, mppTermsOf } from './terms.ts'
 
 const nonceBytes = 16
-/** Most UTF-16 units of a description that are shown to people: every offer of a header repeats it. */
+/** Maximum length of a description in an offer, in UTF-16 units. Every offer of a header repeats it. */
 const descriptionMax = 160
 
 /**
@@ -37,7 +37,7 @@ export async function createMppMint(
   return () => drafts.map(mintOne).join(', ')
 }
 
-/** One way to pay, and the wallet that it pays. */
+/** Payment terms and the wallet that they pay. */
 type WalletTerms = MppTerms & { readonly wallet: ReceivingWallet }
 
 /**
@@ -55,7 +55,7 @@ function allTermsOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly Recei
     .slice(0, offersMax)
 }
 
-/** Whether the service pays the payer's fee, where any of these methods lets it. */
+/** Whether the service pays the payer's fee, if any of these methods permits that. */
 async function paysFee(ctx: Ctx, terms: readonly MppTerms[]): Promise<boolean> {
   const paid = new Map(terms.filter(({ rawAmount }) => rawAmount > 0n).map((one) => [one.network.name, one]))
   const offers = await Promise.all([...paid.values()].map(({ method, network }) => method.paysFee(ctx, network)))

@@ -6,7 +6,7 @@ import { id, newId, type PaymentId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { networkFor } from '../../chains/index.ts'
 import { attachTransfer, type NewTransfer } from '../../transfers/index.ts'
-import { EvmAddress, findSource, type SourceWallet } from '../../wallets/index.ts'
+import { EvmAddress, type SourceWallet } from '../../wallets/index.ts'
 import { graceMs } from '../delivery/redeem.ts'
 import { announceRedemption } from '../delivery/store.ts'
 import { fail } from '../errors.ts'
@@ -137,7 +137,7 @@ async function transferOf(ctx: Ctx, payment: RefundableRow, request: RefundReque
 }
 
 async function sourceOf(ctx: Ctx, walletId: string | null): Promise<SourceWallet | undefined> {
-  return walletId === null ? undefined : findSource(ctx.db, ctx.tenant, walletId)
+  return walletId === null ? undefined : ctx.findSource(ctx.db, ctx.tenant, walletId)
 }
 
 /**

@@ -8,8 +8,8 @@ const stepMs = 3_600_000
 const recountsMax = 50
 
 /**
- * Marks the quarters that ended more than 65 minutes ago. Every transaction that begins to write now leaves a row where it changes their
- * payments, for these are more than an hour old.
+ * Marks the quarters that ended more than 65 minutes ago. These payments are more than an hour old, so every
+ * transaction that changes one from now on records that change in a row.
  */
 export async function markQuarters(db: Db): Promise<void> {
   await db.run(sql`
@@ -140,7 +140,10 @@ async function countDays(tx: Tx, quarters: Sql): Promise<void> {
     where span = 15 and ${quarters} group by organisation_id, environment, ${day}, ${dimensions}`)
 }
 
-/** Runs in a snapshot of one instant, alone. False where another process has changed the state since: it does the work. */
+/**
+ * Runs the work in one snapshot, by one process at a time. Returns false if another process has changed the state
+ * since: that one does the work.
+ */
 async function inSnapshot(db: Db, run: (tx: Tx, state: State) => Promise<boolean>): Promise<boolean> {
   try {
     return await db.tx(async (tx) => {

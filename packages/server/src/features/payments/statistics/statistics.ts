@@ -7,7 +7,7 @@ import { intervalSeconds, type Statistics, type StatisticsQuery } from './schema
 import { findCut, listFailures, listIntervals, listLatencies } from './store.ts'
 
 const intervalsMax = 200
-/** Payments that one answer by the minute counts; the newest of the range. */
+/** Maximum number of payments that one response by the minute counts: the newest of the range. */
 const paymentsMax = 200_000
 
 /** Counts, sums, latencies and failures of the payments in a range, per interval of time. */

@@ -12,13 +12,16 @@ export type Use =
       readonly outcome: 'settled'
       readonly transactionHash: Hex
       readonly blockHash: Hex | undefined
-      /** Places of the transaction's receipt, each of which proves one payment: this one if it has a free place. */
+      /**
+       * Indexes of logs in the transaction's receipt, each of which proves one payment. They prove this payment if one
+       * of them is not taken by another.
+       */
       readonly places?: readonly number[] | undefined
     }
   | { readonly outcome: 'lost'; readonly fault: RelayFault }
   | { readonly outcome: 'undecided' }
 
-/** One kind of signature: how it is sent, what proves that it was executed, and how the chain is queried about it. */
+/** One kind of signed payload: how it is sent, how its execution is proven, and how the chain is queried about it. */
 export interface Form<Payload> {
   /** Most gas that it costs the operator, without the base cost of its transaction. */
   gas(payload: Payload): bigint

@@ -11,7 +11,10 @@ import type { Trial, Use } from './form.ts'
 import { permit2Form } from './permit2.ts'
 
 const gasOfTransaction = 60_000n
-/** Part of a grant that a shared transaction spends around the call: its data, and what makes the call. */
+/**
+ * Part of the gas grant that a shared transaction uses in addition to the call: for its data, and for the code that
+ * makes the call.
+ */
 const gasAroundCall = 8_000n
 
 /** Gas that the payload's form grants. */
@@ -25,7 +28,10 @@ export function faultOf(payload: RelayPayload, kind: FaultKind): RelayFault {
   return payload.kind === 'permit2' ? permit2Form[kind](payload) : authorizationForm[kind](payload)
 }
 
-/** Returns how a spent nonce was used. A place of a receipt that proves a permit is taken by the first payment that finds it. */
+/**
+ * Returns how a spent nonce was used. If a log of a receipt can prove several permits, it counts for the first payment
+ * that finds it.
+ */
 export async function findUse(
   { db, chain }: { readonly db: Queryable; readonly chain: Chain },
   payload: RelayPayload,
@@ -47,9 +53,9 @@ export interface RelayCall {
 }
 
 /**
- * Returns the one transaction that carries these payloads. Several are called by creation code that gives each its own gas and goes
- * on whatever one does. The gas limit is a sum of fixed grants and not an estimate, because an estimate of calls that may fail finds
- * the gas at which they fail.
+ * Returns the one transaction that carries these payloads. Several are called by creation code that gives each its own
+ * gas and continues if one fails. The gas limit is a sum of fixed grants and not an estimate, because an estimate of
+ * calls that may fail finds the gas at which they fail.
  */
 export function callOf(payloads: readonly RelayPayload[]): RelayCall {
   const [only] = payloads

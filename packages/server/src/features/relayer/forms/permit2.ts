@@ -53,8 +53,9 @@ function proofIn(logs: readonly Log[]): (payload: StoredPermit2) => boolean {
 }
 
 /**
- * Finds the use of a nonce. A transaction straight to its proxy proves a permit. One through another contract proves as many permits
- * as its logs have places, whichever they are. A nonce spent in any other way paid for nothing here.
+ * Finds the use of a nonce. A transaction that calls the proxy directly proves a permit. A transaction through another
+ * contract proves as many permits as it has matching logs, but not which ones. A nonce that was spent in any other way
+ * paid for nothing here.
  */
 async function find(chain: Chain, stored: StoredPermit2, since: Date): Promise<Use> {
   const found = await chain.findPermit2Use(transferOf(stored), { amount: BigInt(stored.charged), since })

@@ -10,7 +10,6 @@ import { endOrAwait } from '../finality.ts'
 import { markConfirmed, markSent, markUndone, type SeenTransfer, type TransferEnd } from '../outcome-store.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfers, type TransferId } from '../store.ts'
-import { resolveWaiting, wakeWaiting } from '../waiting.ts'
 import { gaslessPurpose, markEnded } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -30,7 +29,7 @@ export function gaslessTransfers(deps: Deps): RelayPurpose {
     onSent: (tx, carried) => markSent(tx, carried.map(seenIn)),
     async onIncluded(tx, carried) {
       await markConfirmed(tx, carried.map(seenIn), ctx.clock.now())
-      tx.afterCommit(() => wakeWaiting(ctx.db))
+      tx.afterCommit(() => ctx.outcomeWaiters.wake())
     },
     onReorganized: (tx, relays) => markUndone(tx, relays.map(transferOf), 'kept'),
     // The hash of a transaction that did not move the transfer is not shown.
@@ -106,7 +105,7 @@ interface Signed {
 async function endSigning(ctx: System, tx: Tx, ends: readonly Signed[]): Promise<void> {
   const transferIds = ends.map(({ transferId }) => transferId)
   const rows = await markEnded(tx, transferIds)
-  tx.afterCommit(() => resolveWaiting(ctx.db, transferIds))
+  tx.afterCommit(() => ctx.outcomeWaiters.resolve(transferIds))
   const wei = new Map(ends.map((end) => [end.transferId, end.wei]))
   const gas = rows.map((row) =>
     budgetChange(row, worthOf(ctx, row.network, wei.get(row.transferId) ?? 0n) - row.gasReservedNanoUsd),

@@ -7,11 +7,11 @@ import type { Deps } from '../ports.ts'
 import { lockTransfer, type TransferId } from '../store.ts'
 import { clearPayUntil, listUnused, lockPayment, setPayUntil } from './store.ts'
 
-/** How long an approved payment takes a fresh 402. Its funds stay reserved until then. */
+/** How long a fresh 402 can be paid with an approved payment. Its funds stay reserved until then. */
 const payMs = 3_600_000
 const endedAtOnce = 50
 
-/** Lets approved payments take a fresh 402, and fails those that were not approved. */
+/** Permits a fresh 402 to be paid with an approved payment, and fails payments that were not approved. */
 export const applyPaymentDecisions: Recurring<Deps> = applyDecisions<Deps>({
   name: 'transfers.apply-payment-approvals',
   kinds: ['payment'],
@@ -30,7 +30,10 @@ export const applyPaymentDecisions: Recurring<Deps> = applyDecisions<Deps>({
     }),
 })
 
-/** Ends approved payments that got no fresh 402 in time, and releases their funds. Idempotent: each is ended under its transfer's lock. */
+/**
+ * Ends approved payments for which no fresh 402 came in time, and releases their funds. Idempotent: each is ended under
+ * its transfer's lock.
+ */
 export const endUnusedPayments: Recurring<Deps> = {
   name: 'transfers.end-unused-payments',
   everyMs: 10_000,

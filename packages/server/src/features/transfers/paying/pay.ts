@@ -4,7 +4,6 @@ import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { areCovered, authorizeReservation, lockOwners, retryOnContention } from '../../funds/index.ts'
 import {
-  findSource,
   policyWouldDeny,
   replaceAmount,
   reservePolicyAgain,
@@ -13,7 +12,8 @@ import {
 } from '../../wallets/index.ts'
 import { claimOf } from '../claim.ts'
 import { fail } from '../errors.ts'
-import { planSignature, type TransferPlan } from '../plan.ts'
+import { planSignature } from '../plan.ts'
+import type { TransferPlan } from '../planned.ts'
 import type { Ctx } from '../ports.ts'
 import { contendedBy, outgoing } from '../record.ts'
 import type { NewTransfer } from '../schema.ts'
@@ -51,7 +51,7 @@ interface Planned {
  */
 export function storePayment(ctx: Ctx, request: ChallengePayment): Promise<TransferId> {
   return retryOnContention(ctx, async () => {
-    const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
+    const source = await ctx.findSource(ctx.db, ctx.tenant, request.fromWalletId)
     if (source === undefined) throw fail('wallet-not-found')
     if (source.retiredAt !== null) throw fail('wallet-retired')
     const { approvedPaymentId } = request

@@ -126,12 +126,12 @@ export async function keepOutcome(
     update wallet_payments set outcome = ${outcome}, response_status = ${status ?? null} where transfer_id = ${transferId} and outcome is null`)
 }
 
-/** Lets an approved payment take a fresh 402 until this instant. */
+/** Permits a fresh 402 to be paid with an approved payment until this instant. */
 export async function setPayUntil(tx: Tx, transferId: TransferId, until: Date): Promise<void> {
   await tx.run(sql`update wallet_payments set pay_until = ${until} where transfer_id = ${transferId} and draft is null`)
 }
 
-/** Payments that were approved and got no fresh 402 in time, of any tenant. */
+/** Payments that were approved and for which no fresh 402 came in time, of any tenant. */
 export async function listUnused(db: Queryable, now: Date, limit: number): Promise<TransferId[]> {
   const rows = await db.many(
     z.object({ transferId: id('wtx') }),
@@ -141,7 +141,7 @@ export async function listUnused(db: Queryable, now: Date, limit: number): Promi
   return rows.map((row) => row.transferId)
 }
 
-/** Marks a payment as one that takes no 402 any more. */
+/** Marks that no further 402 can be paid with a payment. */
 export async function clearPayUntil(tx: Tx, transferId: TransferId): Promise<void> {
   await tx.run(sql`update wallet_payments set pay_until = null where transfer_id = ${transferId}`)
 }

@@ -7,7 +7,10 @@ import { listChildrenBetween } from './store.ts'
 
 const Made = z.array(z.object({ derivationPath: z.string() }))
 
-/** Returns what `childrenAt` finds children by that one request derived: their wallet and their first and last index. */
+/**
+ * Returns the key with which `childrenAt` finds the children that one request derived: their wallet, and their first
+ * and last index.
+ */
 export function childrenPlace(answer: unknown, params: unknown): string {
   const made = Made.parse(answer)
   const [first, last] = [made[0], made.at(-1)].map((child) => child?.derivationPath.split('/').at(-1))

@@ -107,15 +107,17 @@ interface Place {
   readonly at: Date
 }
 
-/** Milliseconds after a block's time, which is in whole seconds, in which the next one may have the same time or none is due. */
+/** Milliseconds from a block's time to that of the next block: at least a second, because block times are whole seconds. */
 export function blockMsOf({ blockTimeMs }: Network): number {
   return Math.max(1_000, blockTimeMs)
 }
 
 /**
- * Whether a block came after the wallet was deleted: above the head that a node reported then, and not by its time before the deletion.
- * Above a head that was the newest block, what may be later counts as later. Where the node was behind or none responded, a block whose time
- * is before the deletion belongs to the wallet: to report a payment of the next second is better than to lose one.
+ * Whether a block came after the wallet was deleted. At the deletion a node reported the head of the wallet's network.
+ * Blocks up to that head came before it. A block above it came after, if its time is later than the deletion; if the
+ * head was the newest block then, also if its time is only up to one block time earlier. Any other block counts as
+ * before the deletion, also if the node was behind or none responded: to report a payment of the next second is better
+ * than to lose one.
  */
 function isOver(watch: WatchRow, { blockNumber, at }: Place, network: Network): boolean {
   const { until, untilBlock, isUntilNewest } = watch

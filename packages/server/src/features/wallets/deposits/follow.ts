@@ -36,10 +36,10 @@ interface PaceKeeper {
   now: Pace
 }
 
-/** The second reading goes on by itself, so that a node that fails in it delays nothing else. */
+/** The state of the second reading. It runs independently, so that a node that fails in it delays nothing else. */
 interface Checking extends PaceKeeper {
   failures: number
-  /** Passes without it that are left, after failures. */
+  /** The number of next passes without a second reading, after failures. */
   pause: number
 }
 

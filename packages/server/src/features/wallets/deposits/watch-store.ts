@@ -12,7 +12,7 @@ export interface Watch {
   readonly chain: Chain
   /** The network that this name means in the wallet's environment. */
   readonly network: string
-  /** Symbols. */
+  /** Token symbols. */
   readonly supportedTokens: readonly string[]
 }
 

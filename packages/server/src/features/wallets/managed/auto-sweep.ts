@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { named } from '../../../platform/named.ts'
 
-/** A decimal amount of a token. How many digits it takes is checked against the token. */
+/** A decimal amount of a token. The number of its digits is checked against the token's decimals. */
 export const MinAmount = z
   .string()
   .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.5"')

@@ -11,7 +11,10 @@ import { shownMasterWallet } from './managed.ts'
 import type { MasterWallet, NewMasterWallet } from './schema.ts'
 import { findNextAccount, insertMasterWallet, type MasterWalletRow, takeAccount } from './store.ts'
 
-/** Times out well before another request could take over the Idempotency-Key, so that one key never creates two wallets. */
+/**
+ * The timeout of the derivation. It ends well before another request can take over the Idempotency-Key, so that one key
+ * never creates two wallets.
+ */
 const deriveMsMax = 20_000
 
 /** Creates a wallet on the tenant's next account. */

@@ -32,11 +32,13 @@ interface Named {
   readonly walletId: string
 }
 
-const batched = batchByDb<Named, SourceWallet | undefined>({ itemsMax: 256, batchesMax: 2 }, listSources)
+/** Returns a tenant's wallet as a source of payments; undefined if the tenant does not have it. */
+export type FindSource = (db: Db, tenant: Tenant, walletId: string) => Promise<SourceWallet | undefined>
 
-/** Undefined if the tenant does not have it. Concurrent callers share a statement. */
-export function findSource(db: Db, tenant: Tenant, walletId: string): Promise<SourceWallet | undefined> {
-  return batched(db, { tenant, walletId })
+/** Creates the finder of one process. Concurrent callers share a statement. */
+export function createFindSource(): FindSource {
+  const find = batchByDb<Named, SourceWallet | undefined>({ itemsMax: 256, batchesMax: 2 }, listSources)
+  return (db, tenant, walletId) => find(db, { tenant, walletId })
 }
 
 async function listSources(db: Queryable, named: readonly Named[]): Promise<(SourceWallet | undefined)[]> {

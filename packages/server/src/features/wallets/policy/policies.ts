@@ -4,7 +4,6 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import { fail } from '../errors.ts'
-import { findSource } from '../managed/source-store.ts'
 import type { Ctx } from '../ports.ts'
 import { looseningsOf } from './decide.ts'
 import type { PolicyDocument } from './document.ts'
@@ -15,7 +14,7 @@ import { findPolicy, findTenantOfWallet, lockPolicy, type PolicyRow, removePolic
 
 /** Returns the policy, also of the legacy wallet. */
 export async function getPolicy(ctx: Ctx, walletId: MasterWalletId): Promise<WalletPolicy> {
-  if ((await findSource(ctx.db, ctx.tenant, walletId)) === undefined) throw fail('wallet-not-found')
+  if ((await ctx.findSource(ctx.db, ctx.tenant, walletId)) === undefined) throw fail('wallet-not-found')
   return shown(walletId, await findPolicy(ctx.db, ctx.tenant, walletId))
 }
 

@@ -178,8 +178,8 @@ export interface Reserved {
 }
 
 /**
- * As `reservePolicy`, for several movements of one tenant, in order: each is counted, or its refusal is returned, which does not affect the
- * others.
+ * Does what `reservePolicy` does for several movements of one tenant, in order: each is counted, or its refusal is
+ * returned, which does not affect the others.
  */
 export async function reservePolicies(
   ctx: Pick<Ctx, 'tenant' | 'clock'>,

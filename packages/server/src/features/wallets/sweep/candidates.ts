@@ -1,7 +1,7 @@
 import type { Address } from '@purser/protocol'
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { ChildAddressId } from '../../../platform/ids.ts'
-import { type Place, readFunds, type Snapshot } from '../../funds/index.ts'
+import type { Place, Snapshot } from '../../funds/index.ts'
 import type { Ctx } from '../ports.ts'
 import { failNamed } from './errors.ts'
 import { sweepChildrenMax } from './schema.ts'
@@ -77,7 +77,7 @@ async function scan(ctx: Ctx, terms: SweepTerms, first: number): Promise<Candida
 async function fundedOf(ctx: Ctx, { network, token, rawAmountMin }: SweepTerms, children: readonly CandidateRow[]) {
   if (children.length === 0) return []
   const places = children.map(({ id, address }) => placeOf(ctx.tenant, { network, token }, { id, address }))
-  const { snapshot, spendable } = await readFunds(ctx, network, places)
+  const { snapshot, spendable } = await ctx.readFunds(network, places)
   return children.flatMap(({ id, address }, index): Funded[] => {
     const { available = 0n, frozen = 0n, reserved = 0n } = spendable[index] ?? {}
     // On Tempo a transfer in progress may need to raise its fee, which the token pays.

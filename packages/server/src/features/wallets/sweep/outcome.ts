@@ -15,7 +15,9 @@ type System = Omit<Ctx, 'tenant'>
 /** How a transfer ended, and the operator's cost of its transaction, in wei. */
 export type End = TransferEnd & { readonly wei: bigint }
 
-/** Ends, and reasons of failures, after which the authorization was used, or may be known to others and be used. */
+/**
+ * Outcomes and failure reasons after which the authorization was used, or may still be used by somebody who knows it.
+ */
 const mayStillLeave: ReadonlySet<string> = new Set(['swept', 'not-received', 'transfer-failed'])
 
 /**

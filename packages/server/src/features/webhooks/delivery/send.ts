@@ -1,12 +1,11 @@
 import type { WebhookMessage } from '@purser/protocol'
-import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import type { GuardedFetch, PostOutcome } from '../../../platform/guarded-fetch.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { DeliveryState, DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
 import { nextAttemptAt } from './schedule.ts'
-import { signFor } from './signing.ts'
+import type { SignDelivery } from './signing.ts'
 
 /** The outcome of one delivery: one attempt, or two if the first connection was closed at once. */
 export interface Sent {
@@ -17,8 +16,10 @@ export interface Sent {
   readonly isGone: boolean
 }
 
-type SendDeps = Pick<Deps, 'clock' | 'random' | 'sealer' | 'log'> &
-  ServiceSealPort & { readonly guardedFetch: GuardedFetch }
+type SendDeps = Pick<Deps, 'clock' | 'random'> & {
+  readonly guardedFetch: GuardedFetch
+  readonly signDelivery: SignDelivery
+}
 
 interface Tried {
   readonly outcome: PostOutcome | { readonly kind: 'failed'; readonly failure: 'not-signed' }
@@ -57,7 +58,7 @@ async function attempt(
 }
 
 async function post(deps: SendDeps, endpoint: EndpointRow, message: WebhookMessage): Promise<Tried['outcome']> {
-  const signed = await signFor(deps, endpoint, message)
+  const signed = await deps.signDelivery(endpoint, message)
   if (signed === undefined) return { kind: 'failed', failure: 'not-signed' }
   const headers = { 'content-type': 'application/json', 'user-agent': 'Purser-Webhooks/1.0', ...signed }
   return deps.guardedFetch.post({ url: endpoint.url, group: endpoint.id, headers, body: message.body })

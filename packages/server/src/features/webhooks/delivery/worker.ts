@@ -8,6 +8,7 @@ import { fanOut } from './fan-out.ts'
 import { findNews, type Lease, leaseQueues, listDue, listEndpoints, releaseQueues, renewQueues } from './queue-store.ts'
 import { createRecord } from './record.ts'
 import { send } from './send.ts'
+import { createSignDelivery, type SignDelivery } from './signing.ts'
 
 /** How often the tables are read for what other processes wrote and for what has become due. */
 const pollMs = 50
@@ -41,6 +42,7 @@ export class WebhookWorker {
   readonly #limits: WorkerLimits
   readonly #name: string
   readonly #record: ReturnType<typeof createRecord>
+  readonly #signDelivery: SignDelivery
   readonly #leased = new Map<WebhookId, EndpointQueue>()
   readonly #sending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
@@ -57,6 +59,7 @@ export class WebhookWorker {
     this.#limits = limits
     this.#name = newId('job', deps)
     this.#record = createRecord(deps)
+    this.#signDelivery = createSignDelivery(deps)
     const every = { everyMs: pollMs, failureMs: afterLookMs, log: deps.log }
     this.#fanningOut = startLoop({ ...every, name: 'webhooks.fan-out', run: () => this.#fanOut() })
     this.#delivering = startLoop({ ...every, name: 'webhooks.deliver', run: () => this.#look() })
@@ -154,7 +157,7 @@ export class WebhookWorker {
 
   async #sendOne(endpoint: EndpointQueue, { row, delivery }: NonNullable<ReturnType<EndpointQueue['next']>>) {
     try {
-      const sent = await send(this.#deps, row, delivery)
+      const sent = await send({ ...this.#deps, signDelivery: this.#signDelivery }, row, delivery)
       endpoint.answered(sent.isGone ? 'gone' : sent.state.status === 'succeeded' ? 'taken' : 'failed')
       this.#sendFrom(endpoint)
       await this.#record(sent)

@@ -10,7 +10,7 @@ import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } 
 import { networkFor } from '../../chains/index.ts'
 import { areCovered, insertReservations, lockOwners, retryOnContention } from '../../funds/index.ts'
 import { contendedBy, findHashes, planTransfer, type TransferPlan } from '../../transfers/index.ts'
-import { findSource, reservePolicy, underPolicy } from '../../wallets/index.ts'
+import { reservePolicy, underPolicy } from '../../wallets/index.ts'
 import { isCurrency } from '../bank-accounts/details.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
@@ -141,7 +141,7 @@ interface Planned {
 
 /** Refuses what cannot be paid out, before anything is stored and before the partner is called. */
 async function planWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Planned> {
-  const source = await findSource(ctx.db, ctx.tenant, request.fromWalletId)
+  const source = await ctx.findSource(ctx.db, ctx.tenant, request.fromWalletId)
   if (source === undefined) throw fail('wallet-not-found')
   const account = await findBankAccount(ctx.db, ctx.tenant, request.bankAccountId)
   if (account === undefined || !isCurrency(account.currency)) throw fail('bank-account-not-found')

@@ -43,9 +43,6 @@ const Answer = z.object({
   headers: z.record(z.string(), Header).default({}),
   content: Content.optional(),
 })
-const Refusal = Answer.extend({
-  content: z.object({ 'application/problem+json': z.object({ examples: z.record(z.string(), Reference) }) }),
-})
 const Parameter = z.object({
   name: z.string(),
   in: z.enum(['path', 'query', 'header']),
@@ -62,14 +59,17 @@ const Described = z.object({
   description: z.string().optional(),
   parameters: z.array(Parameter).default([]),
   requestBody: z.object({ content: Content }).optional(),
-  responses: z.record(z.string(), z.union([Reference, Refusal, Answer])),
+  'x-problems': z.array(z.string()).default([]),
+  responses: z.record(z.string(), z.union([Reference, Answer])),
 })
 
-const Example = z.object({
-  'x-of-platform': z.boolean().default(false),
-  value: z.object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string() }),
+const Refusal = z.object({
+  status: z.int(),
+  title: z.string(),
+  detail: z.string(),
+  ofPlatform: z.boolean().default(false),
 })
-export type Example = z.output<typeof Example>
+export type Refusal = z.output<typeof Refusal>
 
 const Event = z.object({
   post: z.object({
@@ -77,14 +77,16 @@ const Event = z.object({
   }),
 })
 
+const SharedResponse = z.object({ 'x-problems': z.array(z.string()) })
+
 /** The parts of our OpenAPI document that are shown to a reader. */
 const ApiDocument = z.object({
   info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
   paths: z.record(z.string(), z.record(z.string(), Described)),
   webhooks: z.record(z.string(), Event),
   components: z.object({
-    responses: z.record(z.string(), Refusal),
-    examples: z.record(z.string(), Example),
+    responses: z.object({ '4XX': SharedResponse, '5XX': SharedResponse }),
+    'x-problems': z.record(z.string(), Refusal),
     headers: z.record(z.string(), z.object({ description: z.string() })),
   }),
 })

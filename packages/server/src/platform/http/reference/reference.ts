@@ -2,9 +2,9 @@ import {
   type ApiDocument,
   apiDocument,
   type Described,
-  type Example,
   operationsOf,
   type Parameter,
+  type Refusal,
   referred,
 } from './document.ts'
 import { exampleRequest } from './example.ts'
@@ -89,38 +89,34 @@ function answersOf({ operationId, responses }: Described, { components }: ApiDoc
 }
 
 /** The operation's own errors in full, and the shared ones by name. */
-function errorsOf({ operationId, responses }: Described, document: ApiDocument): string {
-  const shared = new Set(sharedOf(document).map(([name]) => name))
-  const named = Object.values(responses).flatMap((answer): [string, string][] => {
-    const refusal = '$ref' in answer ? document.components.responses[referred(answer)] : answer
-    const examples = refusal?.content?.['application/problem+json']
-    if (examples === undefined || !('examples' in examples)) return []
-    return Object.entries(examples.examples).map(([name, example]) => [name, referred(example)])
-  })
-  const own = named.filter(([name]) => !shared.has(name)).map(([, key]) => errorRow(document.components.examples[key]))
-  const others = named
-    .filter(([name]) => shared.has(name))
-    .map(([name]) => `<a href="#error-${name}">${code(name)}</a>`)
-  return `<h4>Errors</h4>${table(`Errors of ${operationId}`, ['Code', 'Status', 'Title', 'Detail'], own)}<p>As everywhere: ${others.join(', ')}.</p>`
+function errorsOf(operation: Described, { components }: ApiDocument): string {
+  const { '4XX': refused, '5XX': failed } = components.responses
+  const problems = [...operation['x-problems'], ...refused['x-problems'], ...failed['x-problems']].map(
+    (name) => [name, problemOf(name, components['x-problems'])] as const,
+  )
+  const shared = problems.filter(([, { ofPlatform }]) => ofPlatform)
+  const others = shared.map(([name]) => `<a href="#error-${name}">${code(name)}</a>`)
+  const own = problems.filter(([, { ofPlatform }]) => !ofPlatform)
+  const rows = own.map(([name, problem]) => errorRow(name, problem))
+  return `<h4>Errors</h4>${table(`Errors of ${operation.operationId}`, ['Code', 'Status', 'Title', 'Detail'], rows)}<p>As everywhere: ${others.join(', ')}.</p>`
 }
 
-/** The errors that are the same in all operations, by code. */
-function sharedOf({ components }: ApiDocument): [string, string][] {
-  return Object.entries(components.examples)
-    .filter(([, example]) => example['x-of-platform'])
-    .map(([name]) => [name, name])
+function problemOf(name: string, problems: ApiDocument['components']['x-problems']): Refusal {
+  const problem = problems[name]
+  if (problem === undefined) throw new Error(`the document has no problem ${name}`)
+  return problem
 }
 
-function errorRow(example: Example | undefined): string[] {
-  if (example === undefined) throw new Error('the document has no such example')
-  const { type, title, status, detail } = example.value
-  const name = type.slice(type.lastIndexOf('/') + 1)
-  return [`<a href="/problems/${name}">${code(name)}</a>`, String(status), escapeHtml(title), prose(detail)]
+/** The name of a problem is its code, followed by a dot and its status if modules use the code for different errors. */
+function errorRow(name: string, { title, status, detail }: Refusal): string[] {
+  const [problem = name] = name.split('.')
+  return [`<a href="/problems/${problem}">${code(problem)}</a>`, String(status), escapeHtml(title), prose(detail)]
 }
 
-function sharedErrors(document: ApiDocument): string {
-  const rows = sharedOf(document).map(([name, key]) => {
-    const [first = '', ...rest] = errorRow(document.components.examples[key])
+function sharedErrors({ components }: ApiDocument): string {
+  const shared = Object.entries(components['x-problems']).filter(([, { ofPlatform }]) => ofPlatform)
+  const rows = shared.map(([name, problem]) => {
+    const [first = '', ...rest] = errorRow(name, problem)
     return [`<span id="error-${name}">${first}</span>`, ...rest]
   })
   return `<section aria-labelledby="all-errors"><h2 id="all-errors">Errors of every operation</h2>

@@ -77,7 +77,7 @@ async function concludeAll(ctx: System, network: Network, seen: readonly Seen[])
   return sure.length
 }
 
-/** Whether a transaction is no longer sent: a node refused it, and its payer received that refusal. */
+/** Whether a transaction must not be sent again: a node refused it, and its payer received that refusal. */
 function isLeft(ctx: System, row: SentRow): boolean {
   return row.failureReason === null && ctx.clock.now().getTime() - row.settlingAt.getTime() >= ownMs
 }

@@ -24,8 +24,8 @@ type TempoFailure =
   | 'transaction_refused_malformed'
 
 /**
- * `absent`: in no block, and may still be included. `over`: in no block of this node, and sending again is useless, but nothing
- * is proven yet.
+ * `absent`: in no block, and may still be included. `over`: in no block of this node and past its end, so that sending
+ * it again is useless; but its failure is not proven yet.
  */
 export type TempoOutcome =
   | { readonly kind: 'settled' }

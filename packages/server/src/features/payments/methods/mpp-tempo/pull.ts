@@ -46,12 +46,15 @@ async function readTransaction(ctx: Ctx, raw: Hex): Promise<TempoTransaction> {
   return decoded.transaction
 }
 
-/** Returns 409 for a used credential whatever else is wrong with it now, since its first use is the cause. */
+/** Returns 409 for a used credential even if it has other faults now, because those may follow from its first use. */
 async function refusedOrUsed(ctx: Ctx, purchase: TempoPurchase, refusal: () => Error): Promise<Error> {
   return (await isUsed(ctx.db, purchase.challenge.id, null)) ? fail('duplicate-payment') : refusal()
 }
 
-/** Returns the bytes for the chain. A signature for the fee leaves this process only inside them, and only to the node. */
+/**
+ * Returns the bytes for the chain. The sponsor's signature for the fee is only in these bytes, which go only to the
+ * node.
+ */
 async function completed(ctx: Ctx, purchase: TempoPurchase, transaction: TempoTransaction): Promise<SignedTransaction> {
   if (transaction.feePaidBy === 'sender') {
     if (transaction.hash === undefined) throw new Error('a final transaction has a hash')

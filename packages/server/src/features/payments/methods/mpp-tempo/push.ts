@@ -13,7 +13,7 @@ import { type TempoPurchase, tempoFields, transactionClaim } from './payment.ts'
 import { isUsed } from './store.ts'
 import { type Owed, type Refusal, whyNotTransfer } from './transaction.ts'
 
-/** Most milliseconds that a hash is looked for: this node may be a block behind the payer's node. */
+/** Maximum milliseconds of waiting for a receipt: this node may be a block behind the payer's node. */
 const lookMsMax = 2_000
 const pollMs = 200
 
@@ -51,7 +51,10 @@ export async function payByHash(
   return answerOf(ctx, payment)
 }
 
-/** Ties the request's key so that a repeat is refused too, also after a crash before the refusal is stored. */
+/**
+ * Ties the Idempotency-Key to the underpriced payment, so that a repeat is refused too, also after a crash before the
+ * refusal is stored.
+ */
 function withMark(ctx: Ctx): Ctx {
   const { idempotency } = ctx
   if (idempotency === undefined) return ctx
@@ -60,9 +63,9 @@ function withMark(ctx: Ctx): Ctx {
 }
 
 /**
- * Returns the receipt that a majority confirms. One node's receipt is only a hint: a payer may have invented the hash, and the
- * node its transfer. If no majority confirms it in time it throws `chain-unavailable`: a refusal would make the payer of a real
- * transfer pay again.
+ * Returns the receipt that a majority confirms. One node's receipt is not enough: the payer may have invented the hash,
+ * and the node the transfer. If no majority confirms it in time it throws `chain-unavailable`: a refusal would make the
+ * payer of a real transfer pay again.
  */
 async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
   const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)

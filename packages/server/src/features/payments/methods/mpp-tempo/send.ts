@@ -13,8 +13,9 @@ import { refuseUnpaid } from './unpaid.ts'
 const pollMs = 150
 
 /**
- * Broadcasts a recorded payment and waits for the chain's outcome, no longer than a settle call would. From here on no failure is
- * the payer's fault, and the follower completes what stays open: then the response is that settlement is pending.
+ * Broadcasts a recorded payment and waits for the chain's outcome, no longer than a settle call would. From here on a
+ * failure is never the payer's fault. If the outcome stays open, the response is that settlement is pending, and the
+ * follower completes it.
  */
 export async function sendAndWait(
   ctx: Ctx,

@@ -6,7 +6,7 @@ import { sponsoredGasMax, sponsoredMaxFeePerGasMax } from './transaction.ts'
 
 const fundsMsMax = 5_000
 const attodollarsPerUnit = 10n ** 12n
-/** Balance that the sponsor needs for the most expensive transaction that it signs, in the fee token's smallest unit. */
+/** Balance that the sponsor needs for its most expensive transaction, in the fee token's smallest unit. */
 const fundsMin = (sponsoredGasMax * sponsoredMaxFeePerGasMax) / attodollarsPerUnit
 
 /**

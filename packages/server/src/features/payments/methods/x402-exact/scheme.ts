@@ -19,7 +19,7 @@ import { refuseDomainMismatch } from './token-domain.ts'
 
 /**
  * Scheme `exact` with a signed EIP-3009 authorization, versions 1 and 2: the checks and reasons of `payments.verify`.
- * It accepts every body, and reports what is wrong with one that is none of its own.
+ * It is the last scheme and accepts every body, so that it also reports the fault of a body that belongs to no scheme.
  */
 export const exactEip3009: Scheme = { accepts: () => true, read }
 

@@ -13,8 +13,8 @@ export interface Permit2Question {
 }
 
 /**
- * Refuses what only the chain can refuse. A permit that is already recorded here is a duplicate, whatever else is wrong with it
- * now.
+ * Refuses a payment that the chain would not settle. A permit that is already recorded is a duplicate, even if it has
+ * other faults now.
  */
 export async function refusePermit2ByChain(
   ctx: Ctx,
