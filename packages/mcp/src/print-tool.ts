@@ -9,6 +9,7 @@ interface Parameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
+  readonly description?: string
   readonly schema: Schema
 }
 
@@ -134,9 +135,10 @@ interface Input {
 }
 
 function inputsOf(operation: ApiOperation, isKeyed: boolean): readonly Input[] {
-  const named = (operation.parameters ?? []).flatMap(({ in: place, name, required, schema }): Input[] =>
-    place === 'header' ? [] : [{ name, place, required, schema: tuned(name, place, schema) }],
-  )
+  const named = (operation.parameters ?? []).flatMap(({ in: place, name, required, description, schema }): Input[] => {
+    const described = description === undefined ? schema : { ...schema, description }
+    return place === 'header' ? [] : [{ name, place, required, schema: tuned(name, place, described) }]
+  })
   const inputs = [...named, ...bodyInputsOf(operation), ...(isKeyed ? [keyInput] : [])]
   if (new Set(inputs.map(({ name }) => name)).size < inputs.length)
     throw new Error(`${operation.operationId}: two parameters have the same name`)

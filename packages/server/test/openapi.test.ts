@@ -42,6 +42,15 @@ test('every reference names something, and every named schema is used', () => {
   expect(Object.keys(document.components.schemas).filter((name) => !used.has(name))).toEqual([])
 })
 
+test('a parameter that several operations have is written once', () => {
+  const written = Object.values(document.paths).flatMap((methods) =>
+    Object.values<Described>(methods).flatMap(({ parameters = [] }) => parameters.map((one) => JSON.stringify(one))),
+  )
+  const inPlace = written.filter((one) => !one.includes('#/components/parameters/'))
+  expect(inPlace.length).toBeGreaterThan(20)
+  expect(new Set(inPlace).size).toBe(inPlace.length)
+})
+
 test('every error that an operation or a shared response names is a component, and every one of these is named', () => {
   const lists = [...JSON.stringify(document).matchAll(/"x-problems":\[([^\]]*)\]/g)].map(([, list = '']) => list)
   const named = new Set(lists.flatMap((list) => list.replaceAll('"', '').split(',')))
@@ -61,6 +70,7 @@ test('every operation may give the responses `4XX` and `5XX`, and those with the
 
 interface Described {
   readonly operationId: string
+  readonly parameters?: readonly unknown[]
   readonly responses: object
   readonly 'x-problems'?: readonly string[]
 }

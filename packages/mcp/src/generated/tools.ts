@@ -261,8 +261,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         }
       },
       "required": [],
@@ -314,8 +314,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         }
       },
       "required": [],
@@ -742,8 +742,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         },
         "status": {
           "type": "string",
@@ -830,8 +830,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         },
         "status": {
           "type": "string",
@@ -923,8 +923,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         },
         "status": {
           "type": "string",
@@ -1238,8 +1238,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         },
         "fromWalletId": {
           "anyOf": [
@@ -1474,7 +1474,6 @@ export const tools: readonly Tool[] = [
           "description": "Only those in this state."
         },
         "walletId": {
-          "description": "A wallet or child address; a wallet includes its children.",
           "anyOf": [
             {
               "type": "string",
@@ -1484,7 +1483,8 @@ export const tools: readonly Tool[] = [
               "type": "string",
               "description": "Identifies the child address."
             }
-          ]
+          ],
+          "description": "A wallet or child address; a wallet includes its children."
         }
       },
       "required": [],
@@ -1708,8 +1708,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         },
         "status": {
           "type": "string",
@@ -1876,12 +1876,12 @@ export const tools: readonly Tool[] = [
           "description": "HTTP method."
         },
         "route": {
-          "description": "Such as `/payments/{id}`.",
-          "type": "string"
+          "type": "string",
+          "description": "Such as `/payments/{id}`."
         },
         "status": {
-          "description": "A status, or a class of them such as `4xx`.",
-          "type": "string"
+          "type": "string",
+          "description": "A status, or a class of them such as `4xx`."
         },
         "apiKeyId": {
           "type": "string",
@@ -1892,8 +1892,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         }
       },
       "required": [],
@@ -1978,20 +1978,20 @@ export const tools: readonly Tool[] = [
           "description": "Only this host."
         },
         "protocol": {
-          "description": "Routes that were ever paid for in this protocol.",
           "type": "string",
           "enum": [
             "x402",
             "mpp"
-          ]
+          ],
+          "description": "Routes that were ever paid for in this protocol."
         },
         "maxAmount": {
           "type": "string",
           "description": "Only up to this price."
         },
         "q": {
-          "description": "Part of “METHOD host/route”, in any case.",
-          "type": "string"
+          "type": "string",
+          "description": "Part of “METHOD host/route”, in any case."
         }
       },
       "required": [],
@@ -2321,7 +2321,6 @@ export const tools: readonly Tool[] = [
           "description": "Identifies the vault."
         },
         "item": {
-          "description": "A document or file: its own proof of inclusion, without the others.",
           "anyOf": [
             {
               "type": "string",
@@ -2331,7 +2330,8 @@ export const tools: readonly Tool[] = [
               "type": "string",
               "description": "Identifies the vault file."
             }
-          ]
+          ],
+          "description": "A document or file: its own proof of inclusion, without the others."
         }
       },
       "required": [
@@ -2410,8 +2410,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         },
         "status": {
           "type": "string",
@@ -2462,8 +2462,8 @@ export const tools: readonly Tool[] = [
           "description": "Only from this time on (ISO 8601)."
         },
         "to": {
-          "description": "Exclusive.",
-          "type": "string"
+          "type": "string",
+          "description": "Exclusive."
         },
         "type": {
           "type": "string",

@@ -1025,7 +1025,9 @@ class PaymentStatisticsSettlement(TypedDict):
     payments: int
     """Payments that settled on a chain; stubs are not among them."""
     p50Ms: Optional[int]
+    """From verification to settlement, to two digits."""
     p95Ms: Optional[int]
+    """From verification to settlement, to two digits."""
     intervals: List["PaymentStatisticsSettlementIntervalsItem"]
 
 

@@ -2192,7 +2192,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "payment.received";
                         /** @description A payment was verified. */
                         readonly payload: {
@@ -2226,20 +2229,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2281,7 +2272,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "payment.settled";
                         /** @description The money of a payment has moved on chain. */
                         readonly payload: {
@@ -2309,20 +2303,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2364,7 +2346,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "payment.settlement_failed";
                         /** @description The money of a payment will not move. */
                         readonly payload: {
@@ -2392,20 +2377,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2447,7 +2420,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "payment.refunded";
                         /** @description A refund of a payment is on chain for good. `transfer.failed` reports a refund that was not paid. */
                         readonly payload: {
@@ -2481,20 +2457,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2536,7 +2500,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "vault.sealed";
                         /** @description A vault was sealed and takes no more writes. */
                         readonly payload: {
@@ -2556,20 +2523,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2611,7 +2566,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "vault.expiring";
                         /** @description A vault expires within the hour. */
                         readonly payload: {
@@ -2627,20 +2585,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2682,7 +2628,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "vault.expired";
                         /** @description A vault has expired and is deleted. */
                         readonly payload: {
@@ -2698,20 +2647,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2753,7 +2690,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "vault.extended";
                         /** @description The expiry of a vault was moved. */
                         readonly payload: {
@@ -2769,20 +2709,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2824,7 +2752,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "vault.persisted";
                         /** @description A vault no longer expires. */
                         readonly payload: {
@@ -2840,20 +2771,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2895,7 +2814,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "deposit.success";
                         /** @description A deposit has as many confirmations as its chain requires. */
                         readonly payload: {
@@ -2929,20 +2851,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -2984,7 +2894,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "wallet.flagged";
                         /** @description Screening flagged a wallet, or the sender of a deposit. */
                         readonly payload: {
@@ -3006,20 +2919,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3061,7 +2962,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "wallet.cleared";
                         /** @description Screening removed a flag. */
                         readonly payload: {
@@ -3081,20 +2985,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3136,7 +3028,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "transfer.completed";
                         /** @description A transfer has arrived. */
                         readonly payload: {
@@ -3174,20 +3069,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3229,7 +3112,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "transfer.failed";
                         /** @description A transfer has failed. The money never left, or it is back. */
                         readonly payload: {
@@ -3243,27 +3129,18 @@ export interface webhooks {
                             readonly reason: string;
                             /** @description The transaction of the refund; null where the money never left. */
                             readonly refundTxHash: string | null;
-                            /** @description When the refund arrived; null where the money never left. */
+                            /**
+                             * Format: date-time
+                             * @description When the refund arrived; null where the money never left.
+                             */
                             readonly refundedAt: string | null;
                         };
                     };
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3305,7 +3182,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "transfer.refund_overdue";
                         /** @description A partner failed 72 hours ago and no refund was seen. The transfer is still pending: do not send the money again. */
                         readonly payload: {
@@ -3333,20 +3213,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3388,7 +3256,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "transfer.delivery_overdue";
                         /** @description Money left a day ago and did not arrive. The transfer is still pending: do not send the money again. */
                         readonly payload: {
@@ -3416,20 +3287,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3471,7 +3330,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "transfer.refunded";
                         /** @description The money of an overdue refund is back. `transfer.failed` is published with it. */
                         readonly payload: {
@@ -3499,20 +3361,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3554,7 +3404,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "approval.requested";
                         /** @description A movement above a policy's `approvalAbove` waits for a person. */
                         readonly payload: {
@@ -3597,20 +3450,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3652,7 +3493,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "approval.granted";
                         /** @description A person approved a movement. It begins now. */
                         readonly payload: {
@@ -3690,20 +3534,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3745,7 +3577,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "approval.refused";
                         /** @description A movement that waited for an approval will not happen. */
                         readonly payload: {
@@ -3787,20 +3622,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3842,7 +3665,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "withdrawal.updated";
                         /** @description A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`). */
                         readonly payload: {
@@ -3864,20 +3690,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3919,7 +3733,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "withdrawal.completed";
                         /** @description The wire has arrived at the bank. */
                         readonly payload: {
@@ -3943,20 +3760,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -3998,7 +3803,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "withdrawal.failed";
                         /** @description A withdrawal has failed. */
                         readonly payload: {
@@ -4016,20 +3824,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -4071,7 +3867,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "usage.threshold";
                         /** @description 80 or 100 % of a quota is used. Published once for each calendar month (UTC), kind and percentage. */
                         readonly payload: {
@@ -4095,20 +3894,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -4150,7 +3937,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "member.invited";
                         /** @description An account was invited to the organisation. */
                         readonly payload: {
@@ -4170,20 +3960,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -4225,7 +4003,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "webhook.disabled";
                         /** @description An endpoint failed for five days and receives nothing until it is enabled again. */
                         readonly payload: {
@@ -4241,20 +4022,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -4296,7 +4065,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery of the event. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description The event type.
+                         * @constant
+                         */
                         readonly type: "webhook.test";
                         /** @description A test delivery, sent on request. */
                         readonly payload: {
@@ -4307,20 +4079,8 @@ export interface webhooks {
                 };
             };
             readonly responses: {
-                /** @description Disables the webhook: no more deliveries. */
-                readonly 410: {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
-                readonly "2XX": {
-                    headers: {
-                        readonly [name: string]: unknown;
-                    };
-                    content?: never;
-                };
+                readonly 410: components["responses"]["Unsubscribed"];
+                readonly "2XX": components["responses"]["Received"];
             };
         };
         readonly delete?: never;
@@ -4362,12 +4122,15 @@ export interface components {
             readonly last4: string;
             /** @description What the key may be used for; null for everything. */
             readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+            /** Format: date-time */
             readonly expiresAt: string | null;
             /** @description The key that made it; null for one made by a person or the operator. */
             readonly madeBy: components["schemas"]["ApiKeyId"] | null;
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly lastUsedAt: string | null;
+            /** Format: date-time */
             readonly revokedAt: string | null;
         };
         /**
@@ -4379,7 +4142,11 @@ export interface components {
             readonly name: string;
             /** @description None named: all, or those of the calling key. */
             readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-            /** @description In the future; no end, or that of the calling key, by default. */
+            /**
+             * Format: date-time
+             * @description In the future; no end, or that of the calling key, by default.
+             * @example 2026-11-22T09:30:00Z
+             */
             readonly expiresAt?: string | null;
             /** @enum {string} */
             readonly environment: "test" | "live";
@@ -4388,7 +4155,11 @@ export interface components {
             readonly name: string;
             /** @description None named: all, or those of the calling key. */
             readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-            /** @description In the future; no end, or that of the calling key, by default. */
+            /**
+             * Format: date-time
+             * @description In the future; no end, or that of the calling key, by default.
+             * @example 2026-11-22T09:30:00Z
+             */
             readonly expiresAt?: string | null;
         };
         readonly Approval: {
@@ -4435,6 +4206,7 @@ export interface components {
             };
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly decidedAt: string | null;
             /** @description The account, or the API key that canceled it. */
             readonly decidedBy: string | null;
@@ -4475,6 +4247,7 @@ export interface components {
             readonly responseBody: string | null;
             readonly durationMs: number;
             readonly error: string | null;
+            /** Format: date-time */
             readonly nextAttemptAt: string | null;
             /** Format: date-time */
             readonly createdAt: string;
@@ -4951,7 +4724,10 @@ export interface components {
             readonly metadata: {
                 readonly [key: string]: unknown;
             };
-            /** @description Null while it is active. */
+            /**
+             * Format: date-time
+             * @description Null while it is active.
+             */
             readonly retiredAt: string | null;
             /** Format: date-time */
             readonly createdAt: string;
@@ -5001,6 +4777,7 @@ export interface components {
             readonly environment: "test" | "live";
             /** @description What the key may be used for; null for everything. */
             readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
+            /** Format: date-time */
             readonly expiresAt: string | null;
             /** @description The key that made it; null for one made by a person or the operator. */
             readonly madeBy: components["schemas"]["ApiKeyId"] | null;
@@ -5340,6 +5117,7 @@ export interface components {
         };
         readonly ObservedParam: {
             readonly name: string;
+            /** @example string */
             readonly type?: string | null;
             readonly required?: boolean | null;
             readonly example?: (string | number | boolean) | null;
@@ -5393,13 +5171,20 @@ export interface components {
             /** @description The API key of the call; the account where a person made it in the dashboard. */
             readonly apiKeyId: components["schemas"]["ApiKeyId"] | components["schemas"]["AccountId"];
             readonly txHash: string | null;
+            /** Format: date-time */
             readonly settledAt: string | null;
             readonly failureReason: string | null;
             readonly vaultId: string | null;
             readonly sessionId: string | null;
-            /** @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled. */
+            /**
+             * Format: date-time
+             * @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled.
+             */
             readonly deliveredAt: string | null;
-            /** @description When the answer was handed out by a redemption. */
+            /**
+             * Format: date-time
+             * @description When the answer was handed out by a redemption.
+             */
             readonly redeemedAt: string | null;
             /** @description What refunds have paid back, or are about to. */
             readonly refundedAmount: string;
@@ -5476,7 +5261,9 @@ export interface components {
             readonly settlement: {
                 /** @description Payments that settled on a chain; stubs are not among them. */
                 readonly payments: number;
+                /** @description From verification to settlement, to two digits. */
                 readonly p50Ms: number | null;
+                /** @description From verification to settlement, to two digits. */
                 readonly p95Ms: number | null;
                 readonly intervals: readonly {
                     /** Format: date-time */
@@ -5661,6 +5448,7 @@ export interface components {
             readonly coin: string;
             readonly payer: string | null;
             readonly txHash: string | null;
+            /** Format: date-time */
             readonly settledAt: string | null;
             readonly settlementPending: boolean;
             readonly settlementToken: string;
@@ -5693,6 +5481,7 @@ export interface components {
             readonly approval: components["schemas"]["ApprovalState"] | null;
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly completedAt: string | null;
         };
         /**
@@ -5965,6 +5754,7 @@ export interface components {
             readonly sweptAmount: string;
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly completedAt: string | null;
             readonly children: readonly components["schemas"]["SweepChild"][];
         };
@@ -6016,6 +5806,7 @@ export interface components {
             readonly sweptAmount: string;
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly completedAt: string | null;
         };
         readonly TestDeposit: {
@@ -6073,7 +5864,10 @@ export interface components {
             /** @description Where a bridge delivered, if its partner says. */
             readonly destinationTxHash: string | null;
             readonly refundTxHash: string | null;
-            /** @description When a partner refunded the money; this may be after the transfer has failed. */
+            /**
+             * Format: date-time
+             * @description When a partner refunded the money; this may be after the transfer has failed.
+             */
             readonly refundedAt: string | null;
             readonly reference: string | null;
             readonly metadata: {
@@ -6083,6 +5877,7 @@ export interface components {
             readonly approval: components["schemas"]["ApprovalState"] | null;
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly confirmedAt: string | null;
         };
         readonly TransferQuote: {
@@ -6156,9 +5951,12 @@ export interface components {
             };
             /** @description The session that it came with; null when it was made by itself. */
             readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
+            /** Format: date-time */
             readonly ttl: string | null;
             readonly summary: string | null;
+            /** Format: date-time */
             readonly sealedAt: string | null;
+            /** Format: date-time */
             readonly persistedAt: string | null;
             /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
             readonly manifestHash: string | null;
@@ -6241,9 +6039,12 @@ export interface components {
             };
             /** @description The session that it came with; null when it was made by itself. */
             readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
+            /** Format: date-time */
             readonly ttl: string | null;
             readonly summary: string | null;
+            /** Format: date-time */
             readonly sealedAt: string | null;
+            /** Format: date-time */
             readonly persistedAt: string | null;
             /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
             readonly manifestHash: string | null;
@@ -6298,6 +6099,7 @@ export interface components {
             readonly coin: string;
             readonly payer: string | null;
             readonly txHash: string | null;
+            /** Format: date-time */
             readonly settledAt: string | null;
             readonly settlementPending: boolean;
             readonly settlementToken: string;
@@ -6399,7 +6201,10 @@ export interface components {
             /** @description Where a bridge delivered, if its partner says. */
             readonly destinationTxHash: string | null;
             readonly refundTxHash: string | null;
-            /** @description When a partner refunded the money; this may be after the transfer has failed. */
+            /**
+             * Format: date-time
+             * @description When a partner refunded the money; this may be after the transfer has failed.
+             */
             readonly refundedAt: string | null;
             readonly reference: string | null;
             readonly metadata: {
@@ -6409,6 +6214,7 @@ export interface components {
             readonly approval: components["schemas"]["ApprovalState"] | null;
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly confirmedAt: string | null;
             /** @enum {string} */
             readonly method: "x402/v2" | "x402/v1" | "mpp/evm-charge";
@@ -6432,6 +6238,7 @@ export interface components {
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
             /** @description null: none is set, and nothing is limited. */
             readonly policy: components["schemas"]["EffectivePolicy"] | null;
+            /** Format: date-time */
             readonly updatedAt: string | null;
         };
         readonly WalletTransaction: {
@@ -6466,6 +6273,7 @@ export interface components {
             readonly frozenAmount: string;
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly confirmedAt: string | null;
         };
         /**
@@ -6534,7 +6342,9 @@ export interface components {
             readonly refund: ("none" | "expected" | "done" | "held") | null;
             /** Format: date-time */
             readonly createdAt: string;
+            /** Format: date-time */
             readonly completedAt: string | null;
+            /** Format: date-time */
             readonly failedAt: string | null;
         };
         /**
@@ -6716,14 +6526,71 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Disables the webhook: no more deliveries. */
+        readonly Unsubscribed: {
+            headers: {
+                readonly [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description Received. Any other status, or none within ten seconds, and it is delivered again. */
+        readonly Received: {
+            headers: {
+                readonly [name: string]: unknown;
+            };
+            content?: never;
+        };
     };
     parameters: {
         /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
         readonly "Idempotency-Key": string;
-        /** @description Most items of a page. */
+        /** @description Identifies the payment. */
+        readonly PaymentId: components["schemas"]["PaymentId"];
         readonly limit: number;
-        /** @description Where the page starts: the cursor in the `Link` header of the page before. */
         readonly cursor: string;
+        readonly route: string;
+        readonly protocol: "x402" | "mpp";
+        readonly walletId: string;
+        readonly apiKeyId: string;
+        readonly from: string;
+        /** @description Exclusive. */
+        readonly to: string;
+        /** @description Identifies the payment log record. */
+        readonly PaymentLogRecordId: components["schemas"]["PaymentLogRecordId"];
+        /** @description Identifies the BYO wallet. */
+        readonly ByoWalletId: components["schemas"]["ByoWalletId"];
+        /** @description Identifies the master wallet. */
+        readonly MasterWalletId: components["schemas"]["MasterWalletId"];
+        /** @description Identifies the child address. */
+        readonly ChildAddressId: components["schemas"]["ChildAddressId"];
+        readonly status: "pending" | "confirmed" | "withdrawn";
+        readonly direction: "in" | "out";
+        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+        readonly token: string;
+        /** @description Identifies the approval. */
+        readonly ApprovalId: components["schemas"]["ApprovalId"];
+        /** @description Identifies the bank account. */
+        readonly BankAccountId: components["schemas"]["BankAccountId"];
+        /** @description Identifies the account. */
+        readonly AccountId: components["schemas"]["AccountId"];
+        /** @description Identifies the API key. */
+        readonly ApiKeyId: components["schemas"]["ApiKeyId"];
+        /** @description Whether the keys that it made, and those that they made, end too. */
+        readonly cascade: "true" | "false";
+        /** @description Identifies the organisation. */
+        readonly OrganisationId: components["schemas"]["OrganisationId"];
+        /** @description Identifies the organisation. */
+        readonly OrganisationId2: components["schemas"]["OrganisationId"];
+        /** @description Identifies the registry route. */
+        readonly RegistryRouteId: components["schemas"]["RegistryRouteId"];
+        /** @description Identifies the vault. */
+        readonly VaultId: components["schemas"]["VaultId"];
+        /** @description Identifies the vault file. */
+        readonly VaultFileId: components["schemas"]["VaultFileId"];
+        /** @description Identifies the webhook. */
+        readonly WebhookId: components["schemas"]["WebhookId"];
+        /** @description Identifies the event. */
+        readonly EventId: components["schemas"]["EventId"];
         /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
         readonly "X-Service-Signature": string;
         /** @description Time of this attempt, in Unix seconds. */
@@ -6889,7 +6756,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["PaymentId"];
+                /** @description Identifies the payment. */
+                readonly id: components["parameters"]["PaymentId"];
             };
             readonly cookie?: never;
         };
@@ -6917,6 +6785,7 @@ export interface operations {
             readonly query: {
                 readonly from: string;
                 readonly to: string;
+                /** @description Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own. */
                 readonly interval: "minute" | "hour" | "day";
             };
             readonly header?: never;
@@ -7017,7 +6886,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["PaymentId"];
+                /** @description Identifies the payment. */
+                readonly id: components["parameters"]["PaymentId"];
             };
             readonly cookie?: never;
         };
@@ -7054,7 +6924,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["PaymentId"];
+                /** @description Identifies the payment. */
+                readonly id: components["parameters"]["PaymentId"];
             };
             readonly cookie?: never;
         };
@@ -7091,7 +6962,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["PaymentId"];
+                /** @description Identifies the payment. */
+                readonly id: components["parameters"]["PaymentId"];
             };
             readonly cookie?: never;
         };
@@ -7140,14 +7012,13 @@ export interface operations {
     readonly "payments.refunds.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["PaymentId"];
+                /** @description Identifies the payment. */
+                readonly id: components["parameters"]["PaymentId"];
             };
             readonly cookie?: never;
         };
@@ -7174,16 +7045,15 @@ export interface operations {
     readonly "payments.logs.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly route?: string;
-                readonly protocol?: "x402" | "mpp";
-                readonly walletId?: string;
-                readonly apiKeyId?: string;
-                readonly from?: string;
-                readonly to?: string;
+                readonly route?: components["parameters"]["route"];
+                readonly protocol?: components["parameters"]["protocol"];
+                readonly walletId?: components["parameters"]["walletId"];
+                readonly apiKeyId?: components["parameters"]["apiKeyId"];
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -7214,12 +7084,13 @@ export interface operations {
     readonly "payments.logs.summary": {
         readonly parameters: {
             readonly query?: {
-                readonly route?: string;
-                readonly protocol?: "x402" | "mpp";
-                readonly walletId?: string;
-                readonly apiKeyId?: string;
-                readonly from?: string;
-                readonly to?: string;
+                readonly route?: components["parameters"]["route"];
+                readonly protocol?: components["parameters"]["protocol"];
+                readonly walletId?: components["parameters"]["walletId"];
+                readonly apiKeyId?: components["parameters"]["apiKeyId"];
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -7248,7 +7119,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly paymentLogId: components["schemas"]["PaymentLogRecordId"];
+                /** @description Identifies the payment log record. */
+                readonly paymentLogId: components["parameters"]["PaymentLogRecordId"];
             };
             readonly cookie?: never;
         };
@@ -7274,16 +7146,15 @@ export interface operations {
     readonly "account.paymentLogs.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly route?: string;
-                readonly protocol?: "x402" | "mpp";
-                readonly walletId?: string;
-                readonly apiKeyId?: string;
-                readonly from?: string;
-                readonly to?: string;
+                readonly route?: components["parameters"]["route"];
+                readonly protocol?: components["parameters"]["protocol"];
+                readonly walletId?: components["parameters"]["walletId"];
+                readonly apiKeyId?: components["parameters"]["apiKeyId"];
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -7314,12 +7185,13 @@ export interface operations {
     readonly "account.paymentLogs.summary": {
         readonly parameters: {
             readonly query?: {
-                readonly route?: string;
-                readonly protocol?: "x402" | "mpp";
-                readonly walletId?: string;
-                readonly apiKeyId?: string;
-                readonly from?: string;
-                readonly to?: string;
+                readonly route?: components["parameters"]["route"];
+                readonly protocol?: components["parameters"]["protocol"];
+                readonly walletId?: components["parameters"]["walletId"];
+                readonly apiKeyId?: components["parameters"]["apiKeyId"];
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -7348,7 +7220,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly paymentLogId: components["schemas"]["PaymentLogRecordId"];
+                /** @description Identifies the payment log record. */
+                readonly paymentLogId: components["parameters"]["PaymentLogRecordId"];
             };
             readonly cookie?: never;
         };
@@ -7506,9 +7379,7 @@ export interface operations {
     readonly "wallets.byo.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -7576,7 +7447,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["ByoWalletId"];
+                /** @description Identifies the BYO wallet. */
+                readonly id: components["parameters"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7604,7 +7476,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["ByoWalletId"];
+                /** @description Identifies the BYO wallet. */
+                readonly id: components["parameters"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7630,7 +7503,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["ByoWalletId"];
+                /** @description Identifies the BYO wallet. */
+                readonly id: components["parameters"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7660,9 +7534,7 @@ export interface operations {
     readonly "wallets.master.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -7729,7 +7601,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7757,7 +7630,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7785,7 +7659,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7821,7 +7696,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7849,14 +7725,13 @@ export interface operations {
     readonly "wallets.children.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7888,7 +7763,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -7923,8 +7799,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
-                readonly cad: components["schemas"]["ChildAddressId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
+                /** @description Identifies the child address. */
+                readonly cad: components["parameters"]["ChildAddressId"];
             };
             readonly cookie?: never;
         };
@@ -7952,8 +7830,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
-                readonly cad: components["schemas"]["ChildAddressId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
+                /** @description Identifies the child address. */
+                readonly cad: components["parameters"]["ChildAddressId"];
             };
             readonly cookie?: never;
         };
@@ -7985,7 +7865,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8014,8 +7895,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
-                readonly cad: components["schemas"]["ChildAddressId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
+                /** @description Identifies the child address. */
+                readonly cad: components["parameters"]["ChildAddressId"];
             };
             readonly cookie?: never;
         };
@@ -8044,7 +7927,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["ByoWalletId"];
+                /** @description Identifies the BYO wallet. */
+                readonly id: components["parameters"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8076,7 +7960,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8111,14 +7996,13 @@ export interface operations {
     readonly "wallets.sweeps.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8147,7 +8031,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
+                /** @description Identifies the sweep. */
                 readonly sweepId: components["schemas"]["SweepId"];
             };
             readonly cookie?: never;
@@ -8176,7 +8062,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8204,7 +8091,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8309,6 +8197,7 @@ export interface operations {
     readonly "wallets.legacy.balance": {
         readonly parameters: {
             readonly query?: {
+                /** @description Only this coin; every coin of the environment if omitted. */
                 readonly coin?: "USDC_E" | "USDC" | "USDT";
             };
             readonly header?: never;
@@ -8339,16 +8228,15 @@ export interface operations {
     readonly "wallets.legacy.history": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
-                readonly status?: "pending" | "confirmed" | "withdrawn";
-                readonly direction?: "in" | "out";
-                readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                readonly token?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
+                readonly status?: components["parameters"]["status"];
+                readonly direction?: components["parameters"]["direction"];
+                readonly chain?: components["parameters"]["chain"];
+                readonly token?: components["parameters"]["token"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -8381,20 +8269,20 @@ export interface operations {
     readonly "wallets.byo.transactions": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
-                readonly status?: "pending" | "confirmed" | "withdrawn";
-                readonly direction?: "in" | "out";
-                readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                readonly token?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
+                readonly status?: components["parameters"]["status"];
+                readonly direction?: components["parameters"]["direction"];
+                readonly chain?: components["parameters"]["chain"];
+                readonly token?: components["parameters"]["token"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["ByoWalletId"];
+                /** @description Identifies the BYO wallet. */
+                readonly id: components["parameters"]["ByoWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8425,20 +8313,20 @@ export interface operations {
     readonly "wallets.master.transactions": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
-                readonly status?: "pending" | "confirmed" | "withdrawn";
-                readonly direction?: "in" | "out";
-                readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                readonly token?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
+                readonly status?: components["parameters"]["status"];
+                readonly direction?: components["parameters"]["direction"];
+                readonly chain?: components["parameters"]["chain"];
+                readonly token?: components["parameters"]["token"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
             };
             readonly cookie?: never;
         };
@@ -8469,21 +8357,22 @@ export interface operations {
     readonly "wallets.children.transactions": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
-                readonly status?: "pending" | "confirmed" | "withdrawn";
-                readonly direction?: "in" | "out";
-                readonly chain?: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-                readonly token?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
+                readonly status?: components["parameters"]["status"];
+                readonly direction?: components["parameters"]["direction"];
+                readonly chain?: components["parameters"]["chain"];
+                readonly token?: components["parameters"]["token"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["MasterWalletId"];
-                readonly cad: components["schemas"]["ChildAddressId"];
+                /** @description Identifies the master wallet. */
+                readonly id: components["parameters"]["MasterWalletId"];
+                /** @description Identifies the child address. */
+                readonly cad: components["parameters"]["ChildAddressId"];
             };
             readonly cookie?: never;
         };
@@ -8743,12 +8632,11 @@ export interface operations {
     readonly "transfers.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
                 readonly fromWalletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
                 readonly status?: "pending" | "confirmed" | "failed";
             };
@@ -8783,6 +8671,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description Identifies the wallet transaction. */
                 readonly id: components["schemas"]["WalletTransactionId"];
             };
             readonly cookie?: never;
@@ -8913,11 +8802,10 @@ export interface operations {
     readonly "approvals.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
                 readonly status?: "waiting" | "granted" | "refused" | "canceled" | "expired";
+                /** @description A wallet or child address; a wallet includes its children. */
                 readonly walletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             };
             readonly header?: never;
@@ -8948,7 +8836,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["ApprovalId"];
+                /** @description Identifies the approval. */
+                readonly id: components["parameters"]["ApprovalId"];
             };
             readonly cookie?: never;
         };
@@ -8979,7 +8868,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["ApprovalId"];
+                /** @description Identifies the approval. */
+                readonly id: components["parameters"]["ApprovalId"];
             };
             readonly cookie?: never;
         };
@@ -9013,7 +8903,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["ApprovalId"];
+                /** @description Identifies the approval. */
+                readonly id: components["parameters"]["ApprovalId"];
             };
             readonly cookie?: never;
         };
@@ -9051,7 +8942,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["ApprovalId"];
+                /** @description Identifies the approval. */
+                readonly id: components["parameters"]["ApprovalId"];
             };
             readonly cookie?: never;
         };
@@ -9080,9 +8972,7 @@ export interface operations {
     readonly "withdrawals.bankAccounts.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9147,7 +9037,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["BankAccountId"];
+                /** @description Identifies the bank account. */
+                readonly id: components["parameters"]["BankAccountId"];
             };
             readonly cookie?: never;
         };
@@ -9175,7 +9066,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["BankAccountId"];
+                /** @description Identifies the bank account. */
+                readonly id: components["parameters"]["BankAccountId"];
             };
             readonly cookie?: never;
         };
@@ -9249,12 +9141,11 @@ export interface operations {
     readonly "withdrawals.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
                 readonly status?: "pending_conversion" | "conversion_complete" | "completed" | "failed";
             };
             readonly header?: never;
@@ -9285,6 +9176,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description Identifies the withdrawal. */
                 readonly id: components["schemas"]["WithdrawalId"];
             };
             readonly cookie?: never;
@@ -9311,9 +9203,7 @@ export interface operations {
     readonly "chains.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9342,9 +9232,7 @@ export interface operations {
     readonly "chains.tokens": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9465,14 +9353,16 @@ export interface operations {
     readonly "organisations.auditLog": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
+                /** @description Such as `organisations.apiKeys.create`. */
                 readonly action?: string;
+                /** @description The id of what was changed. */
                 readonly target?: string;
+                /** @description The API key or the account that made the change. */
                 readonly actor?: components["schemas"]["ApiKeyId"] | components["schemas"]["AccountId"];
             };
             readonly header?: never;
@@ -9501,9 +9391,7 @@ export interface operations {
     readonly "organisations.members.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9568,7 +9456,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly accountId: components["schemas"]["AccountId"];
+                /** @description Identifies the account. */
+                readonly accountId: components["parameters"]["AccountId"];
             };
             readonly cookie?: never;
         };
@@ -9595,7 +9484,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly accountId: components["schemas"]["AccountId"];
+                /** @description Identifies the account. */
+                readonly accountId: components["parameters"]["AccountId"];
             };
             readonly cookie?: never;
         };
@@ -9626,9 +9516,7 @@ export interface operations {
     readonly "organisations.apiKeys.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9692,11 +9580,13 @@ export interface operations {
     readonly "organisations.apiKeys.revoke": {
         readonly parameters: {
             readonly query?: {
-                readonly cascade?: "true" | "false";
+                /** @description Whether the keys that it made, and those that they made, end too. */
+                readonly cascade?: components["parameters"]["cascade"];
             };
             readonly header?: never;
             readonly path: {
-                readonly keyId: components["schemas"]["ApiKeyId"];
+                /** @description Identifies the API key. */
+                readonly keyId: components["parameters"]["ApiKeyId"];
             };
             readonly cookie?: never;
         };
@@ -9732,14 +9622,13 @@ export interface operations {
     readonly "organisations.apiKeys.listIn": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly orgId: components["schemas"]["OrganisationId"];
+                /** @description Identifies the organisation. */
+                readonly orgId: components["parameters"]["OrganisationId"];
             };
             readonly cookie?: never;
         };
@@ -9770,7 +9659,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly orgId: components["schemas"]["OrganisationId"];
+                /** @description Identifies the organisation. */
+                readonly orgId: components["parameters"]["OrganisationId"];
             };
             readonly cookie?: never;
         };
@@ -9802,12 +9692,15 @@ export interface operations {
     readonly "organisations.apiKeys.revokeIn": {
         readonly parameters: {
             readonly query?: {
-                readonly cascade?: "true" | "false";
+                /** @description Whether the keys that it made, and those that they made, end too. */
+                readonly cascade?: components["parameters"]["cascade"];
             };
             readonly header?: never;
             readonly path: {
-                readonly orgId: components["schemas"]["OrganisationId"];
-                readonly keyId: components["schemas"]["ApiKeyId"];
+                /** @description Identifies the organisation. */
+                readonly orgId: components["parameters"]["OrganisationId"];
+                /** @description Identifies the API key. */
+                readonly keyId: components["parameters"]["ApiKeyId"];
             };
             readonly cookie?: never;
         };
@@ -9843,16 +9736,18 @@ export interface operations {
     readonly "requests.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
                 readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+                /** @description Such as `/payments/{id}`. */
                 readonly route?: string;
+                /** @description A status, or a class of them such as `4xx`. */
                 readonly status?: string;
+                /** @description Identifies the API key. */
                 readonly apiKeyId?: components["schemas"]["ApiKeyId"];
-                readonly from?: string;
-                readonly to?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -9882,6 +9777,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description Identifies the request. */
                 readonly requestId: components["schemas"]["RequestId"];
             };
             readonly cookie?: never;
@@ -9963,7 +9859,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["OrganisationId"];
+                /** @description Identifies the organisation. */
+                readonly id: components["parameters"]["OrganisationId2"];
             };
             readonly cookie?: never;
         };
@@ -9993,7 +9890,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["OrganisationId"];
+                /** @description Identifies the organisation. */
+                readonly id: components["parameters"]["OrganisationId2"];
             };
             readonly cookie?: never;
         };
@@ -10047,6 +9945,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description Identifies the sign-in session. */
                 readonly id: components["schemas"]["SignInSessionId"];
             };
             readonly cookie?: never;
@@ -10185,13 +10084,13 @@ export interface operations {
     readonly "registry.routes.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
                 readonly host?: string;
+                /** @description Routes that were ever paid for in this protocol. */
                 readonly protocol?: "x402" | "mpp";
                 readonly maxAmount?: string;
+                /** @description Part of “METHOD host/route”, in any case. */
                 readonly q?: string;
             };
             readonly header?: never;
@@ -10222,7 +10121,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["RegistryRouteId"];
+                /** @description Identifies the registry route. */
+                readonly id: components["parameters"]["RegistryRouteId"];
             };
             readonly cookie?: never;
         };
@@ -10250,7 +10150,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["RegistryRouteId"];
+                /** @description Identifies the registry route. */
+                readonly id: components["parameters"]["RegistryRouteId"];
             };
             readonly cookie?: never;
         };
@@ -10280,9 +10181,7 @@ export interface operations {
     readonly "sessions.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -10362,6 +10261,7 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
+                /** @description Identifies the payment session. */
                 readonly sessionId: components["schemas"]["PaymentSessionId"];
             };
             readonly cookie?: never;
@@ -10422,9 +10322,7 @@ export interface operations {
     readonly "vaults.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
                 readonly status?: "active" | "sealed" | "persisted";
             };
@@ -10516,7 +10414,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10544,7 +10443,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10570,7 +10470,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10606,7 +10507,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10642,7 +10544,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
+                /** @description Identifies the vault document. */
                 readonly docId: components["schemas"]["VaultDocumentId"];
             };
             readonly cookie?: never;
@@ -10674,7 +10578,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10713,7 +10618,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10751,7 +10657,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10784,7 +10691,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10817,11 +10725,13 @@ export interface operations {
     readonly "vaults.proof": {
         readonly parameters: {
             readonly query?: {
+                /** @description A document or file: its own proof of inclusion, without the others. */
                 readonly item?: components["schemas"]["VaultDocumentId"] | components["schemas"]["VaultFileId"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10854,7 +10764,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -10894,14 +10805,19 @@ export interface operations {
     readonly "vaults.files.get": {
         readonly parameters: {
             readonly query?: {
+                /** @description Of a signed link: when it ends, in Unix seconds. */
                 readonly expires?: string;
+                /** @description Of a signed link: who read it, and whose end is its end. */
                 readonly by?: string;
+                /** @description Of a signed link, which needs no header. */
                 readonly signature?: string;
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
-                readonly fileId: components["schemas"]["VaultFileId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
+                /** @description Identifies the vault file. */
+                readonly fileId: components["parameters"]["VaultFileId"];
             };
             readonly cookie?: never;
         };
@@ -10990,8 +10906,10 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
-                readonly fileId: components["schemas"]["VaultFileId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
+                /** @description Identifies the vault file. */
+                readonly fileId: components["parameters"]["VaultFileId"];
             };
             readonly cookie?: never;
         };
@@ -11016,14 +10934,13 @@ export interface operations {
     readonly "vaults.tokens.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -11055,7 +10972,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -11088,7 +11006,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -11114,7 +11033,9 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
+                /** @description Identifies the vault token. */
                 readonly tokenId: components["schemas"]["VaultTokenId"];
             };
             readonly cookie?: never;
@@ -11139,13 +11060,17 @@ export interface operations {
     readonly "vaults.events": {
         readonly parameters: {
             readonly query?: {
+                /** @description Begins with the events after that time (ISO 8601), without those of that very millisecond. */
                 readonly from?: string;
+                /** @description As the Last-Event-ID header, for a page that opens a new stream; the header goes before it. */
                 readonly lastEventId?: string;
+                /** @description In place of a header, for browsers: from `POST /vaults/{id}/tokens` with `kind: "ticket"`. */
                 readonly ticket?: string;
             };
             readonly header?: never;
             readonly path: {
-                readonly id: components["schemas"]["VaultId"];
+                /** @description Identifies the vault. */
+                readonly id: components["parameters"]["VaultId"];
             };
             readonly cookie?: never;
         };
@@ -11182,9 +11107,7 @@ export interface operations {
     readonly "webhooks.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -11250,7 +11173,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly webhookId: components["schemas"]["WebhookId"];
+                /** @description Identifies the webhook. */
+                readonly webhookId: components["parameters"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -11278,7 +11202,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly webhookId: components["schemas"]["WebhookId"];
+                /** @description Identifies the webhook. */
+                readonly webhookId: components["parameters"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -11304,7 +11229,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly webhookId: components["schemas"]["WebhookId"];
+                /** @description Identifies the webhook. */
+                readonly webhookId: components["parameters"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -11335,17 +11261,17 @@ export interface operations {
     readonly "webhooks.attempts.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
                 readonly status?: "succeeded" | "failed";
             };
             readonly header?: never;
             readonly path: {
-                readonly webhookId: components["schemas"]["WebhookId"];
+                /** @description Identifies the webhook. */
+                readonly webhookId: components["parameters"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -11377,7 +11303,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly webhookId: components["schemas"]["WebhookId"];
+                /** @description Identifies the webhook. */
+                readonly webhookId: components["parameters"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -11415,7 +11342,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly webhookId: components["schemas"]["WebhookId"];
+                /** @description Identifies the webhook. */
+                readonly webhookId: components["parameters"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -11448,7 +11376,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly webhookId: components["schemas"]["WebhookId"];
+                /** @description Identifies the webhook. */
+                readonly webhookId: components["parameters"]["WebhookId"];
             };
             readonly cookie?: never;
         };
@@ -11475,12 +11404,11 @@ export interface operations {
     readonly "events.list": {
         readonly parameters: {
             readonly query?: {
-                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
-                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                readonly from?: string;
-                readonly to?: string;
+                readonly from?: components["parameters"]["from"];
+                /** @description Exclusive. */
+                readonly to?: components["parameters"]["to"];
                 readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;
@@ -11511,7 +11439,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                readonly eventId: components["schemas"]["EventId"];
+                /** @description Identifies the event. */
+                readonly eventId: components["parameters"]["EventId"];
             };
             readonly cookie?: never;
         };
@@ -11601,7 +11530,8 @@ export interface operations {
                 readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             readonly path: {
-                readonly eventId: components["schemas"]["EventId"];
+                /** @description Identifies the event. */
+                readonly eventId: components["parameters"]["EventId"];
             };
             readonly cookie?: never;
         };
@@ -11663,8 +11593,11 @@ export interface operations {
     readonly "events.stream": {
         readonly parameters: {
             readonly query?: {
+                /** @description Types with commas between them; all when left out. */
                 readonly events?: string;
+                /** @description Begins with what happened after that time (ISO 8601) and is kept still; with now when left out. */
                 readonly from?: string;
+                /** @description With `false` the stream ends with what there is, and is 204 where that is nothing. */
                 readonly follow?: "true" | "false";
             };
             readonly header?: never;

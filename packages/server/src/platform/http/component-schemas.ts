@@ -9,6 +9,8 @@ export interface ComponentSchemas {
   of(schema: z.ZodType, direction: Direction): Json
   /** Every named schema. One that differs between requests and responses is named `…Input` in requests. */
   readonly components: Json
+  /** The description of the named schema that this one refers to, if it is a reference. */
+  descriptionOf(schema: Json): unknown
 }
 
 /** Makes the JSON Schemas of all requests and responses at once, so that each named schema is written once. Throws if two have one name. */
@@ -18,21 +20,26 @@ export function componentSchemas(used: Readonly<Record<Direction, readonly z.Zod
   const nameOf = (name: string, direction: Direction): string =>
     direction === 'input' && differing.has(name) ? `${name}Input` : name
   const placed = (value: unknown, direction: Direction): Json =>
-    Object(withReferences(value, (name) => `#/components/schemas/${nameOf(name, direction)}`))
+    Object(withReferences(value, (name) => `${componentPath}${nameOf(name, direction)}`))
   const components = (['output', 'input'] as const).flatMap((direction) =>
     Object.entries(made[direction].named).map(
       ([name, schema]) => [nameOf(name, direction), placed(schema, direction)] as const,
     ),
   )
+  const all = Object.fromEntries(components.sort(([left], [right]) => (left < right ? -1 : 1)))
   return {
     of: (schema, direction) => {
       const found = made[direction].each.get(schema)
       if (found === undefined) throw new Error('this schema was not among those used')
       return placed(found, direction)
     },
-    components: Object.fromEntries(components.sort(([left], [right]) => (left < right ? -1 : 1))),
+    components: all,
+    descriptionOf: ({ $ref }) =>
+      typeof $ref === 'string' ? all[$ref.slice(componentPath.length)]?.description : undefined,
   }
 }
+
+const componentPath = '#/components/schemas/'
 
 interface Made {
   readonly each: ReadonlyMap<z.ZodType, unknown>
@@ -80,8 +87,9 @@ function withReferences(value: unknown, target: (name: string) => string): unkno
 }
 
 /**
- * Removes details of the library's schemas that a reader should not rely on: bounds that are only those of a JavaScript integer, patterns
- * that only repeat a `format`, and, in responses, that no member may be added, which would make every new field a breaking change.
+ * Removes details of the library's schemas that a reader should not rely on: bounds that are only those of a JavaScript integer or of
+ * any text, patterns that only repeat a `format`, and, in responses, that no member may be added, which would make every new field a
+ * breaking change. A value or null has one schema, if the value is of a simple type.
  */
 function tidy(value: unknown, io: Direction): unknown {
   if (Array.isArray(value)) return value.map((inner) => tidy(inner, io))
@@ -89,7 +97,19 @@ function tidy(value: unknown, io: Direction): unknown {
   const kept = Object.entries(value).filter(([name, inner]) => {
     if (name === 'minimum' || name === 'maximum') return Math.abs(Number(inner)) !== Number.MAX_SAFE_INTEGER
     if (name === 'pattern') return !('format' in value)
+    if (name === 'minLength') return inner !== 0
+    if (name === 'propertyNames') return Object.keys(Object(inner)).some((key) => key !== 'type')
     return !(io === 'output' && name === 'additionalProperties' && inner === false)
   })
-  return Object.fromEntries(kept.map(([name, inner]) => [name, tidy(inner, io)]))
+  return withNull(Object.fromEntries(kept.map(([name, inner]) => [name, tidy(inner, io)])))
+}
+
+/** `{ anyOf: [{ type: 'string' }, { type: 'null' }] }` as `{ type: ['string', 'null'] }`. */
+function withNull(schema: Json): Json {
+  const { anyOf, ...others } = schema
+  if (!Array.isArray(anyOf) || anyOf.length !== 2 || anyOf[1]?.type !== 'null') return schema
+  const [{ type, ...constraints }] = anyOf
+  const isSimple =
+    ['string', 'integer', 'number', 'boolean'].includes(type) && !('enum' in constraints || 'const' in constraints)
+  return isSimple ? { ...constraints, ...others, type: [type, 'null'] } : schema
 }

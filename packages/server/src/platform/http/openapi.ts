@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 import type { Operation } from '../operation.ts'
 import { type ComponentSchemas, componentSchemas } from './component-schemas.ts'
+import { deliveryComponents, deliveryOf } from './deliveries.ts'
+import { type Parameters, parametersOf } from './parameters.ts'
 import { ProblemRecord } from './problem.ts'
 import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refusals } from './refusals.ts'
 
@@ -28,12 +30,14 @@ export function openApiDocument(
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas = componentSchemas(schemasUsed(operations, eventPayloads))
   const refusals = createRefusals()
+  const parameters = parametersOf(operations, schemas)
   for (const operation of operations) {
     paths[operation.path] = {
       ...paths[operation.path],
-      [operation.method.toLowerCase()]: describe(operation, schemas, refusals),
+      [operation.method.toLowerCase()]: describe(operation, { schemas, refusals, parameters }),
     }
   }
+  const errors = refusals.components()
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
@@ -42,16 +46,17 @@ export function openApiDocument(
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name, description: tags[name] ?? name })),
     paths,
     webhooks: Object.fromEntries(
-      Object.entries(eventPayloads).map(([type, payload]) => [type, eventOf(type, schemas.of(payload, 'output'))]),
+      Object.entries(eventPayloads).map(([type, payload]) => [type, deliveryOf(type, schemas.of(payload, 'output'))]),
     ),
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
       },
       schemas: schemas.components,
-      parameters: sharedParameters,
+      parameters: { ...parameters.components, ...deliveryComponents.parameters },
       headers: headerComponents,
-      ...refusals.components(),
+      ...errors,
+      responses: { ...errors.responses, ...deliveryComponents.responses },
     },
   }
 }
@@ -68,52 +73,18 @@ function schemasUsed(operations: readonly Operation[], eventPayloads: EventPaylo
   }
 }
 
-/** A webhook delivery. Only its receiver reads the body, so the schema is a promise. */
-function eventOf(type: string, payload: Json): Json {
-  const schema = {
-    type: 'object',
-    properties: {
-      eventId: { type: 'string', description: 'Equal on every delivery of the event.' },
-      type: { type: 'string', const: type },
-      payload,
-    },
-    required: ['eventId', 'type', 'payload'],
-  }
-  return {
-    post: {
-      summary: `The event ${type}.`,
-      security: [],
-      parameters: deliveryHeaders.map(([name]) => parameterRef(name)),
-      requestBody: { required: true, content: { 'application/json': { schema } } },
-      responses: {
-        '2XX': { description: 'Received. Any other status, or none within ten seconds, and it is delivered again.' },
-        410: { description: 'Disables the webhook: no more deliveries.' },
-      },
-    },
-  }
-}
-
-const deliveryHeaders = [
-  [
-    'X-Service-Signature',
-    'sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation.',
-  ],
-  ['X-Service-Timestamp', 'Time of this attempt, in Unix seconds.'],
-  ['webhook-id', 'The eventId (Standard Webhooks).'],
-  ['webhook-timestamp', 'Time of this attempt, in Unix seconds (Standard Webhooks).'],
-  ['webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
-] as const
-
 function tagOf(operation: Operation): string {
   return operation.id.split('.')[0] ?? operation.id
 }
 
-function describe(operation: Operation, schemas: ComponentSchemas, refusals: Refusals): Json {
-  const parameters = [
-    ...parametersOf(operation.params, 'path', schemas),
-    ...parametersOf(operation.query, 'query', schemas),
-    ...(operation.method === 'POST' ? [parameterRef('Idempotency-Key')] : []),
-  ]
+interface Parts {
+  readonly schemas: ComponentSchemas
+  readonly refusals: Refusals
+  readonly parameters: Parameters
+}
+
+function describe(operation: Operation, { schemas, refusals, parameters: all }: Parts): Json {
+  const parameters = all.of(operation)
   const content =
     operation.streamsInput === undefined
       ? operation.input && { 'application/json': { schema: schemas.of(operation.input, 'input') } }
@@ -130,55 +101,6 @@ function describe(operation: Operation, schemas: ComponentSchemas, refusals: Ref
     ...refused,
     responses: { ...answersOf(operation, schemas), ...refused.responses },
   }
-}
-
-/** Parameters of many operations and of all deliveries, each defined once. */
-const sharedParameters: Readonly<Record<string, Json>> = {
-  'Idempotency-Key': {
-    name: 'Idempotency-Key',
-    in: 'header',
-    required: false,
-    schema: { type: 'string', minLength: 1, maxLength: 255 },
-    description: 'Send the same key again to repeat a request safely; its response is stored for 24 hours.',
-  },
-  limit: {
-    name: 'limit',
-    in: 'query',
-    required: false,
-    schema: { default: 50, type: 'integer', minimum: 1, maximum: 500 },
-    description: 'Most items of a page.',
-  },
-  cursor: {
-    name: 'cursor',
-    in: 'query',
-    required: false,
-    schema: { type: 'string', maxLength: 512 },
-    description: 'Where the page starts: the cursor in the `Link` header of the page before.',
-  },
-  ...Object.fromEntries(
-    deliveryHeaders.map(([name, description]) => [
-      name,
-      { name, in: 'header', required: true, schema: { type: 'string' }, description },
-    ]),
-  ),
-}
-
-function parameterRef(name: string): Json {
-  return { $ref: `#/components/parameters/${name}` }
-}
-
-function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query', schemas: ComponentSchemas): Json[] {
-  if (schema === undefined) return []
-  const { properties = {}, required = [] } = schemas.of(schema, 'input') as {
-    properties?: Record<string, Json>
-    required?: string[]
-  }
-  return Object.entries(properties).map(([name, property]) => {
-    const isRequired = place === 'path' || required.includes(name)
-    const shared = sharedParameters[name]
-    const isShared = JSON.stringify([shared?.schema, shared?.required]) === JSON.stringify([property, isRequired])
-    return isShared ? parameterRef(name) : { name, in: place, required: isRequired, schema: property }
-  })
 }
 
 function answersOf(operation: Operation, schemas: ComponentSchemas): Json {

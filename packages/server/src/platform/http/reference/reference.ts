@@ -62,8 +62,8 @@ ${errorsOf(operation, document)}</section>`
 
 function parametersOf({ operationId, parameters }: Described): string {
   const row = ({ name, in: place, required, description, schema }: Parameter): string[] => {
-    const said = description === undefined ? '' : `${prose(description)} `
-    return [code(name), place, typeOf(schema), required ? 'yes' : 'no', said + notesOf(schema)]
+    const notes = notesOf({ ...schema, description: description ?? schema.description })
+    return [code(name), place, typeOf(schema), required ? 'yes' : 'no', notes]
   }
   if (parameters.length === 0) return ''
   const rows = table(`Parameters of ${operationId}`, ['Name', 'In', 'Type', 'Required', 'Notes'], parameters.map(row))
